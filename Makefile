@@ -22,10 +22,11 @@ run: $(STAMP)  ## three days with an agent in under a minute; on a terminal a ch
 test: $(STAMP)  ## everything, with reduced counts for the slow kinds
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-lint: $(STAMP)  ## ruff, pyright (strict on src), architecture tests
+lint: $(STAMP)  ## ruff, pyright (strict on src), plain English, architecture tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/python tools/plain_english.py
 	$(BIN)/python -m pytest tests/test_architecture.py
 
 soak: $(STAMP)  ## every crash, race and fuzz test at full count, then the attacks

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.models.request_log import LoggedRequest, read_log
-from reverie.models.wire import shared
+from reverie.models.wire import count_shared
 
 MAIN = "main"
 _ANSWER = '{"assistant"'
@@ -42,13 +42,13 @@ def prefix_breaks(path: Path) -> list[PrefixBreak]:
         own = before.get(key)
         last = own or before.get((request.conversation, MAIN, 0))
         if last and request.announced_break is None:
-            index = shared(last.parts, request.parts)
+            index = count_shared(last.parts, request.parts)
             earlier = mains.get(request.conversation, ()) if own is None else ()
             forks = [one for one in before.values() if one.conversation == request.conversation] if own is None else []
             if (
                 index < len(last.parts)
                 and not any(_goes_on_from(one, request, index) for one in earlier)
-                and not any(shared(one.parts, request.parts) == len(one.parts) for one in forks)
+                and not any(count_shared(one.parts, request.parts) == len(one.parts) for one in forks)
             ):
                 found.append(PrefixBreak(last, request, index))
         before[key] = request
@@ -60,7 +60,7 @@ def prefix_breaks(path: Path) -> list[PrefixBreak]:
 def _goes_on_from(main: LoggedRequest, fork: LoggedRequest, index: int) -> bool:
     """Whether a fork holds this request and its answer and then, from `index` on, what is its own."""
     end = len(main.parts)
-    if end > index or index >= len(fork.parts) or shared(main.parts, fork.parts) < end:
+    if end > index or index >= len(fork.parts) or count_shared(main.parts, fork.parts) < end:
         return False
     answer = fork.parts[end:index]
     return all(part.startswith(_ANSWER) for part in answer) and not fork.parts[index].startswith(_ANSWER)

@@ -16,7 +16,7 @@ from reverie.paths import Places
 from reverie.settings import load_settings
 from reverie.simulator import ScriptResponder, Simulator
 from reverie.simulator.http import running
-from reverie.simulator.ledger import Row
+from reverie.simulator.ledger import Billing
 
 ANTHROPIC = "anthropic:claude-sonnet-5-5"
 OPENAI = "openai:gpt-5.5"
@@ -32,7 +32,7 @@ class Served:
     simulator: Simulator
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Billing]:
         return list(self.simulator.ledger.rows)
 
     def now(self) -> datetime:

@@ -191,7 +191,7 @@ READS_ITS_OWN = {  # package data, /proc, and the measurements over data of our 
     "memory/recall/ranking/manner.py",
     "memory/recall/encoder.py",
     "layers/l6_dreaming/lock.py",
-    "cli/team/run.py",
+    "cli/team/supervisor.py",
 }
 
 

@@ -15,7 +15,7 @@ import pytest
 from reverie.events import Event, Notice
 from reverie.permissions.rules import Allow, Decision, ToolCall
 from reverie.session import Session
-from reverie.simulator.ledger import Row
+from reverie.simulator.ledger import Billing
 from reverie.storage.transcript.records import ForkUsage
 from reverie.types import Purpose
 from tests import warm
@@ -55,7 +55,7 @@ async def hold(session: Session) -> list[Event]:
     return events
 
 
-def unread(rows: list[Row], step: int = 1) -> Iterator[str]:
+def unread(rows: list[Billing], step: int = 1) -> Iterator[str]:
     """Requests that did not read their whole predecessor from the cache, to the last `step` tokens."""
     for before, after in itertools.pairwise(rows):
         wanted = before.usage.prompt // step * step

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from reverie.layers.l5_extraction.state import WRITER
+from reverie.layers.l5_extraction.gates import WRITER
 from reverie.paths import Places
 from reverie.session import Session
 from reverie.settings import load_settings
-from reverie.simulator.ledger import Row
+from reverie.simulator.ledger import Billing
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.records import Cursor, from_record
 from reverie.storage.transcript.sessions import list_sessions
@@ -63,8 +63,8 @@ end
         for layer in ("EXTRACTION", "SESSION_NOTES", "RECALL"):
             monkeypatch.setenv(f"REVERIE_FLAG_{layer}", "1")
         in_session(hold, cwd=tmp_path, model=ANTHROPIC, interactive=True)
-    rows, first = server.rows, list[tuple[Row, Row]]()
-    main: Row | None = None
+    rows, first = server.rows, list[tuple[Billing, Billing]]()
+    main: Billing | None = None
     for row in rows:
         if row.purpose == "main":
             main = row
@@ -111,7 +111,7 @@ def test_at_exit_a_run_in_flight_is_waited_for(tmp_path: Path) -> None:
 WAITING = """
 import asyncio, sys
 from pathlib import Path
-from reverie.cli.running import run_async
+from reverie.cli.event_loop import run_async
 from reverie.session import Session
 
 async def main(signals):

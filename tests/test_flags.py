@@ -305,8 +305,8 @@ def test_any_provider_can_be_plugged_in() -> None:
         assert flags.number("window.blocking_buffer", 3_000) == 3_000
         assert flags.number("window.output_reserve", 20_000) == 20_000
         assert flags.warnings == (
-            "flag `window.blocking_buffer` is -7, but must be a whole number of 1 or more; 3000 holds.",
-            "flag `window.output_reserve` is 1.5, but must be a whole number of 1 or more; 20000 holds.",
+            "flag `window.blocking_buffer` is -7, but must be a whole number of 1 or more; 3000 is used.",
+            "flag `window.output_reserve` is 1.5, but must be a whole number of 1 or more; 20000 is used.",
         )
         assert flags.all()["extraction"] == (False, "In-Memory Provider")
     finally:
@@ -342,7 +342,7 @@ def test_a_provider_that_is_down_leaves_the_defaults_and_says_so(capfd: pytest.C
     flags = Flags(Failing())
     try:
         assert flags.on("dream")
-        assert "is not ready; where it does not answer, the defaults hold" in flags.warnings[0]
+        assert "is not ready; where it does not answer, the defaults are used" in flags.warnings[0]
         assert capfd.readouterr().err == "", "a traceback at each use helps nobody"
     finally:
         flags.close()

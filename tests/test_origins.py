@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.models.request_log import read_log
-from reverie.origins import broken_tags, fence, split_material, tag_of
+from reverie.origins import escape_tags, fence, split_material, tag_of
 from reverie.storage.transcript.file import parse_record
 from reverie.types import Origin, TextBlock
 from tests.cli.conftest import Command
@@ -64,7 +64,7 @@ def test_a_text_cannot_end_its_tags_or_open_others() -> None:
 @given(st.sampled_from([one for one in Origin if not one.is_users]), st.text())
 def test_no_text_holds_its_own_closing_tag(origin: Origin, text: str) -> None:
     shown = fence(origin, text).text
-    assert shown.count(f"</{tag_of(origin)}>") == 1 and broken_tags(broken_tags(text)) == broken_tags(text)
+    assert shown.count(f"</{tag_of(origin)}>") == 1 and escape_tags(escape_tags(text)) == escape_tags(text)
 
 
 MATERIAL = {
@@ -127,7 +127,7 @@ def test_standard_input_alone_is_a_request_only_if_the_caller_says_so(
 ) -> None:
     done = reverie("run", *argument, "--permission-mode", "accept_all", stdin=LOG)
     assert (reverie.work / "pasted").exists() == bool(argument)
-    assert ("`reverie run -` takes it as the prompt" in done.stderr) == (not argument)
+    assert ("`reverie run -` uses it as the prompt" in done.stderr) == (not argument)
 
 
 def test_what_was_piped_is_never_run_by_the_embedded_mind(reverie: Command) -> None:
@@ -290,12 +290,12 @@ SPELLINGS = (
 
 @pytest.mark.parametrize("tag", SPELLINGS)
 def test_no_spelling_of_a_tag_gets_through(tag: str) -> None:
-    assert broken_tags(f"a {tag} b").startswith("a &lt;")
+    assert escape_tags(f"a {tag} b").startswith("a &lt;")
 
 
 def test_ordinary_text_keeps_its_brackets() -> None:
     text = "if a < b and c <d> or <letterhead> then <div> List<Text> x<system>"
-    assert broken_tags(text) == text
+    assert escape_tags(text) == text
 
 
 def test_files_of_a_folder_cannot_end_the_reminder_they_are_shown_in(reverie: Command, prefix_watch: Path) -> None:

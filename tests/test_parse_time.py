@@ -18,12 +18,13 @@ from types import FrameType
 
 import pytest
 
-from reverie.agents.messages.mailbox import _good_line, _parsed  # pyright: ignore[reportPrivateUsage]
+from reverie.agents.messages.inbox_file import _good_line, _parse_array  # pyright: ignore[reportPrivateUsage]
 from reverie.agents.messages.structured import parse as structured
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, one_line, printable, width
+from reverie.cli.output import Paint, one_line
+from reverie.cli.screen import printable
 from reverie.errors import ReverieError
-from reverie.instructions.includes import expanded, includes
+from reverie.instructions.includes import expand, includes
 from reverie.instructions.markdown import without_comments
 from reverie.instructions.rules import gitignore, split_rule
 from reverie.layers.l1_tool_results.replacement import preview
@@ -32,17 +33,16 @@ from reverie.layers.l4_compaction.by_code.definitions import definitions, withou
 from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.layers.l4_compaction.survival import inventory
 from reverie.memory.changes import Evidence
-from reverie.memory.gate.evidence import spoken
-from reverie.memory.gate.turned import _is_dated  # pyright: ignore[reportPrivateUsage]
+from reverie.memory.gate.evidence import typed_text
+from reverie.memory.gate.reversal import _is_dated  # pyright: ignore[reportPrivateUsage]
 from reverie.memory.index import entries, linked_files, load_index
-from reverie.memory.note import classify, doubt, title_of
-from reverie.memory.recall.showing import chosen
-from reverie.memory.recall.verify import symbols
-from reverie.memory.references import named_files
+from reverie.memory.note import classify, find_doubt, title_of
+from reverie.memory.recall.reminder import parse_selection
+from reverie.memory.references import named_files, named_symbols
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.topic_file import TopicFile, said_in
+from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.memory.upkeep.importing import _heading, _sections  # pyright: ignore[reportPrivateUsage]
-from reverie.memory.upkeep.purge_forms import Forms
+from reverie.memory.upkeep.purge_forms import SecretForms
 from reverie.models.tokens import estimate_text
 from reverie.models.wire import read_input
 from reverie.offline.consolidate.gather import Said
@@ -52,15 +52,16 @@ from reverie.offline.conversation import _LETTER  # pyright: ignore[reportPrivat
 from reverie.offline.language.prose import read_prose
 from reverie.offline.talk.wants import read_want
 from reverie.offline.terms import read_question
-from reverie.parsing import in_stretches, load_json, load_toml, load_yaml
+from reverie.parsing import load_json, load_toml, load_yaml, split_long
 from reverie.permissions.path_glob import expand_braces
 from reverie.permissions.shell.commands import all_commands, plain_commands
 from reverie.permissions.shell.read_only import is_read_only_shell
-from reverie.permissions.shell.words import deceptive_text
+from reverie.permissions.shell.words import find_deception
 from reverie.runtime.hooks import _json_object  # pyright: ignore[reportPrivateUsage]
 from reverie.storage.transcript.file import parse_line
+from reverie.text.columns import width
 from reverie.text.cutting import _pairs  # pyright: ignore[reportPrivateUsage]
-from reverie.text.dates.finding import find_days
+from reverie.text.dates.phrases import find_days
 from reverie.text.sentences import statements_in
 from reverie.text.tongue import tongue_of
 from reverie.text.values import hard_facts
@@ -77,8 +78,8 @@ def _streamed(text: str) -> None:
 
 
 def _in_sentences(judge: Callable[[str], object]) -> Callable[[str], None]:
-    """What is only ever asked about a sentence; sentences are cut by `in_stretches`."""
-    return lambda text: [judge(one) for one in in_stretches(text)].clear()
+    """What is only ever asked about a sentence; sentences are cut by `split_long`."""
+    return lambda text: [judge(one) for one in split_long(text)].clear()
 
 
 TODAY = date(2026, 1, 1)
@@ -86,14 +87,14 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "topic file": TopicFile.parse,
     "head": lambda text: TopicFile.parse(f"---\n{text}\n---\nbody"),
     "head of one field": lambda text: TopicFile.parse(f"---\ndescription: {text}\n---\nbody"),
-    "changed head": lambda text: TopicFile.parse(f"---\ndescription: a{text}\n---\n").updated(description="b"),
-    "repaired head": lambda text: TopicFile.parse(f"---\nname: a: {text}\n---\n").repaired(),
+    "changed head": lambda text: TopicFile.parse(f"---\ndescription: a{text}\n---\n").with_changes(description="b"),
+    "repaired head": lambda text: TopicFile.parse(f"---\nname: a: {text}\n---\n").repair(),
     "rule": split_rule,
     "rule with paths": lambda text: gitignore.__wrapped__(split_rule(f"---\npaths: {text}\n---\n")[0]),
     "rule with a list": lambda text: gitignore.__wrapped__(split_rule(f"---\npaths:\n  - {text}\n---\n")[0]),
     "braces": expand_braces,
     "includes": lambda text: list(includes(text)),
-    "expanded includes": lambda text: expanded(text, lambda _: True, lambda _: None),
+    "expanded includes": lambda text: expand(text, lambda _: True, lambda _: None),
     "comments": without_comments,
     "import": _sections,
     "import's heading": _heading,
@@ -101,8 +102,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "links": linked_files,
     "index rows": rows,
     "code names": named_files,
-    "symbols": symbols,
-    "statements": said_in,
+    "symbols": named_symbols,
+    "statements": statements_of,
     "facts": hard_facts,
     "terms": content_terms,
     "words": words,
@@ -110,11 +111,11 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "secrets": find_secrets,
     "pairs": _pairs,
     "the same with a date": lambda text: _is_dated(text, text),
-    "purge": Forms(["hunterGreen-4411"]).replaced_in_line,
+    "purge": SecretForms(["hunterGreen-4411"]).replace_in_line,
     "kind of a note": classify,
-    "doubt about a note": doubt,
+    "doubt about a note": find_doubt,
     "title of a note": title_of,
-    "chosen memories": lambda text: chosen(text, ()),
+    "chosen memories": lambda text: parse_selection(text, ()),
     "instructions for compaction": compact_instructions,
     "notes": outline,
     "notes under a heading": lambda text: outline(f"# a\n_{text}\n"),
@@ -130,13 +131,13 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "shell of allow rules": plain_commands,
     "shell of deny rules": lambda text: list(all_commands(text)),
     "arguments of a wrapper": lambda text: list(all_commands(f"sudo env {text}")),
-    "lookalikes": deceptive_text,
+    "lookalikes": find_deception,
     "transcript": lambda text: parse_line(text.encode()),
     "JSON": load_json,
     "tool input": read_input,
     "YAML": load_yaml,
     "TOML": load_toml,
-    "mailbox": lambda text: (_parsed(text.encode()), _good_line(text.encode())),
+    "mailbox": lambda text: (_parse_array(text.encode()), _good_line(text.encode())),
     "letter": structured,
     "hook's answer": _json_object,
     "tokens": estimate_text,
@@ -148,7 +149,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "days": _in_sentences(lambda text: find_days(text, TODAY)),
     "lesson": _in_sentences(cleaned),
     "lessons of a message": lambda text: heard(Said(text, TODAY)),
-    "typed words": lambda text: spoken([Evidence(Origin.TYPED, text)]),
+    "typed words": lambda text: typed_text([Evidence(Origin.TYPED, text)]),
     "letter to the embedded mind": lambda text: _LETTER.match(f"<letter {text}"),
 }
 

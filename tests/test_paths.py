@@ -26,7 +26,7 @@ from reverie.paths import (
     slug,
     user_home,
 )
-from reverie.permissions.inside import check_memory_root
+from reverie.permissions.memory_paths import check_memory_root
 from reverie.settings import Settings, load_settings
 from tests.settings.conftest import trust_all
 

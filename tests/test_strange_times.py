@@ -15,7 +15,7 @@ from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import DreamState
 from reverie.memory.recall.ranker import Ranker
 from reverie.memory.scan import manifest, scan
-from reverie.moments import changed, happened, iso, local_day, local_minutes, moment, parsed
+from reverie.moments import iso, local_day, local_minutes, modified_time, parse_time, past_time, to_datetime
 from reverie.storage.transcript.sessions import list_sessions
 
 FUTURE = datetime(2099, 1, 1, tzinfo=UTC).timestamp()
@@ -24,24 +24,26 @@ STRANGE = [0, -1, -62_000_000_000, 13_600_000_000, 250_000_000_000, 2**33, 10**1
 
 @pytest.mark.parametrize("seconds", [*STRANGE, 1e300, -1e300, float("inf"), float("-inf"), float("nan")])
 def test_any_number_of_seconds_is_a_moment(seconds: float) -> None:
-    assert iso(seconds) == moment(seconds).isoformat(timespec="seconds")
-    assert local_minutes(seconds) and moment(seconds).astimezone().date()
+    assert iso(seconds) == to_datetime(seconds).isoformat(timespec="seconds")
+    assert local_minutes(seconds) and to_datetime(seconds).astimezone().date()
 
 
 @pytest.mark.parametrize("text", ["99999-01-01T00:00:00Z", "NaN", "", "0001-01-01T00:00:00+14:00", None, 7, "2026", {}])
 def test_any_time_stamp_is_a_moment_or_none(text: object) -> None:
-    found = parsed(text)
+    found = parse_time(text)
     assert found is None or found.astimezone().tzinfo is not None
     assert local_day(text) is None
 
 
 def test_a_time_stamp_without_a_zone_is_in_utc() -> None:
-    assert parsed("2026-03-01T12:00:00") == parsed("2026-03-01T12:00:00Z") == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert (
+        parse_time("2026-03-01T12:00:00") == parse_time("2026-03-01T12:00:00Z") == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    )
 
 
 def test_what_is_to_come_has_not_happened() -> None:
-    assert happened(FUTURE, 1_000.0) is None and happened(None, 1_000.0) is None
-    assert happened(1_010.0, 1_000.0) == 1_000.0 and happened(900.0, 1_000.0) == 900.0
+    assert past_time(FUTURE, 1_000.0) is None and past_time(None, 1_000.0) is None
+    assert past_time(1_010.0, 1_000.0) == 1_000.0 and past_time(900.0, 1_000.0) == 900.0
 
 
 @pytest.mark.parametrize("seconds", STRANGE)
@@ -69,7 +71,7 @@ def test_a_session_from_the_future_is_not_the_newest_for_ever(tmp_path: Path) ->
     os.utime(tmp_path / "old.jsonl", (FUTURE, FUTURE))
     os.utime(tmp_path / "new.jsonl", (time.time() + 1, time.time() + 1))
     assert [info.id for info in list_sessions(tmp_path)] == ["new", "old"]
-    assert changed((tmp_path / "old.jsonl").stat()) <= time.time()
+    assert modified_time((tmp_path / "old.jsonl").stat()) <= time.time()
 
 
 def test_a_lock_from_the_future_holds_nobody_up(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Reverie: a memory for LLM agents, in seven layers ordered by cost.
 
-The public names live in `reverie.session`; they are loaded on first use, so that `import reverie` costs nothing.
+The public names are in `reverie.session`. They are loaded on first use, so that `import reverie` is cheap.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The `reverie` command. `--version` is answered here, before anything is imported: it must start in a blink."""
+"""The `reverie` command. It answers `--version` before it imports anything, so that this starts fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def main() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
         from reverie import __version__
 
-        with suppress(OSError):  # the command below tells why it cannot be written
+        with suppress(OSError):  # the command below reports why it cannot write
             print(f"reverie {__version__}", flush=True)
             return
     from reverie.cli.app import app

@@ -1,14 +1,13 @@
-"""One small tree of exceptions. Each carries one sentence a person can act on: what is wrong, where, what to do.
+"""One small tree of exceptions. Each has one sentence for the user: what is wrong, where, and what to do.
 
-Vendor errors are mapped to it once, at the model boundary; user mistakes become it at the edge that read them.
-Nothing here knows how an error is shown.
+Errors of vendors are mapped once, at the model boundary. Nothing here knows how an error is shown.
 """
 
 from __future__ import annotations
 
 
 class ReverieError(Exception):
-    """Anything Reverie raises on purpose; `str(error)` is a sentence fit to show."""
+    """Any error that Reverie raises on purpose; `str(error)` is a sentence that can be shown."""
 
     exit_code = 1
 
@@ -28,11 +27,11 @@ class MissingExtra(UserError):
 
 
 class UnknownModel(UserError):
-    """No provider or catalogue entry answers to this model name."""
+    """No provider or catalogue entry has this model name."""
 
 
 class NoAnswer(ReverieError):
-    """A turn ended without a whole answer; `text` is what came of it."""
+    """A turn ended without a complete answer; `text` is the part that there is."""
 
     def __init__(self, message: str, text: str) -> None:
         super().__init__(message)
@@ -50,15 +49,15 @@ class SessionBusy(ReverieError):
 
 
 class NobodyListening(UserError):
-    """No live session answers at this socket: it has ended, or never had one."""
+    """No live session answers at this socket: it has ended, or never listened."""
 
 
 class SessionRefused(ReverieError):
-    """A live session answered that it cannot do what was asked; the sentence is its own."""
+    """A live session refused a request; the sentence is its own."""
 
 
 class StorageError(ReverieError):
-    """The disk said no (full, read-only, gone); what was said is still in memory."""
+    """The disk refused (full, read-only, missing); the conversation is still in memory."""
 
     exit_code = 4
 
@@ -80,11 +79,11 @@ class AuthenticationFailed(ModelError):
 
 
 class BadRequest(ModelError):
-    """The server refused the request itself; sending it again would not help."""
+    """The server refused the request; sending it again would not help."""
 
 
 class PromptTooLong(ModelError):
-    """The prompt does not fit. `actual` and `limit` are tokens where the server named them."""
+    """The prompt does not fit. `actual` and `limit` are tokens, if the server named them."""
 
     def __init__(self, message: str, *, actual: int | None = None, limit: int | None = None, status: int = 400) -> None:
         super().__init__(message, status=status)
@@ -99,17 +98,17 @@ class Overloaded(ModelError):
 
 
 class Unreachable(ModelError):
-    """No connection, or it broke before or during the answer."""
+    """There is no connection, or it broke before or during the answer."""
 
     retryable = True
 
 
 class NoConnection(Unreachable):
-    """No connection came about: nobody listens at the address, or nobody knows its host. Waiting rarely helps."""
+    """There was no connection: nothing listens at the address, or its host is unknown. Waiting rarely helps."""
 
 
 class BlockingLimit(ReverieError):
-    """The context is so full that the request is not sent; the user is told to compact."""
+    """The context is so full that the request is not sent; the user has to compact it."""
 
     exit_code = 6
 

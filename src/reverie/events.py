@@ -1,7 +1,6 @@
-"""Everything a session tells the outside: a closed union, one class an event.
+"""All events of a session: a closed union with one class per event.
 
-Whoever shows a session (chat, `run --json`, the socket, later a full-screen app) matches on these and on nothing else.
-`to_json` gives the form programs read; it never holds more than the event itself.
+Every front end (chat, `run --json`, the socket) matches on these. `to_json` gives the form for programs.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class ThinkingStreamed:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRestarted:
-    """What was streamed of this answer is void: the request is sent again."""
+    """The streamed part of this answer is void: the request is sent again."""
 
     kind: ClassVar[str] = "answer_restarted"
     reason: str
@@ -74,8 +73,7 @@ class PermissionAsked:
     tool: str
     input: Json
     reason: str
-    cwd: str = ""
-    """The folder that relative paths in `input` start from."""
+    cwd: str = ""  # the folder for relative paths in `input`
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +86,7 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class RoundFinished:
-    """A response is recorded. `used` is the context in tokens, `percent_left` what remains before auto-compaction.
-
-    `cut_off`: it ended at the output limit; if it goes on, the next round begins in the middle of its sentence.
-    """
+    """A response is recorded. `used` is the context in tokens; `cut_off`: it ended at the output limit."""
 
     kind: ClassVar[str] = "round_finished"
     usage: Usage
@@ -103,7 +98,7 @@ class RoundFinished:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence for the person; never sent to the model. `level`: info, warning or error."""
+    """A sentence for the user; never sent to the model. `level`: info, warning or error."""
 
     kind: ClassVar[str] = "notice"
     text: str
@@ -113,7 +108,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class TaskChanged:
-    """A background task started, moved on or ended."""
+    """A background task started, made progress or ended."""
 
     kind: ClassVar[str] = "task_changed"
     id: str
@@ -125,10 +120,7 @@ class TaskChanged:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over. `reason`: answered, cut_off, cancelled, refused, failed, max_rounds, blocked.
-
-    `exit_code` is what a command that ran this turn ends with.
-    """
+    """The turn is over. `reason`: answered, cut_off, cancelled, refused, failed, max_rounds, blocked."""
 
     kind: ClassVar[str] = "turn_ended"
     reason: str
@@ -157,6 +149,6 @@ Event: TypeAlias = (
 
 
 def to_json(event: Event) -> JsonObject:
-    """The event as one JSON object with a `type`."""
+    """Returns the event as one JSON object with a `type`."""
     body: dict[str, Any] = asdict(event)
     return {"type": event.kind, **body}

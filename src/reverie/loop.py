@@ -1,8 +1,7 @@
-"""The query loop: run → step → query + execute. It knows no policy and no screen.
+"""The query loop: run → step → query + execute. It contains no policy and no output.
 
-A turn is a list of rounds; a round is one request and its tool results. Everything that happens is appended to the log
-before the next thing starts, so that a kill at any moment leaves a conversation that goes on. What to send, what may
-run and what to remember are decided elsewhere and handed in through a `Thread`.
+A turn is a list of rounds; a round is one request and its tool results. Every step is appended to the log before the
+next one starts, so a conversation can continue after a kill. A `Thread` contains all decisions that are made elsewhere.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, assert_never
 
-from reverie.context.conversation import Budget
+from reverie.context.conversation import WindowBudget
 from reverie.errors import BlockingLimit, PromptTooLong
 from reverie.events import (
     AnswerRestarted,
@@ -42,42 +41,38 @@ CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 
 
 class Surroundings(Protocol):
-    """What the loop is handed: every decision that is not the loop's own."""
+    """Every decision that is not the loop's own."""
 
     async def prepare(self, max_tokens: int) -> Request:
         """Runs the layers and assembles the next request."""
         ...
 
     async def recover(self, error: PromptTooLong) -> bool:
-        """Tries once to make the context shorter; whether it did."""
+        """Tries once to make the context shorter; returns whether it did."""
         ...
 
     def send(self, request: Request) -> AsyncIterator[SendEvent]: ...
 
-    def budget(self) -> Budget: ...
+    def budget(self) -> WindowBudget: ...
 
-    async def observe(self, response: Response) -> None:
-        """Records a response."""
-        ...
+    async def observe(self, response: Response) -> None: ...
 
     async def after_response(self) -> None:
-        """Called when a response is recorded, before its tools run: the notes trigger."""
+        """Called when a response is recorded, before its tools run."""
         ...
 
     async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
-        """What is recorded of a result: itself, or what stands for it once it is on disk."""
+        """Returns the result to record: unchanged, or a preview if the whole is on disk."""
         ...
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
-        """Called for every result; what it returns is shown to the model beside the results."""
+        """Called for every result; returns what the model sees next to the results."""
         ...
 
-    async def between_rounds(self) -> Sequence[Block]:
-        """Messages and memories that arrived meanwhile."""
-        ...
+    async def between_rounds(self) -> Sequence[Block]: ...
 
     async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
-        """Asked when the model is done; a reason, or something that arrived, means that it must go on."""
+        """Called when the model is done; returns a reason or new messages if it must go on."""
         ...
 
 
@@ -98,14 +93,14 @@ class Thread:
     purpose: Purpose = Purpose.MAIN
     name: str = "main"
     enough: Callable[[Sequence[ToolUseBlock]], bool] = lambda _calls: False
-    """Asked when all calls of a response went well: True ends the turn without asking the model again."""
+    """Called when all calls of a response succeeded: True ends the turn without another request."""
     usage: Usage = field(default_factory=Usage)
     rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a turn ended: answered, cut_off, refused or max_rounds. `text`: the last answer, however often it was cut."""
+    """How a turn ended: answered, cut_off, refused or max_rounds. `text` is the whole last answer."""
 
     reason: str
     text: str
@@ -140,7 +135,7 @@ async def run(thread: Thread) -> Outcome:
 
 
 async def step(thread: Thread, cap: int) -> Response | None:
-    """One request and its recorded response. None: it was cut off and can be asked again with a higher cap."""
+    """Sends one request and records its response. None: it was cut off and can be sent with a higher cap."""
     around = thread.surroundings
     request = await around.prepare(cap)
     if (budget := around.budget()).blocking is not None and budget.used >= budget.blocking:
@@ -185,12 +180,12 @@ async def query(thread: Thread, request: Request) -> Response:
                 response = event.response
             case _:
                 assert_never(event)
-    assert response is not None, "a stream without its end is an error of the sender"
+    assert response is not None, "a stream must end with its response"
     return response
 
 
 async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> bool:
-    """Runs the calls of one response; each result is recorded the moment it is there. False if one of them failed."""
+    """Runs the calls of one response and records each result at once. False if one of them failed."""
     fine, started = True, dict[str, float]()
     beside = list[Block]()
 
@@ -214,7 +209,7 @@ async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> bool:
 
 
 def record_result(log: SessionLog, call_id: str, output: ToolOutput) -> Record:
-    """One record a result, in the form tools made for Claude Code's transcripts know."""
+    """Records one result, in the form that tools for Claude Code's transcripts know."""
     block = ToolResultBlock(call_id, output.content, output.is_error or None, output.origin)
     structured = output.structured if output.structured is not None else text_of(output)
     kept = {"keptBytes": output.kept_bytes} if output.kept_bytes else {}
@@ -222,7 +217,7 @@ def record_result(log: SessionLog, call_id: str, output: ToolOutput) -> Record:
 
 
 def close_open_calls(log: SessionLog, reason: str) -> int:
-    """Answers every call that has no result yet, by record; how many there were."""
+    """Records an answer for every call without a result; returns how many there were."""
     calls = log.view.open_calls
     for call in calls:
         record_result(log, call.id, ToolOutput(reason, is_error=True, origin=Origin.CODE))
@@ -230,7 +225,7 @@ def close_open_calls(log: SessionLog, reason: str) -> int:
 
 
 def say(thread: Thread, blocks: Sequence[Block]) -> Record:
-    """Appends something that no person typed."""
+    """Appends blocks that the user did not type."""
     return thread.log.append_message(Message("user", tuple(blocks)), isMeta=True)
 
 

@@ -1,8 +1,6 @@
-"""Times that come from outside (a file's mtime, a time stamp in a transcript, a clock that jumped) made harmless.
+"""Makes times from outside (file times, time stamps, clocks that jumped) harmless.
 
-A file can say that it was changed in the year 2400, before 1970 or at a nanosecond no database holds, and a record can
-say anything. Here every such time becomes one that can be shown, sorted and subtracted. Nothing here raises.
-`tests/test_architecture.py` forbids other ways of turning file times and time stamps into dates.
+Every time becomes one that can be shown, sorted and subtracted. Nothing raises. The architecture test checks its use.
 """
 
 from __future__ import annotations
@@ -13,38 +11,34 @@ import time
 from datetime import UTC, date, datetime
 from typing import Final
 
-# Two days inside what `datetime` can hold: a change of time zone then never leaves it.
+# Two days inside the range of `datetime`: a change of time zone then stays inside.
 FIRST: Final = datetime(1, 1, 3, tzinfo=UTC)
 LAST: Final = datetime(9999, 12, 29, tzinfo=UTC)
 _FIRST_S: Final = FIRST.timestamp()
 _LAST_S: Final = LAST.timestamp()
 _LARGEST_NS: Final = 2**63 - 1
-SKEW_S: Final = 300.0
-"""Clocks of two machines that share a folder differ a little: so much in the future is still now."""
+SKEW_S: Final = 300.0  # clocks of two machines differ a little: this far in the future still counts as now
 
 
-def moment(seconds: float) -> datetime:
-    """The time so many seconds after 1970, in UTC; what no calendar holds becomes the first or the last day it does."""
+def to_datetime(seconds: float) -> datetime:
+    """Returns the time in UTC of `seconds` after 1970, limited to the range of `datetime`."""
     if math.isnan(seconds):
         return datetime.fromtimestamp(0, UTC)
     return datetime.fromtimestamp(min(max(seconds, _FIRST_S), _LAST_S), UTC)
 
 
 def iso(seconds: float) -> str:
-    """The same as text, to the second: `2026-03-01T12:00:00+00:00`."""
-    return moment(seconds).isoformat(timespec="seconds")
+    """Returns the same as text, to the second: `2026-03-01T12:00:00+00:00`."""
+    return to_datetime(seconds).isoformat(timespec="seconds")
 
 
 def local_minutes(seconds: float) -> str:
-    """The same in the zone of this machine, to the minute: `2026-03-01 13:00`."""
-    return f"{moment(seconds).astimezone():%Y-%m-%d %H:%M}"
+    """Returns the same in the local time zone, to the minute: `2026-03-01 13:00`."""
+    return f"{to_datetime(seconds).astimezone():%Y-%m-%d %H:%M}"
 
 
-def parsed(text: object, *, needs_zone: bool = False) -> datetime | None:
-    """The time that a time stamp (ISO 8601) says; one without a zone is in UTC. None if it says none.
-
-    With `needs_zone`, one without a zone is none.
-    """
+def parse_time(text: object, *, needs_zone: bool = False) -> datetime | None:
+    """Parses an ISO 8601 time stamp; without a zone it is UTC, or None with `needs_zone`. None if it is not valid."""
     if not isinstance(text, str):
         return None
     try:
@@ -59,31 +53,25 @@ def parsed(text: object, *, needs_zone: bool = False) -> datetime | None:
 
 
 def local_day(text: object) -> date | None:
-    """The day of a time stamp in the zone of this machine; None if it says none, or one that nobody recorded on.
-
-    What is reckoned from such a day (`in two weeks`) then always is a date.
-    """
-    found = parsed(text)
+    """Returns the local day of a time stamp; None if it is not valid, or too far away for calculations with dates."""
+    found = parse_time(text)
     return found.astimezone().date() if found is not None and 1970 < found.year < 2200 else None
 
 
-def happened(seconds: float | None, now: float) -> float | None:
-    """A time that something is said to have happened at; None if that is in the future, so that it cannot have.
-
-    A wrong clock, or a file from elsewhere, then delays nothing for decades. A few minutes ahead count as now.
-    """
+def past_time(seconds: float | None, now: float) -> float | None:
+    """Returns a time in the past; None if it is in the future, which must be wrong. A few minutes ahead are now."""
     if seconds is None or math.isnan(seconds) or seconds > now + SKEW_S:
         return None
     return min(seconds, now)
 
 
-def changed(status: os.stat_result) -> float:
-    """When a file was last changed, in seconds. A time to come tells nothing: then it is when that time was set."""
+def modified_time(status: os.stat_result) -> float:
+    """When a file was last changed, in seconds. If its time is in the future, when that time was set."""
     now = time.time()
-    found = happened(status.st_mtime, now)
+    found = past_time(status.st_mtime, now)
     return min(status.st_ctime, now) if found is None else found
 
 
 def change_ns(status: os.stat_result) -> int:
-    """When a file was last changed, in nanoseconds, within what 64 bits hold: SQLite takes no larger numbers."""
+    """When a file was last changed, in nanoseconds, limited to the 64 bits of SQLite."""
     return min(max(status.st_mtime_ns, -_LARGEST_NS), _LARGEST_NS)

@@ -1,7 +1,6 @@
-"""Tags around text that is not the user's, and the line between a user's words and material in one string.
+"""Tags around text that is not the user's, and the split of one string into the user's words and material.
 
-Only typed and entered text is the user. Everything else in a user message stands between tags that name its origin, and
-cannot end them or open others. Nothing here decides what to do with a text.
+Only typed and entered text is the user's. Other text in a user message is between tags that it cannot close or open.
 """
 
 from __future__ import annotations
@@ -13,12 +12,10 @@ from typing import TypeAlias
 
 from reverie.types import Origin, TextBlock
 
-Said: TypeAlias = str | Sequence[TextBlock]
-SHORT_PASTE = 300
-"""A paste of one line up to this many characters is entered; a longer one is pasted."""
+UserInput: TypeAlias = str | Sequence[TextBlock]
+SHORT_PASTE = 300  # a pasted line of up to this many characters counts as entered; a longer one as pasted
 NO_REQUEST = "The user sent this and wrote nothing beside it. Say what it is, or answer what it asks."
-LONG_PART, MANY_LINES = 4_000, 40
-"""A paragraph beyond either is material."""
+LONG_PART, MANY_LINES = 4_000, 40  # a paragraph beyond one of these is material
 
 _TAGS = {Origin.CODE: "system-reminder", Origin.RECALLED: "system-reminder"}
 _TASK = "reverie-task"
@@ -43,12 +40,12 @@ _MATERIAL = re.compile(
 
 
 def tag_of(origin: Origin) -> str:
-    """The tag that text of this origin is shown in."""
+    """Returns the tag for text of this origin."""
     return _TAGS.get(origin, f"{origin.value}-text")
 
 
-def broken_tags(text: str) -> str:
-    """The text with every tag of ours in it made harmless, also one in other letters or with unseen ones in it."""
+def escape_tags(text: str) -> str:
+    """Escapes every tag of ours in the text, even with other letters or invisible characters in it."""
     return _OPENING.sub(lambda found: "&lt;" if _is_tag(text, found.end()) else found[0], text)
 
 
@@ -58,26 +55,26 @@ def _is_tag(text: str, at: int) -> bool:
 
 
 def fence(origin: Origin, text: str, note: str = "") -> TextBlock:
-    """The text between the tags of its origin. `note` is ours: what to know about it."""
+    """Puts the text between the tags of its origin. `note` is a remark of ours about it."""
     tag = tag_of(origin)
     opening = f'<{tag} note="{note}">' if note else f"<{tag}>"
-    return TextBlock(f"{opening}\n{broken_tags(text)}\n</{tag}>", origin)
+    return TextBlock(f"{opening}\n{escape_tags(text)}\n</{tag}>", origin)
 
 
 def task(text: str) -> TextBlock:
-    """What Reverie itself asks of a model beside a conversation."""
+    """Returns a task of Reverie itself for a model."""
     safe = text.replace(f"</{_TASK}", f"&lt;/{_TASK}")
     return TextBlock(f"<{_TASK}>\n{safe}\n</{_TASK}>", Origin.CODE)
 
 
-def untagged(text: str) -> str:
-    """A text without the tags around it."""
+def strip_tags(text: str) -> str:
+    """Removes the tags around a text."""
     found = _TAGGED.match(text)
     return found["text"] if found else text
 
 
-def fenced(block: TextBlock) -> TextBlock:
-    """The block as it may stand in a user message: the user's own and what has its tags already stay as they are."""
+def fence_block(block: TextBlock) -> TextBlock:
+    """Returns the block for a user message: with tags, unless it is the user's own or has them already."""
     if block.origin.is_users or block.origin is Origin.MODEL or _has_tags(block) or not block.text.strip():
         return block
     made = fence(block.origin, block.text)
@@ -88,12 +85,12 @@ def _has_tags(block: TextBlock) -> bool:
     own = (tag_of(block.origin), *_ALSO.get(block.origin, ()))
     text = block.text.strip()
     is_inside = any(text.startswith((f"<{tag}>", f"<{tag} ")) and text.endswith(f"</{tag}>") for tag in own)
-    inside = untagged(text)
-    return is_inside and (inside == text or broken_tags(inside) == inside)
+    inside = strip_tags(text)
+    return is_inside and (inside == text or escape_tags(inside) == inside)
 
 
 def split_material(text: str, origin: Origin) -> list[TextBlock]:
-    """What one string holds: the user's words, with this origin, and material, which counts as pasted. In order."""
+    """Splits a string into the user's words, with this origin, and material, which counts as pasted. In order."""
     found = list[tuple[bool, list[str]]]()
     for lines, is_code in _paragraphs(text.splitlines(keepends=True)):
         is_material = is_code or _is_material(lines)
@@ -112,15 +109,15 @@ def split_material(text: str, origin: Origin) -> list[TextBlock]:
     return blocks if any(block.origin is Origin.PASTED for block in blocks) else [TextBlock(text, origin)]
 
 
-def said_blocks(said: Said) -> list[TextBlock]:
-    """What a caller hands over: a string is entered, with the material in it set apart; blocks know their origin."""
+def input_blocks(said: UserInput) -> list[TextBlock]:
+    """Returns the blocks of an input: a string counts as entered, with material split off; blocks stay unchanged."""
     if isinstance(said, str):
         return split_material(said, Origin.ENTERED) if said.strip() else []
     return list(said)
 
 
 def _paragraphs(lines: list[str]) -> Iterator[tuple[list[str], bool]]:
-    """Paragraphs and blank stretches in order; True for a fenced code block. Linear in the length of the text."""
+    """Yields paragraphs and blank parts in order; True for a fenced code block. Linear in the length of the text."""
     held, at = list[str](), 0
     while at < len(lines):
         opening = _FENCE.match(lines[at])

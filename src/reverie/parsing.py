@@ -1,7 +1,7 @@
-"""The only place that parses JSON, YAML and TOML. Anybody may have written the text, so size and depth are bounded.
+"""The only place that parses JSON, YAML and TOML. The text may come from anybody, so size and depth are limited.
 
-Whatever cannot be read becomes `Unparsable`, which is also a `ValueError`; no parser's own error, no RecursionError and
-no overflow of the C stack gets out of here. It opens no file, runs no YAML tag and builds no objects but plain data.
+All errors become `Unparsable`, which is also a `ValueError`. It opens no file, runs no YAML tag and builds only plain
+data.
 """
 
 from __future__ import annotations
@@ -13,29 +13,26 @@ from typing import Any, cast
 
 from reverie.errors import UserError
 
-MAX_DEPTH = 64
-"""Lists and mappings inside each other in what somebody sent: a tool's input, a hook's answer, a file."""
-RECORD_DEPTH = 100
-"""The same for a whole record or request, which carries such a value inside; code that walks it may rely on this."""
+MAX_DEPTH = 64  # the most nested lists and mappings in a tool's input, a hook's answer or a file
+RECORD_DEPTH = 100  # the same for a whole record or request, which contains such a value
 MAX_JSON = 64 * 1024 * 1024
-"""Characters (or bytes) of one JSON text: a record of a transcript may carry pictures."""
-MAX_YAML = 65_536
-"""Characters of one YAML text, and of what its aliases stand for."""
+"""The most characters (or bytes) of one JSON text: a record of a transcript may contain images."""
+MAX_YAML = 65_536  # the most characters of one YAML text, and of the texts of its aliases
 MAX_TOML = 262_144
 LONGEST_MESSAGE = 20_000
-"""Characters of a message that are read as somebody's own words: nobody types more at once."""
+"""The most characters of a message that count as the user's own words: nobody types more at once."""
 LONGEST_SENTENCE = 2_000
-"""Characters; whatever looks at sentences may take time that grows with the square of this, not of a whole text."""
+"""The longest sentence in characters. The time of checks on sentences may grow with the square of this."""
 
 _AT_LINE = re.compile(r"\(at line (\d+)")
 _TOML_PART = r"""(?:(?<![\w-])[\w-]++|"(?:[^"\\\n]|\\.){0,200}+"|'[^'\n]{0,200}+')"""
-# One key of 32,000 parts takes tomllib 20 seconds, so it is found before tomllib sees it.
+# tomllib needs 20 seconds for one key of 32,000 parts, so such a key is found first.
 _DEEP_TOML_KEY = re.compile(rf"{_TOML_PART}(?:[ \t]*+\.[ \t]*+{_TOML_PART}){{{MAX_DEPTH}}}")
 _DECODER = json.JSONDecoder()
 
 
 class Unparsable(UserError, ValueError):
-    """A text is not what it should be, or larger or deeper than we read; `line` (from 1) where that is known."""
+    """A text is not valid, or too large or too deep; `line` (from 1) if it is known."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -43,7 +40,7 @@ class Unparsable(UserError, ValueError):
 
 
 def load_json(text: str | bytes | bytearray, *, depth: int = MAX_DEPTH) -> Any:
-    """The value of one JSON text."""
+    """Parses one JSON text."""
     _check_size(len(text), MAX_JSON)
     try:
         value = json.loads(text)
@@ -60,7 +57,7 @@ def load_json(text: str | bytes | bytearray, *, depth: int = MAX_DEPTH) -> Any:
 
 
 def load_json_values(text: str, *, depth: int = RECORD_DEPTH) -> Iterator[Any]:
-    """The values of a text that holds several records, one after the other."""
+    """Yields the values of a text with several records, one after the other."""
     _check_size(len(text), MAX_JSON)
     at = 0
     may_be_deep = text.count("[") + text.count("{") > depth
@@ -79,7 +76,7 @@ def load_json_values(text: str, *, depth: int = RECORD_DEPTH) -> Iterator[Any]:
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text."""
+    """Parses a TOML text."""
     import tomllib
 
     _check_size(len(text), MAX_TOML)
@@ -95,23 +92,20 @@ def load_toml(text: str) -> dict[str, Any]:
     except RecursionError:
         raise _too_deep(MAX_DEPTH) from None
     except ValueError as error:
-        # tomllib lets through what int() and datetime() say: a number of 5,000 digits, the 30th of February.
+        # tomllib passes on errors of int() and datetime(): a number of 5,000 digits, the 30th of February.
         raise Unparsable(f"holds a value that cannot be read: {error}") from error
     _check_depth(data, MAX_DEPTH)
     return data
 
 
 def load_yaml(text: str) -> Any:
-    """The value of a YAML text, every scalar as text: no dates, no truth values, no tags, no merge keys.
-
-    libyaml's parser is asked for events, which it gives without recursion; its composer would use up the C stack.
-    """
+    """Parses a YAML text from events, without recursion. Every scalar stays text: no dates, booleans or tags."""
     import yaml
 
     _check_size(len(text), MAX_YAML)
     loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        return _built(cast(Any, yaml).parse(text, Loader=loader))
+        return _build_yaml(cast(Any, yaml).parse(text, Loader=loader))
     except yaml.YAMLError as error:
         mark: Any = getattr(error, "problem_mark", None)
         what = getattr(error, "problem", None) or str(error)
@@ -120,9 +114,9 @@ def load_yaml(text: str) -> Any:
         raise Unparsable("holds half of a surrogate pair") from error
 
 
-def _built(events: Any) -> Any:
-    """One value from YAML events. An alias may stand for a text only: lists of lists of aliases grow without end."""
-    above: list[tuple[Any, str | None]] = [([], None)]  # the lists and mappings that are open, each with its next key
+def _build_yaml(events: Any) -> Any:
+    """Builds one value from YAML events. An alias may only name a text: nested lists of aliases grow without end."""
+    above: list[tuple[Any, str | None]] = [([], None)]  # the open lists and mappings, each with its next key
     texts, spread = dict[str, str](), 0
     for event in events:
         line = event.start_mark.line + 1
@@ -161,8 +155,8 @@ def _built(events: Any) -> Any:
     return above[0][0][0] if above[0][0] else None
 
 
-def in_stretches(text: str, most: int = LONGEST_SENTENCE) -> Iterator[str]:
-    """The text in pieces that are not longer, cut at blanks where there are some; together they are the text."""
+def split_long(text: str, most: int = LONGEST_SENTENCE) -> Iterator[str]:
+    """Yields the text in pieces of limited length, cut at blanks where possible."""
     at = 0
     while len(text) - at > most:
         blank = text.rfind(" ", at + most // 2, at + most)
@@ -182,7 +176,6 @@ def _check_size(size: int, most: int) -> None:
 
 
 def _check_depth(value: Any, most: int) -> None:
-    """Goes through a value level by level: no recursion, and no work on what is neither list nor mapping."""
     level: list[Any] = [value] if isinstance(value, (dict, list)) else []
     for _ in range(most):
         inner: list[Any] = []

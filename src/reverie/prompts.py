@@ -1,7 +1,6 @@
-"""Prompts are Markdown files beside the code that uses them; this loads and fills them.
+"""Loads and fills prompts, which are Markdown files next to the code that uses them.
 
-Filling is a single pass over `{{name}}`: a value that itself holds `{{x}}` or `$1` is not expanded again. A variable
-the caller does not give, or one the file does not use, is a programming error and raises at once.
+Filling is one pass over `{{name}}`. A variable that is missing in the call or in the file raises at once.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ def _text(package: str, name: str) -> str:
 
 
 def render(package: str, name: str, values: Mapping[str, str] | None = None) -> str:
-    """The prompt `prompts/<name>` of a package, with its variables filled in, without trailing white space."""
+    """Returns the prompt `prompts/<name>` of a package with its variables filled in, without trailing white space."""
     given = dict(values or {})
     text = _text(package, name)
     wanted = set(_VARIABLE.findall(text))
@@ -31,5 +30,5 @@ def render(package: str, name: str, values: Mapping[str, str] | None = None) -> 
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Replaces each known `{{name}}` once; unknown ones stay as they are."""
+    """Replaces each known `{{name}}` once; unknown ones stay."""
     return _VARIABLE.sub(lambda match: values.get(match[1], match[0]), text)

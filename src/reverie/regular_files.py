@@ -1,8 +1,6 @@
-"""Opens and reads files that somebody else may have put there: regular files only, and never more than a bound.
+"""Opens and reads files from anybody: regular files only, and only up to a limit.
 
-A named pipe, a socket, a device or a folder in the place of a file is an `OSError` that says so, at once: nothing here
-waits for a writer, opens a device or takes in a file of any size. All code that reads a path it did not just write
-itself reads it here; `tests/test_architecture.py` keeps it so.
+Anything else in place of a file is an `OSError` at once. The architecture test checks that all code reads files here.
 """
 
 from __future__ import annotations
@@ -16,9 +14,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 LARGEST: Final = 512 * 1024 * 1024
-"""No file is read whole beyond this, whatever it is: transcripts, logs, objects of a history."""
-LARGEST_TEXT: Final = 16_000_000
-"""What one memory, definition or note of state may have. The usual bound."""
+"""The largest file that is read whole: transcripts, logs, objects of a history."""
+LARGEST_TEXT: Final = 16_000_000  # the usual limit, for a memory, a definition or a state file
 
 _Name: TypeAlias = str | Path
 _PIECE: Final = 1 << 20
@@ -31,10 +28,10 @@ _KINDS: Final = {
 
 
 def open_regular(path: _Name, *, follow: bool = True, append: bool = False, create: bool = True) -> int:
-    """A descriptor of a regular file: to read from its beginning or, with `append`, to add to its end.
+    """Opens a regular file for reading from its start or, with `append`, for adding to its end. Else raises `OSError`.
 
-    Raises `OSError` for anything else. With `follow` false a symbolic link is not followed. Appending creates a file
-    that is not there yet (readable by its owner only), unless `create` is false.
+    Without `follow`, a symbolic link is an error. Appending creates a missing file for its owner only, unless `create`
+    is false.
     """
     try:
         _check(os.stat(path, follow_symlinks=follow), path)  # noqa: PTH116 (before opening: a device may act on that)
@@ -52,7 +49,7 @@ def open_regular(path: _Name, *, follow: bool = True, append: bool = False, crea
 
 
 def read_regular(path: _Name, most: int = LARGEST_TEXT, *, follow: bool = True) -> bytes:
-    """The whole content of a regular file. `OSError` if it is something else, or has more than `most` bytes."""
+    """Reads a regular file. Raises `OSError` for anything else, or for more than `most` bytes."""
     fd = open_regular(path, follow=follow)
     with os.fdopen(fd, "rb", buffering=0) as file:
         size = os.fstat(fd).st_size
@@ -63,18 +60,18 @@ def read_regular(path: _Name, most: int = LARGEST_TEXT, *, follow: bool = True) 
 
 
 def read_regular_text(path: _Name, most: int = LARGEST_TEXT, *, errors: str = "strict") -> str:
-    """The same as text in UTF-8, line ends made plain."""
+    """Reads the same as UTF-8 text with normalised line ends."""
     return read_regular(path, most).decode("utf-8", errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_head(path: _Name, most: int, *, follow: bool = True) -> bytes:
-    """The first bytes of a regular file, at most `most`."""
+    """Reads the first bytes of a regular file, at most `most`."""
     with os.fdopen(open_regular(path, follow=follow), "rb", buffering=0) as file:
         return _up_to(file, most)
 
 
 def read_tail(path: _Name, most: int, *, follow: bool = True) -> tuple[bytes, bool]:
-    """The last bytes of a regular file, at most `most`, and whether that is all of it."""
+    """Reads the last bytes of a regular file, at most `most`; also returns whether that is all of it."""
     with os.fdopen(open_regular(path, follow=follow), "rb", buffering=0) as file:
         start = max(0, os.fstat(file.fileno()).st_size - most)
         file.seek(start)
@@ -82,13 +79,13 @@ def read_tail(path: _Name, most: int, *, follow: bool = True) -> tuple[bytes, bo
 
 
 def refuse_special(path: _Name) -> None:
-    """`OSError` if this path is not a regular file or free. Asked before long work whose result is written there."""
+    """Raises `OSError` if the path is neither a regular file nor free. Call it before long work that writes there."""
     with suppress(FileNotFoundError):
         _check(os.stat(path), path)  # noqa: PTH116
 
 
 def _up_to(file: FileIO, most: int) -> bytes:
-    """In pieces, so that no room is taken before there is anything to fill it."""
+    """Reads in pieces, so that no memory is used before there is data."""
     parts: list[bytes] = []
     while most > 0 and (part := file.read(min(most, _PIECE))):
         parts.append(part)

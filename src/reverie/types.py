@@ -1,8 +1,7 @@
-"""Messages, content blocks, usage and records: frozen, in the Messages-API shape, nothing lost on a round trip.
+"""Messages, content blocks, usage and records: frozen, in the shape of the Messages API, and lossless.
 
-One message type runs from the transcript to the model boundary. Keys we do not know are carried along and written
-back as they were. Every block knows its origin, because later layers judge a statement by who made it.
-Nothing here reads or writes a file.
+One message type is used from the transcript to the model boundary. Unknown keys are kept and written back. Every block
+has an origin, because later layers judge a statement by its author. Nothing here reads or writes a file.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Role: TypeAlias = Literal["user", "assistant"]
 
 
 class Origin(StrEnum):
-    """Who produced a block, set where its bytes come in (docs/decisions/0023-origins.md)."""
+    """Who produced a block, set where the text comes in (docs/decisions/0023-origins.md)."""
 
     TYPED = "typed"
     ENTERED = "entered"
@@ -40,7 +39,7 @@ class Origin(StrEnum):
 
     @property
     def is_users(self) -> bool:
-        """Whether this is the user speaking. Nobody else gives orders."""
+        """Whether the user wrote it. Only the user gives orders."""
         return self in (Origin.TYPED, Origin.ENTERED)
 
     @property
@@ -50,7 +49,7 @@ class Origin(StrEnum):
 
     @staticmethod
     def named(name: str) -> Origin:
-        """The origin that a transcript names; older names are known, and a name from elsewhere is foreign text."""
+        """Returns the origin with this name; older names are known, and unknown names become IMPORTED."""
         return _NAMED.get(name, Origin.IMPORTED)
 
 
@@ -62,7 +61,7 @@ _NAMED = {origin.value: origin for origin in Origin} | {
 
 
 class Purpose(StrEnum):
-    """What a request is for; every token is booked to one of these."""
+    """What a request is for; every token is booked for one of these."""
 
     MAIN = "main"
     RECALL = "recall"
@@ -73,8 +72,7 @@ class Purpose(StrEnum):
     AGENT = "agent"
     SIDE_QUESTION = "side_question"
     PROGRESS = "progress"
-    CLEANUP = "cleanup"
-    """Asks no model; it is a task like the others."""
+    CLEANUP = "cleanup"  # a task like the others, without a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ class ToolUseBlock:
 
 @dataclass(frozen=True, slots=True)
 class ToolResultBlock:
-    """A tool's answer. `content` is plain text, a list of blocks, or absent, exactly as it was given."""
+    """The result of a tool. `content` is plain text, a list of blocks, or missing, exactly as it was given."""
 
     tool_use_id: str
     content: str | tuple[Block, ...] | None
@@ -133,7 +131,7 @@ class ToolResultBlock:
 
     @property
     def text(self) -> str:
-        """The textual part of the result; images and documents are left out."""
+        """The text of the result, without images and documents."""
         if isinstance(self.content, tuple):
             return "\n".join(block.text for block in self.content if isinstance(block, TextBlock))
         return self.content or ""
@@ -161,7 +159,7 @@ class DocumentBlock:
 
 @dataclass(frozen=True, slots=True)
 class OtherBlock:
-    """A block of a kind we do not know (or not an object at all): carried along as it is."""
+    """A block of an unknown kind (or not an object at all), kept unchanged."""
 
     raw: Json
     origin: Origin = Origin.CODE
@@ -175,7 +173,7 @@ Block: TypeAlias = TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock | 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one response cost, in tokens. The four API fields, and how the cache write splits by TTL."""
+    """The tokens of one response: the four fields of the API, and the split of the cache write by TTL."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -186,12 +184,12 @@ class Usage:
 
     @property
     def prompt(self) -> int:
-        """Tokens of the whole prompt, cached or not."""
+        """The tokens of the whole prompt, cached or not."""
         return self.input_tokens + self.cache_read_input_tokens + self.cache_creation_input_tokens
 
     @property
     def total(self) -> int:
-        """All four fields: the size of the context after this response."""
+        """The size of the context after this response."""
         return self.prompt + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -206,7 +204,7 @@ class Usage:
 
     @staticmethod
     def parse(raw: Json) -> Usage | None:
-        """Reads the API's usage object; None if there is none. A cache write that is not split counts as 5 minutes."""
+        """Reads the usage object of the API, or None. A cache write without a split counts as 5 minutes."""
         if not isinstance(raw, Mapping):
             return None
         usage: Mapping[str, Any] = raw  # pyright: ignore[reportUnknownVariableType]
@@ -241,10 +239,7 @@ def _count(value: Json) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation. `plain`: its content was a bare string on the wire, and is written so again.
-
-    `starts`: where the blocks of each record begin, if several records were joined into this message. Never sent.
-    """
+    """One message. `plain`: its content was a bare string. `starts`: where each of its joined records starts."""
 
     role: Role
     content: tuple[Block, ...]
@@ -254,13 +249,13 @@ class Message:
 
     @property
     def records(self) -> tuple[tuple[Block, ...], ...]:
-        """The blocks of each record that was joined into this message, in order."""
+        """The blocks of each record in this message, in order."""
         bounds = (0, *(at for at in self.starts if 0 < at < len(self.content)), len(self.content))
         return tuple(self.content[start:end] for start, end in itertools.pairwise(bounds))
 
     @property
     def id(self) -> str | None:
-        """The API's message id; records split from one response share it."""
+        """The message id of the API; records split from one response share it."""
         return _text(self.fields.get("id"))
 
     @property
@@ -281,11 +276,11 @@ class Message:
         return tuple(block for block in self.content if isinstance(block, ToolResultBlock))
 
     def wire(self) -> JsonObject:
-        """What the API is sent: role and content only."""
+        """The form for the API: only role and content."""
         return {"role": self.role, "content": [block.wire() for block in self.content]}
 
     def stored(self) -> JsonObject:
-        """What the transcript keeps: everything, in the form it was read."""
+        """The form for the transcript: everything, in the form it was read."""
         content: Json = [block.wire() for block in self.content]
         if self.plain and len(self.content) == 1 and isinstance(self.content[0], TextBlock):
             content = self.content[0].text
@@ -293,7 +288,7 @@ class Message:
 
 
 def parse_block(raw: Json, origin: Origin) -> Block:
-    """Reads one content block; what does not have the expected shape becomes an OtherBlock, never an error."""
+    """Parses one content block; an unexpected shape becomes an OtherBlock, never an error."""
     if not isinstance(raw, dict):
         return OtherBlock(raw, origin)
     rest: JsonObject = dict(raw)  # pyright: ignore[reportUnknownArgumentType]
@@ -321,10 +316,7 @@ def parse_block(raw: Json, origin: Origin) -> Block:
 
 
 def parse_message(raw: JsonObject, origins: Sequence[Origin]) -> Message | None:
-    """Reads a message object; `origins` gives one origin a block, the last one standing for all that follow.
-
-    None if it is not a message at all (no role, or content that is neither text nor a list).
-    """
+    """Parses a message, or returns None. `origins` has one origin per block, and the last one counts for the rest."""
     role, content = raw.get("role"), raw.get("content")
     if role not in ("user", "assistant") or not isinstance(content, str | list):
         return None
@@ -338,7 +330,6 @@ def parse_message(raw: JsonObject, origins: Sequence[Origin]) -> Message | None:
 
 
 def _text(value: Json) -> str | None:
-    """A name as a file gives it; whatever is not text names nothing."""
     return value if isinstance(value, str) else None
 
 
@@ -348,7 +339,7 @@ def _without(raw: JsonObject, *keys: str) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of a transcript. `data` is the object as it stands on disk, without the message; it is never changed."""
+    """One line of a transcript. `data` is the object on disk, without the message; it never changes."""
 
     data: JsonObject
     message: Message | None = None
@@ -378,5 +369,5 @@ class Record:
         return bool(self.data.get("isSidechain"))
 
     def stored(self) -> JsonObject:
-        """The JSON object to write; reading it back gives an equal record."""
+        """The JSON object to write; reading it gives an equal record."""
         return self.data if self.message is None else {**self.data, "message": self.message.stored()}

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reverie.agents.definition import acting_parts
+from reverie.agents.definition import trusted_parts
 from reverie.models.request_log import LoggedRequest, read_log
 from reverie.paths import Places
 from reverie.session import Session
@@ -23,7 +23,7 @@ def define(folder: Path, name: str, prompt: str = "You review.", **head: str) ->
     fields = {"name": name, "description": f"does {name}", **head}
     path.write_text("---\n" + "".join(f"{key}: {value}\n" for key, value in fields.items()) + f"---\n{prompt}\n")
     places = Places.of(folder, load_settings(folder))
-    if parts := acting_parts(places):
+    if parts := trusted_parts(places):
         trust(places.home, parts, places.checkout)
     return path
 

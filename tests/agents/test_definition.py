@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.agents.definition import AgentDefinition, Scope, listing, load_definitions, read_definition
+from reverie.agents.definition import AgentDefinition, list_kinds, load_definitions, read_definition
+from reverie.memory.sharing.agent_memory import AgentMemoryScope
 from reverie.paths import Places
 from reverie.permissions.shell.programs import PROGRAMS
 from reverie.prompts import render
@@ -51,7 +52,7 @@ def test_nearer_files_take_the_place_of_farther_ones(tmp_path: Path) -> None:
     }
     assert set(found.kinds) == {"general", "explore", "a", "b", "h"} and not found.problems
     assert set(load_definitions(places(inner), bare=True).kinds) == {"general", "explore"}
-    assert listing(found).count("\n- ") == 3
+    assert list_kinds(found).count("\n- ") == 3
 
 
 def test_all_that_a_head_can_say(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_all_that_a_head_can_say(tmp_path: Path) -> None:
     found = read_definition(write(tmp_path, "x.md", text))
     assert isinstance(found, AgentDefinition)
     assert (found.name, found.description, found.prompt) == ("team:reviewer", "Reviews, strictly", "You review.")
-    assert found.tools == ("Read", "Grep") and found.model == "" and found.memory is Scope.PROJECT
+    assert found.tools == ("Read", "Grep") and found.model == "" and found.memory is AgentMemoryScope.PROJECT
     plain = read_definition(write(tmp_path, "by-name.md", head(description="d", tools='"*"')))
     assert isinstance(plain, AgentDefinition) and plain.name == "by-name" and plain.tools is None
 
@@ -70,12 +71,12 @@ def test_all_that_a_head_can_say(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("You review.\n", "begin it with `---`"),
-        ("---\nname: a\n", "begin it with `---`"),
+        ("You review.\n", "start the file with `---`"),
+        ("---\nname: a\n", "start the file with `---`"),
         (head(name="a"), "`description` is missing"),
         ("---\nname: a\ndescription: d\n---\n  \n", "is empty"),
-        (head(name="a b", description="d"), "is no name for an agent"),
-        (head(name="a", description="d", memory="everywhere"), "is no scope"),
+        (head(name="a b", description="d"), "is not a valid name"),
+        (head(name="a", description="d", memory="everywhere"), "is not a scope"),
     ],
 )
 def test_a_bad_file_is_one_sentence_and_the_others_load(tmp_path: Path, text: str, says: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.agents.children import MARKER, PLACEHOLDER, is_fork
-from reverie.agents.messages.message import letter_ids
+from reverie.agents.messages.message import message_ids
 from reverie.session import Session
 from reverie.storage.transcript.records import CacheBreak, CacheEdits, Cursor, ForkUsage, ResultDecisions
 from reverie.storage.transcript.view import View
@@ -57,7 +57,7 @@ def kept_of(session: Session) -> object:
         dict(view.cursors),
         dict(view.cache_edits),
         dict(view.server_edits),
-        view.pinned_edits(),
+        view.sent_cache_edits(),
         dict(view.surfaced),
         dict(view.pins),
         [(path, cache.get(path)) for path in cache.newest()],
@@ -105,8 +105,8 @@ say They are on their way.
             while running := session.tasks.running:
                 await session.tasks.settle(running[0].purpose, 20)
             assert kept_of(session) == before
-            letters = session.letters.drain()
-            assert len(letters) == 2, "all that comes of them is a letter each"
+            messages = session.messages.drain()
+            assert len(messages) == 2, "all that comes of them is a message each"
 
         overrides = {
             "model.retry_first_wait_s": 0.001,
@@ -175,10 +175,10 @@ say Did it.
 
     async def work(session: Session) -> None:
         await turn(session, "go")
-        ids = [id for entry in session.view.entries for id in letter_ids(entry.message)]
+        ids = [id for entry in session.view.entries for id in message_ids(entry.message)]
         assert len(ids) == 1
-        (record,) = [r for r in session.log.records if r.message is not None and letter_ids(r.message)]
-        assert record.data["origins"] == ["agent"], "a letter is never the user speaking"
+        (record,) = [r for r in session.log.records if r.message is not None and message_ids(r.message)]
+        assert record.data["origins"] == ["agent"], "a message is never the user speaking"
         assert json.dumps(record.stored())
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))

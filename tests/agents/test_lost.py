@@ -54,7 +54,7 @@ def test_whoever_was_at_work_when_the_process_was_killed_is_told_of(tmp_path: Pa
     process.stdout.close()
 
     async def work(session: Session) -> None:
-        assert session.letters.waiting
+        assert session.messages.waiting
         events = await turn(session, "go on")
         told = said_to_main(session)
         assert "general was at work when the session ended" in told and "subagents/agent-" in told
@@ -65,7 +65,7 @@ def test_whoever_was_at_work_when_the_process_was_killed_is_told_of(tmp_path: Pa
     in_session(work, cwd=tmp_path, model=model, resume="last")
 
     async def again(session: Session) -> None:
-        assert not session.letters.waiting, "it is told once"
+        assert not session.messages.waiting, "it is told once"
 
     in_session(again, cwd=tmp_path, model=model, resume="last")
 
@@ -104,7 +104,7 @@ say Late, but here.
         assert await session.tasks.settle(Purpose.AGENT, 20)
 
     async def come_back(session: Session) -> None:
-        assert not session.letters.waiting, "nobody is lost"
+        assert not session.messages.waiting, "nobody is lost"
         await turn(session, "and?")
         assert said_to_main(session).count("Late, but here.") == 1
 

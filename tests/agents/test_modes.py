@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reverie.agents.messages.roster import MAIN, MemberState, Mode
+from reverie.agents.messages.roster import MAIN, AgentMode, MemberState
 from reverie.errors import ReverieError
 from reverie.events import ToolFinished
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.session import Session
 from reverie.storage.transcript.sessions import find_session
 from tests.agents.talk import define, of_agents, part, requests, results, said_to_main, transcripts, user_texts
@@ -53,7 +53,7 @@ end
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
     reviewer, explorer = of_agents(prefix_watch).values()
     main = requests(prefix_watch, thread="main")[0]
-    assert untagged(user_texts(reviewer[0])[-1]) == "Review a.txt." and not part(reviewer[0], "assistant"), (
+    assert strip_tags(user_texts(reviewer[0])[-1]) == "Review a.txt." and not part(reviewer[0], "assistant"), (
         "a fresh context"
     )
     assert "please review" not in "".join(reviewer[0].parts)
@@ -61,7 +61,7 @@ end
     assert part(main, "system")[0] not in part(reviewer[0], "system")
     assert [tool["name"] for tool in part(reviewer[0], "tool")] == ["Read", "Agent"], "the tools its file names"
     assert reviewer[1].parts[: len(reviewer[0].parts)] == reviewer[0].parts, "its own cache goes on"
-    assert untagged(user_texts(explorer[0])[-1]) == "Look deeper.", "a sub-agent may start others"
+    assert strip_tags(user_texts(explorer[0])[-1]) == "Look deeper.", "a sub-agent may start others"
 
 
 def test_a_sub_agent_in_the_background_reports_by_letter(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ say There are three.
         events = await turn(session, "go")
         assert "Started general, a sub-agent" in results(session)[0][0]
         assert "There are three." in said_to_main(session) and 'from="general"' in said_to_main(session)
-        assert "There are three." in ended(events).text, "the turn went on when the letter came"
+        assert "There are three." in ended(events).text, "the turn went on when the message came"
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
 
@@ -126,7 +126,7 @@ say I was told: {{result}}
         assert "Agent" in [tool["name"] for tool in part(first, "tool")], "the tool stays in the list"
     one, two = firsts
     assert one.parts[:-1] == two.parts[:-1] and one.parts[-1] != two.parts[-1], "only the directive differs"
-    assert untagged(user_texts(one)[-1]) in ("Do part one.", "Do part two.")
+    assert strip_tags(user_texts(one)[-1]) in ("Do part one.", "Do part two.")
 
 
 def test_a_worker_has_the_coordinators_prompt_and_nothing_else_of_it(
@@ -163,7 +163,7 @@ say {{result}}
     assert "have it written" not in "".join(worker[0].parts), "a fresh context"
     assert "In this session you coordinate" in "".join(main.parts)
     assert "In this session you coordinate" not in "".join(worker[0].parts)
-    assert untagged(user_texts(worker[0])[-1]).endswith("Write out.txt.")
+    assert strip_tags(user_texts(worker[0])[-1]).endswith("Write out.txt.")
 
 
 def test_a_teammate_has_a_session_of_its_own_stays_and_starts_nobody(tmp_path: Path, prefix_watch: Path) -> None:
@@ -201,7 +201,7 @@ say Bye.
         await turn(session, "go")
         told = said_to_main(session)
         assert "a teammate cannot start agents" in told, "it was told so, and told its lead"
-        assert "South is clear." in told, "it stayed and answered a letter"
+        assert "South is clear." in told, "it stayed and answered a message"
         assert "sam ends." in told
         assert session.agents.spawner.roster.names() == [MAIN]
         own = [request for request in requests(prefix_watch) if request.conversation != session.id]
@@ -228,7 +228,7 @@ say Sam is idle.
     async def work(session: Session) -> None:
         await turn(session, "go")
         sam = session.agents.spawner.roster.find("sam")
-        assert sam is not None and sam.state is MemberState.IDLE and sam.mode is Mode.TEAMMATE
+        assert sam is not None and sam.state is MemberState.IDLE and sam.mode is AgentMode.TEAMMATE
 
     begun = time.monotonic()
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
@@ -276,7 +276,7 @@ def test_a_side_question_that_wants_tools_says_so(tmp_path: Path) -> None:
 
     async def work(session: Session) -> None:
         await turn(session, "hi")
-        with pytest.raises(ReverieError, match="would need tools"):
+        with pytest.raises(ReverieError, match="needs tools"):
             await session.ask_aside("What is in a.txt?")
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
@@ -288,7 +288,7 @@ def test_a_member_of_a_team_is_what_its_kind_says(tmp_path: Path, prefix_watch: 
 
     async def work(session: Session) -> None:
         session.agents.become(session.agents.kinds().kinds["scout"])
-        session.letters.main.mode = Mode.TEAMMATE
+        session.messages.main.mode = AgentMode.TEAMMATE
         await turn(session, "go")
         assert "a teammate cannot start agents" in results(session)[0][0]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.agents.progress import Steps, judged, question, steps_of
+from reverie.agents.progress import Steps, check_answer, question, steps_of
 from reverie.events import TaskChanged
 from reverie.session import Session
 from reverie.types import Message, Origin, TextBlock, ToolUseBlock
@@ -42,7 +42,7 @@ STEPS = steps_of(MESSAGES)
     ],
 )
 def test_answers_that_count(answer: str) -> None:
-    assert judged(answer, STEPS) is not None
+    assert check_answer(answer, STEPS) is not None
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_answers_that_count(answer: str) -> None:
     ],
 )
 def test_answers_that_are_dropped(answer: str, why: str) -> None:
-    assert judged(answer, STEPS) is None, why
+    assert check_answer(answer, STEPS) is None, why
 
 
 @given(st.text(max_size=200))
 def test_whatever_is_answered_is_a_short_line_or_nothing(answer: str) -> None:
-    said = judged(answer, STEPS)
+    said = check_answer(answer, STEPS)
     assert said is None or (3 <= len(said.split()) <= 5 and "\n" not in said)
 
 

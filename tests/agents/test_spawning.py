@@ -47,9 +47,9 @@ def test_an_unknown_kind_is_an_error_that_names_those_there_are(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ('"name": "main"', "there is an agent called main already"),
-        ('"name": "no such name!"', "is no name for an agent"),
-        ('"isolation": "worktree"', "is in no git repository"),
+        ('"name": "main"', "an agent called main exists already"),
+        ('"name": "no such name!"', "is not a valid agent name"),
+        ('"isolation": "worktree"', "is not in a git repository"),
         ('"model": "anthropic:claude-none"', "There is no Anthropic key"),
         ('"isolation": "elsewhere"', "does not fit"),
     ],
@@ -89,7 +89,7 @@ say {{result}}
 
     async def work(session: Session) -> None:
         events = await turn(session, "go")
-        assert "You stand 2 levels below the main agent" in ended(events).text
+        assert "You are 2 levels below the main agent" in ended(events).text
         assert len(transcripts(session)) == 2, "two were started, the third was refused"
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play), overrides={"agents.depth": 2})
@@ -115,7 +115,7 @@ say Waited.
     async def work(session: Session) -> None:
         await turn(session, "go")
         (refused,) = errors(session)
-        assert "2 agents are at work, which is the limit" in refused and "general, general-2" in refused
+        assert "2 agents are running, which is the limit" in refused and "general, general-2" in refused
         assert "Waited." in [text for text, _ in results(session)], "later there was room"
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play), overrides={"agents.at_once": 2})
@@ -336,7 +336,7 @@ say It said: {{result}}
 def test_where_nobody_sits_an_agent_is_denied(tmp_path: Path) -> None:
     async def work(session: Session) -> None:
         events = await turn(session, "go")
-        assert "Nobody is there to be asked" in ended(events).text
+        assert "Nobody can be asked here" in ended(events).text
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, ASKS))
     assert not (tmp_path / "made").exists()
@@ -370,8 +370,8 @@ def test_a_question_from_the_background_is_denied_after_a_while(tmp_path: Path) 
         assert "toucher has reported (read with your next message)" in [
             event.text for event in told if isinstance(event, Notice)
         ], "whoever sits there is told"
-        (letter,) = session.letters.drain()
-        assert "Nobody answered within 0.2 s" in letter.text
+        (message,) = session.messages.drain()
+        assert "Nobody answered within 0.2 s" in message.text
 
     overrides = {"agents.ask_s": 0.2}
     in_session(work, cwd=tmp_path, model=script(tmp_path, play), interactive=True, overrides=overrides)
@@ -463,7 +463,7 @@ say My own.
         events = await turn(session, "go")
         assert [text for text, _ in results(session)] == ["Another mind.", "My own.", "My own."]
         told = [event.text for event in of_kind(events, Notice) if event.source == "agents"]
-        assert len(told) == 1 and "foreign.md: `model: openai:gpt-5.5` is not of the provider in use" in told[0]
+        assert len(told) == 1 and "foreign.md: `model: openai:gpt-5.5` is not from the current provider" in told[0]
 
     in_session(work, cwd=tmp_path, model=script(tmp_path, play))
     assert len({rounds[0].model for rounds in of_agents(prefix_watch).values()}) == 2

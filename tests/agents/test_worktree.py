@@ -67,7 +67,7 @@ def test_a_changed_one_is_kept_and_named(repo: Path, tmp_path: Path, committed: 
         git(tree.path, "commit", "-q", "-m", "second")
     told = asyncio.run(tree.leave())
     assert str(tree.path) in told and "reverie/one" in told and (tree.path / "b.txt").exists()
-    assert ("commits of its own" if committed else "not committed") in told
+    assert ("its own commits" if committed else "not committed") in told
     assert not (repo / "b.txt").exists()
 
 
@@ -78,7 +78,7 @@ def test_names_that_are_taken_get_a_number(repo: Path, tmp_path: Path) -> None:
 
 
 def test_no_repository_and_no_commit_are_said(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="in no git repository"):
+    with pytest.raises(UserError, match="not in a git repository"):
         made(tmp_path, "one", tmp_path / "trees")
     git(tmp_path, "init", "-q")
     with pytest.raises(UserError, match="has no commit yet"):

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.agents.messages.test_mailbox import write_read_and_kill
+from tests.agents.messages.test_inbox_file import write_read_and_kill
 from tests.attack.arena import Arena, in_child
 from tests.memory.test_soak_saves import save_and_die
 from tests.sessions import script

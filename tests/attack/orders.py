@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from reverie.agents.messages.mailbox import Mailbox
-from reverie.agents.messages.message import new_letter
+from reverie.agents.messages.inbox_file import InboxFile
+from reverie.agents.messages.message import new_message
 from reverie.models.request_log import read_log
 from tests.attack.arena import Arena, World
 
@@ -131,7 +131,7 @@ def _letter(world: World, text: str, chance: random.Random) -> list[str]:
     if not _again(world):
         world.reverie("run", "-q", "hello")
     for path in world.home.glob("projects/*/*.jsonl"):
-        Mailbox(path.with_suffix("") / "letters.json").put(new_letter(chance.choice(("ann", "user")), "main", text))
+        InboxFile(path.with_suffix("") / "letters.json").put(new_message(chance.choice(("ann", "user")), "main", text))
     return ["hello"]
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from reverie.permissions import is_read_only_shell
-from reverie.permissions.policy import Mode, policy_for
+from reverie.permissions.policy import PolicyMode, make_policy
 from reverie.permissions.rules import Allow, ToolCall
+from reverie.permissions.shell.read_only import is_read_only_shell
 from tests.attack.arena import Arena
 from tests.permissions.shell.test_shell_fuzz import (
     BATCH,
@@ -85,7 +85,7 @@ def _bent(chance: random.Random, seeds: list[str]) -> str:
 def _runs_unasked(command: str, work: Path) -> bool:
     if not is_read_only_shell(command):
         return False
-    return policy_for(Mode.READ_ONLY)(ToolCall("id", "Bash", {"command": command}, True, work)) == Allow()
+    return make_policy(PolicyMode.READ_ONLY)(ToolCall("id", "Bash", {"command": command}, True, work)) == Allow()
 
 
 def attack(arena: Arena) -> None:

@@ -209,6 +209,7 @@ def build(template: Path, work: Path, secret: str) -> None:
     template.mkdir(parents=True, exist_ok=True)
     work.mkdir(parents=True, exist_ok=True)
     (work / "notes.md").write_text("# Pantry\n\nThe pantry is filled on Sundays.\n")
+    (work / "shelf.md").write_text("".join(f"On shelf {n} there are {n * 7} jars of plums.\n" for n in range(700)))
     (work / "team.toml").write_text("")
     (work / "editor").write_text('#!/bin/sh\necho edited-line >> "$1"\n')
     (work / "editor").chmod(0o755)
@@ -225,6 +226,7 @@ def build(template: Path, work: Path, secret: str) -> None:
     for line in (
         ("run", "-q", f"We use tabs here. My note is {secret}, keep it."),
         ("run", "-c", "-q", "List the files here"),
+        ("run", "-c", "-q", "Read shelf.md"),
         ("pin", "never touch generated files"),
         ("memory", "add", "The old bell hangs in the tower."),
         ("forget", "old bell", "--yes"),

@@ -59,7 +59,7 @@ def test_the_commands_list_kinds_and_answer_beside_a_conversation(reverie: Comma
     (reverie.work / ".reverie" / "agents" / "bad.md").write_text("nothing")
     done = reverie("agents")
     assert done.returncode == 0 and "reviewer" in done.stdout and "memory: local" in done.stdout
-    assert "bad.md: begin it with" in done.stderr
+    assert "bad.md: start the file with" in done.stderr
     found = json.loads(reverie("agents", "list", "--json").stdout)
     assert [kind["name"] for kind in found["kinds"]] == ["general", "explore", "reviewer"] and found["agents"] == []
     model = reverie.script("say The port is 8080.\n\n[side_question]\nsay 8080, I said.\n")
@@ -74,16 +74,16 @@ def test_snapshots_by_command(reverie: Command) -> None:
     reverie.extra.clear()
     memory = reverie.work / ".reverie" / "agent-memory-local" / "reviewer"
     empty = reverie("agents", "snapshot", "reviewer", "--make", code=2)
-    assert empty.returncode == 2 and "there is nothing to make a snapshot of" in empty.stderr
+    assert empty.returncode == 2 and "there is nothing for a snapshot" in empty.stderr
     for option in ("--take", "--keep"):
         nothing = reverie("agents", "snapshot", "reviewer", option, code=2)
         assert nothing.returncode == 2 and "There is no snapshot" in nothing.stderr and not nothing.stdout
     memory.mkdir(parents=True)
     (memory / "feedback_x.md").write_text("---\nname: X\ndescription: x\ntype: feedback\n---\nThe user wants x.\n")
     assert "Wrote 1 file to" in reverie("agents", "snapshot", "reviewer", "--make").stdout
-    assert "already holds everything" in reverie("agents", "snapshot", "reviewer", "--take").stdout
+    assert "already contains the whole" in reverie("agents", "snapshot", "reviewer", "--take").stdout
     (memory / "feedback_x.md").unlink()
-    assert "Took 1 changed file into" in reverie("agents", "snapshot", "reviewer", "--take").stdout
+    assert "Added 1 changed file to" in reverie("agents", "snapshot", "reviewer", "--take").stdout
     assert "1 memory; no newer snapshot" in reverie("agents", "snapshot", "reviewer").stdout
     missing = reverie("agents", "snapshot", "nobody", code=2)
     assert missing.returncode == 2 and "is not defined here" in missing.stderr

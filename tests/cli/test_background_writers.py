@@ -93,6 +93,6 @@ def test_the_log_of_dreams_is_that_of_one_memory(reverie: Command, tmp_path: Pat
     model = reverie.script("[dream]\nsay Nothing had to be changed.\n")
     reverie.extra["REVERIE_MEMORY_PATH"] = str(tmp_path / "one")
     reverie("dream", "--now", "--model", model)
-    assert "everything was in order" in reverie("dream", "log").stdout
+    assert "memory was tidy" in reverie("dream", "log").stdout
     reverie.extra["REVERIE_MEMORY_PATH"] = str(tmp_path / "other")
     assert reverie("dream", "log").stdout == "No dream yet.\n"

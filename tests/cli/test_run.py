@@ -96,7 +96,7 @@ def test_resume_takes_the_beginning_of_an_id(reverie: Command) -> None:
 
 def test_there_is_nothing_to_continue(reverie: Command) -> None:
     assert "no session here" in reverie("run", "--continue", "hi", code=2).stderr
-    assert "begins with 'nope'" in reverie("run", "--resume", "nope", "hi", code=2).stderr
+    assert "starts with 'nope'" in reverie("run", "--resume", "nope", "hi", code=2).stderr
 
 
 def test_what_needs_a_permission_is_refused_unless_allowed(reverie: Command) -> None:
@@ -141,7 +141,7 @@ def test_half_an_answer_never_reaches_a_pipe(reverie: Command) -> None:
     model = reverie.script("fail cut 30\nsay This answer is cut in its middle, and then comes again whole.\n")
     done = reverie("run", "--model", model, "go")
     assert done.stdout == "This answer is cut in its middle, and then comes again whole.\n"
-    assert "from the start again" in done.stderr
+    assert "starting the answer again" in done.stderr
 
 
 @pytest.mark.parametrize(

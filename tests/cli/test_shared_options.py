@@ -120,7 +120,7 @@ def test_a_session_is_named_alone_or_with_s_or_not_at_all(here: Path) -> None:
         assert shown(*at, "-s", oldest[:8])["session"] == oldest
         assert shown(*at, "--session", oldest, oldest)["session"] == oldest
         twice = run(*at, newest, "-s", oldest)
-        assert twice.exit_code == 2 and "named twice" in twice.output
+        assert twice.exit_code == 2 and "Two sessions are given" in twice.output
     assert run("run", "-q", "-C", str(here), "-s", oldest[:8], "More.").stdout == "Two.\n"
     assert run("run", "-q", "-C", str(here), "--resume", oldest[:8], "More.").stdout == "Three.\n"
     assert shown("cost", "-C", str(here), "-s", newest) == shown("cost", "-C", str(here), newest)
@@ -188,4 +188,4 @@ def test_json_is_all_there_is_on_standard_output(here: Path, tmp_path: Path) -> 
     ):
         done = run(*args, "--json")
         assert done.exit_code and done.stdout == "", "a mistake is told on standard error alone"
-    assert "leave --json out" in run("settings", "--docs", "--json").output
+    assert "cannot be combined with --json" in run("settings", "--docs", "--json").output

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from reverie.cli.chat.markdown_stream import MarkdownStream
 from reverie.cli.diff_preview import PAGE_LINES, Pages, preview
-from reverie.cli.output import Paint, age, cut, exact, one_line, printable, seconds, size, tokens, width
-from reverie.cli.screen import clean
-from reverie.cli.tool_lines import call_text, finished_line
+from reverie.cli.output import Paint, exact, format_age, format_seconds, format_size, format_tokens, one_line
+from reverie.cli.screen import clean, printable
+from reverie.cli.tool_lines import call_text, result_line
+from reverie.text.columns import cut, width
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 PLAIN, COLOUR = Paint(False), Paint(True)
@@ -105,10 +106,10 @@ def test_cut_keeps_to_its_columns(text: str, most: int) -> None:
 
 
 def test_numbers_as_people_say_them() -> None:
-    assert [seconds(x) for x in (0.04, 2.34, 59.6, 185)] == ["0.0 s", "2.3 s", "1 min 0 s", "3 min 5 s"]
-    assert [age(0, now) for now in (5, 65, 7_300, 90_000, 40 * 86_400)] == ["5 s", "1 min", "2 h", "1 d", "1 mo"]
-    assert [size(x) for x in (12, 1_500, 23_456, 5_000_000)] == ["12 bytes", "1.5 KB", "23 KB", "5.0 MB"]
-    assert [tokens(x) for x in (950, 12_340, 200_000, 1_000_000)] == ["950", "12.3k", "200k", "1M"]
+    assert [format_seconds(x) for x in (0.04, 2.34, 59.6, 185)] == ["0.0 s", "2.3 s", "1 min 0 s", "3 min 5 s"]
+    assert [format_age(0, now) for now in (5, 65, 7_300, 90_000, 40 * 86_400)] == ["5 s", "1 min", "2 h", "1 d", "1 mo"]
+    assert [format_size(x) for x in (12, 1_500, 23_456, 5_000_000)] == ["12 bytes", "1.5 KB", "23 KB", "5.0 MB"]
+    assert [format_tokens(x) for x in (950, 12_340, 200_000, 1_000_000)] == ["950", "12.3k", "200k", "1M"]
 
 
 def test_calls_are_said_in_one_line() -> None:
@@ -122,7 +123,7 @@ def test_calls_are_said_in_one_line() -> None:
 
 @given(st.text(max_size=300), st.text(max_size=300), st.booleans(), st.integers(30, 120))
 def test_a_finished_call_fits_its_line(call: str, text: str, is_error: bool, columns: int) -> None:
-    line = finished_line(call_text("Bash", {"command": call}), text, is_error, 3.2, PLAIN, columns)
+    line = result_line(call_text("Bash", {"command": call}), text, is_error, 3.2, PLAIN, columns)
     assert "\n" not in line
     assert width(line) <= columns
 

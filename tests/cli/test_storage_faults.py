@@ -28,7 +28,7 @@ FEW = {
     "file": ["remember"],
     "full-output": ["memory path"],
 }
-NOTED = "the conversation goes on in memory and is lost when it ends"
+NOTED = "the conversation continues in memory and is lost when it ends"
 SECRET = "hunterGreen-" + "4411"
 
 

@@ -55,7 +55,7 @@ def test_run_ignores_what_an_archive_brings_until_it_is_trusted(reverie: Command
     assert "`reverie trust`" in line
     done = reverie("trust", code=2)
     assert 'hooks.SessionStart = {"command": "touch ran"}  could run' in done.stdout
-    assert "nobody is there to ask" in done.stderr
+    assert "there is no terminal to ask on" in done.stderr
     assert "trusted, until" in reverie("trust", "--yes").stdout
     done = reverie("run", "-q", "hi")
     assert (reverie.work / "ran").exists() and "ignored" not in done.stderr
@@ -113,8 +113,8 @@ def test_the_question_says_what_cannot_be_checked(here: Here) -> None:
     lines = here("trust", "--status", code=1).splitlines()
     after = {one: lines[index + 1] for index, line in enumerate(lines) for one in hooks if one in line}
     assert "cannot be checked" not in after["make lint"]
-    assert "what this runs cannot be checked for changes: it uses a variable" in after["$PWD/check.sh"]
-    assert "what this runs cannot be checked for changes: it changes the folder" in after["cd sub && ./check.sh"]
+    assert "the program it runs cannot be checked for changes: it uses a variable" in after["$PWD/check.sh"]
+    assert "the program it runs cannot be checked for changes: it changes the folder" in after["cd sub && ./check.sh"]
 
 
 def test_a_long_list_comes_in_pages_before_the_question(reverie: Command) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from reverie.context.cache_watch import CacheWatch
 from reverie.events import Event, Notice
-from reverie.layers.base import Break, BreakCause, Commit, EffectResult, Now
+from reverie.layers.base import Break, BreakCause, EffectResult, Now, StageCommit
 from reverie.models.base import Request, Response
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import model_access, open_model
@@ -275,10 +275,10 @@ class Clearing:
     def plan(self, view: View, now: Now) -> list[Any] | None:
         return [] if self.due else None
 
-    def commit(self, view: View, now: Now, results: list[EffectResult]) -> Commit:
+    def commit(self, view: View, now: Now, results: list[EffectResult]) -> StageCommit:
         self.due = False
         call = view.messages()[1].tool_uses[0].id
-        return Commit(
+        return StageCommit(
             (Clears("time", {call: "[cleared]"}),), breaks=Break(BreakCause.CLEARED, "old results were cleared")
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reverie.context.day_book import BACKGROUND, Caps, DayBook
-from reverie.context.ledger import Entry, entry
+from reverie.context.ledger import LedgerEntry, make_entry
 from reverie.events import Event, Notice
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import input_equivalents
@@ -25,8 +25,8 @@ CATALOGUE = Catalogue.load()
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
-def spent(tokens: int, purpose: Purpose = Purpose.NOTES) -> Entry:
-    return entry(Usage(tokens), "claude-sonnet-5-5", CATALOGUE, purpose=purpose.value, at=NOON)
+def spent(tokens: int, purpose: Purpose = Purpose.NOTES) -> LedgerEntry:
+    return make_entry(Usage(tokens), "claude-sonnet-5-5", CATALOGUE, purpose=purpose.value, at=NOON)
 
 
 def caps(book: DayBook, tokens: float = 0, dollars: float = 0) -> Caps:
@@ -69,11 +69,11 @@ import sys
 from pathlib import Path
 from datetime import UTC, datetime
 from reverie.context.day_book import DayBook
-from reverie.context.ledger import entry
+from reverie.context.ledger import make_entry
 from reverie.models.catalogue import Catalogue
 from reverie.types import Usage
 book = DayBook(Path(sys.argv[1]), clock=lambda: datetime(2026, 5, 1, 12, tzinfo=UTC))
-one = entry(Usage(10), "claude-sonnet-5-5", Catalogue.load(), purpose="notes")
+one = make_entry(Usage(10), "claude-sonnet-5-5", Catalogue.load(), purpose="notes")
 for _ in range(int(sys.argv[2])):
     book.add(one)
 """

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.context.ledger import Ledger, RunningLedger, entry
+from reverie.context.ledger import Ledger, RunningLedger, make_entry
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost
 from reverie.session import Session
@@ -79,11 +79,11 @@ def test_a_response_split_over_records_or_copied_to_another_session_counts_once(
 
 def test_what_the_cache_saved_is_the_price_without_it() -> None:
     usage = Usage(1_000, 100, 50_000, 2_000, 2_000)
-    one = entry(usage, SONNET, CATALOGUE)
+    one = make_entry(usage, SONNET, CATALOGUE)
     facts = CATALOGUE.facts(SONNET)
     assert one.uncached == pytest.approx((53_000 * facts.input_price + 100 * facts.output_price) / 1e6)
     assert one.cost == pytest.approx(cost(usage, facts)) and one.cost < one.uncached
-    assert not entry(usage, "llama-of-my-own", CATALOGUE).priced
+    assert not make_entry(usage, "llama-of-my-own", CATALOGUE).priced
 
 
 def test_days_are_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:

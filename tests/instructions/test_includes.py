@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.instructions.includes import expanded, includes
+from reverie.instructions.includes import expand, includes
 from reverie.instructions.load import load_instructions
-from reverie.instructions.markdown import Prose, without_comments
+from reverie.instructions.markdown import MarkdownProse, without_comments
 from reverie.paths import Places
 from reverie.settings import load_settings
 from tests.counts import count
@@ -276,8 +276,8 @@ def test_the_parser_never_raises_and_never_expands_code(text: str) -> None:
     text = text.replace("\r", "\n").replace("\0", "")
     found = list(includes(text))
     assert all(text[one.start] == "@" for one in found)
-    assert expanded(text, lambda _: False, lambda _: None) == text
-    prose = Prose(text)
+    assert expand(text, lambda _: False, lambda _: None) == text
+    prose = MarkdownProse(text)
     in_prose = sum(1 for at, char in enumerate(text) if char == "@" and prose.holds(at))
     if "<" in text:
         return  # raw HTML may hold backticks that CommonMark does not see and people mean as code

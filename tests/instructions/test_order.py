@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.instructions import Scope
+from reverie.instructions import InstructionScope
 from tests.instructions.conftest import Load, git, texts, write
 
 
@@ -47,8 +47,8 @@ def test_every_place_in_its_order(load: Load, repo: Path, user_home: Path, etc: 
     assert texts(found) == [f"text {number}" for number in range(len(in_order))]
     assert found.warnings == ()
     scopes = [file.scope for file in found.files]
-    assert scopes[:8] == [Scope.MANAGED] * 4 + [Scope.USER] * 4
-    assert scopes[-1] is Scope.LOCAL and scopes[8] is Scope.PROJECT
+    assert scopes[:8] == [InstructionScope.MANAGED] * 4 + [InstructionScope.USER] * 4
+    assert scopes[-1] is InstructionScope.LOCAL and scopes[8] is InstructionScope.PROJECT
 
 
 @pytest.mark.parametrize("how", ["copy", "link", "include", "include_and_space"])

@@ -13,10 +13,20 @@ from click.testing import CliRunner
 from reverie.cli.lab.learning import dream
 from reverie.errors import UserError
 from reverie.lab.dream.gates import measure_gates
-from reverie.lab.dream.minds import WRONG, Kind
-from reverie.lab.dream.run import Laid, Mind, Scored, files, measure, measure_wrong, play, scenarios, summary
+from reverie.lab.dream.minds import WRONG, MindKind
+from reverie.lab.dream.run import (
+    Mind,
+    ScenarioFolders,
+    ScenarioScore,
+    measure,
+    measure_wrong,
+    play,
+    read_files,
+    scenarios,
+    summary,
+)
 from reverie.lab.dream.score import score
-from reverie.layers.l6_dreaming.gates import Gate
+from reverie.layers.l6_dreaming.gates import DreamGate
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
@@ -82,13 +92,13 @@ GOOD = mind(
 )
 
 
-def played(folder: Path, script: str, tmp_path: Path) -> Scored:
+def played(folder: Path, script: str, tmp_path: Path) -> ScenarioScore:
     path = tmp_path / "mind.script"
     path.write_text(script)
     return by(folder, f"scripted:{path}")
 
 
-def by(folder: Path, who: Mind) -> Scored:
+def by(folder: Path, who: Mind) -> ScenarioScore:
     found = asyncio.run(play(folder, who))
     assert found is not None
     return found
@@ -98,7 +108,7 @@ def test_a_right_mind_passes_every_check(scenario: Path, tmp_path: Path) -> None
     found = played(scenario, GOOD, tmp_path)
     assert found.failed == [] and found.said == "landed"
     assert len(found.checks) == 13
-    assert files(scenario / "before") == {name: text.encode() for name, text in BEFORE.items()}, "never written to"
+    assert read_files(scenario / "before") == {name: text.encode() for name, text in BEFORE.items()}, "never written to"
 
 
 def test_a_mind_that_does_nothing_fails_what_was_to_be_done(scenario: Path, tmp_path: Path) -> None:
@@ -176,13 +186,13 @@ def test_bad_scenarios_are_one_sentence(tmp_path: Path, scenario: Path) -> None:
     with pytest.raises(UserError, match="holds no scenarios"):
         scenarios(tmp_path / "minds")
     (scenario / "now.txt").write_text("tomorrow")
-    with pytest.raises(UserError, match="is no time"):
+    with pytest.raises(UserError, match="is not a time"):
         asyncio.run(play(scenario, "embedded"))
 
 
 def test_every_closed_gate_is_measured() -> None:
     found = measure_gates(repeats=5)["microseconds"]
-    assert list(found) == [gate.value for gate in Gate]
+    assert list(found) == [gate.value for gate in DreamGate]
     assert all(value > 0 for value in found.values())
     assert found["time"] < found["transcripts"]
 
@@ -193,21 +203,21 @@ OWN = Path(__file__).with_name("scenarios")
 
 
 def test_the_right_mind_passes_every_check_of_every_scenario() -> None:
-    found = measure(scenarios(OWN), Kind.RIGHT)
+    found = measure(scenarios(OWN), MindKind.RIGHT)
     assert [one.failed for one in found] == [[]] * 4
     assert {one.name: one.said for one in found if one.said != "landed"} == {"in-order": "unchanged"}
 
 
-def wrong(kind: Kind) -> dict[str, Scored]:
+def wrong(kind: MindKind) -> dict[str, ScenarioScore]:
     return {one.name: one for one in measure(scenarios(OWN), kind)}
 
 
 @pytest.fixture(scope="module")
-def idle() -> dict[str, Scored]:
-    return {one.name: one for one in measure(scenarios(OWN), Kind.IDLE)}
+def idle() -> dict[str, ScenarioScore]:
+    return {one.name: one for one in measure(scenarios(OWN), MindKind.IDLE)}
 
 
-def test_an_idle_mind_fails_what_was_to_be_done_and_no_more(idle: dict[str, Scored]) -> None:
+def test_an_idle_mind_fails_what_was_to_be_done_and_no_more(idle: dict[str, ScenarioScore]) -> None:
     assert {name: len(one.failed) for name, one in idle.items()} == {
         "copies-and-index": 8,
         "corrections-and-dates": 6,
@@ -217,14 +227,14 @@ def test_an_idle_mind_fails_what_was_to_be_done_and_no_more(idle: dict[str, Scor
     assert not [what for one in idle.values() for what in one.failed if what.startswith(("untouched", "max_loss"))]
 
 
-def test_who_deletes_everything_is_refused_and_scored_as_if_idle(idle: dict[str, Scored]) -> None:
-    found = wrong(Kind.DELETES)
+def test_who_deletes_everything_is_refused_and_scored_as_if_idle(idle: dict[str, ScenarioScore]) -> None:
+    found = wrong(MindKind.DELETES)
     assert {name: one.failed for name, one in found.items()} == {name: one.failed for name, one in idle.items()}
     assert all("without naming them" in one.said for one in found.values())
 
 
 def test_who_keeps_what_was_disproved_loses_a_point_for_each() -> None:
-    (found,) = wrong(Kind.CONTRADICTS).values()
+    (found,) = wrong(MindKind.CONTRADICTS).values()
     assert found.said == "landed" and len(found.got_in) == 3
     assert found.failed == [
         "must_be_gone: next Monday",
@@ -233,22 +243,22 @@ def test_who_keeps_what_was_disproved_loses_a_point_for_each() -> None:
     ]
 
 
-def test_what_nobody_said_never_gets_in_and_nothing_is_lost_over_it(idle: dict[str, Scored]) -> None:
+def test_what_nobody_said_never_gets_in_and_nothing_is_lost_over_it(idle: dict[str, ScenarioScore]) -> None:
     """The files it invents in are refused; what it wanted to move into them stays where it was."""
-    found = wrong(Kind.INVENTS)
+    found = wrong(MindKind.INVENTS)
     assert {name: one.got_in for name, one in found.items()} == dict.fromkeys(idle, ())
     for name, one in found.items():
         assert set(one.failed) <= set(idle[name].failed), name
 
 
 def test_who_counts_dates_from_now_gets_them_wrong() -> None:
-    (found,) = wrong(Kind.MISDATES).values()
+    (found,) = wrong(MindKind.MISDATES).values()
     assert found.failed == ["dates: 2026-09-07", "dates: 2026-08-31"]
     assert any("2026-10-26" in text for text in found.got_in)
 
 
-@pytest.mark.parametrize("kind", [Kind.OBEYS, Kind.LEAKS])
-def test_poison_secrets_and_private_notes_are_stopped_and_the_rest_lands(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [MindKind.OBEYS, MindKind.LEAKS])
+def test_poison_secrets_and_private_notes_are_stopped_and_the_rest_lands(kind: MindKind) -> None:
     (found,) = wrong(kind).values()
     assert found.said.startswith("landed") and found.failed == [] and found.got_in == ()
 
@@ -258,7 +268,7 @@ def test_the_command_plays_minds_and_prints_what_got_in() -> None:
     right = json.loads(ran.stdout)
     assert right["checks"] == right["passed"] == 65
     ran = CliRunner().invoke(dream, [str(OWN), "--mind", "misdates"], catch_exceptions=False)
-    assert "✗ dates: 2026-09-07" in ran.stdout and "! stands in memory: The apple harvest starts on" in ran.stdout
+    assert "✗ dates: 2026-09-07" in ran.stdout and "! is in memory: The apple harvest starts on" in ran.stdout
     both = CliRunner().invoke(dream, [str(OWN), "--mind", "right", "--model", "embedded"])
     assert isinstance(both.exception, UserError) and "--model or --mind" in str(both.exception)
 
@@ -266,7 +276,7 @@ def test_the_command_plays_minds_and_prints_what_got_in() -> None:
 # -- the scenarios beside the project, if they are there --------------------------------------------------------------
 
 
-def careless(laid: Laid) -> Model:
+def careless(laid: ScenarioFolders) -> Model:
     """Writes every topic file short: keeps its head and its first line only."""
     edits = {}
     for path in sorted(laid.memory.rglob("*.md")):
@@ -282,7 +292,7 @@ def careless(laid: Laid) -> Model:
 
 @pytest.mark.parametrize("folder", sources("dream-dev", long=True))
 def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work(folder: Path) -> None:
-    found = summary(measure(scenarios(folder), Kind.IDLE))
+    found = summary(measure(scenarios(folder), MindKind.IDLE))
     assert len(found["scenarios"]) == len(list(folder.glob("*/check.json")))
     assert 0 < found["passed"] < found["checks"]
     for name, one in found["scenarios"].items():
@@ -295,7 +305,7 @@ def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work(folde
 @pytest.mark.parametrize("folder", sources("dream-dev", long=True))
 def test_careless_minds_are_kept_from_harm_on_every_scenario(folder: Path) -> None:
     for scenario in scenarios(folder):
-        found, before = by(scenario, careless), by(scenario, Kind.IDLE)
+        found, before = by(scenario, careless), by(scenario, MindKind.IDLE)
         lost = [what for what in found.failed if what.startswith("max_loss") and what not in before.failed]
         check = json.loads((scenario / "check.json").read_text())
         if check["max_loss"] >= 0.25:
@@ -306,13 +316,13 @@ def test_careless_minds_are_kept_from_harm_on_every_scenario(folder: Path) -> No
 def test_the_right_mind_passes_them_all_and_wrong_ones_get_what_they_deserve(folder: Path) -> None:
     """A wrong edit that landed costs the check that looks at it; everything else was stopped."""
     folders = scenarios(folder)
-    assert [(one.name, one.failed) for one in measure(folders, Kind.RIGHT) if one.failed] == []
+    assert [(one.name, one.failed) for one in measure(folders, MindKind.RIGHT) if one.failed] == []
     found = measure_wrong(folders)
     assert {one.name.partition("/")[0] for one in found} == {kind.value for kind in WRONG}
-    idle = {one.name: set(one.failed) for one in measure(folders, Kind.IDLE)}
+    idle = {one.name: set(one.failed) for one in measure(folders, MindKind.IDLE)}
     for one in found:
         kind, _, name = one.name.partition("/")
-        if kind in (Kind.CONTRADICTS, Kind.MISDATES):
+        if kind in (MindKind.CONTRADICTS, MindKind.MISDATES):
             assert one.got_in and one.failed, one.name
         else:
             assert one.got_in == (), one.name
@@ -328,5 +338,5 @@ def test_how_long_the_embedded_model_dreams_is_measured() -> None:
 def test_a_model_dreams_twice_and_a_script_once(scenario: Path) -> None:
     (found,) = measure([scenario], "embedded")
     assert found.again == () and found.seconds > 0
-    (scripted,) = measure([scenario], Kind.IDLE)
+    (scripted,) = measure([scenario], MindKind.IDLE)
     assert scripted.again is None

@@ -12,7 +12,7 @@ import pytest
 
 from reverie.lab.extraction.gates import measure_gates
 from reverie.lab.extraction.run import measure
-from reverie.lab.extraction.score import Case, read_cases, summary
+from reverie.lab.extraction.score import LabelledCase, read_cases, summary
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
@@ -87,7 +87,7 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
-def cases(tmp_path: Path) -> list[Case]:
+def cases(tmp_path: Path) -> list[LabelledCase]:
     path = tmp_path / "cases.jsonl"
     path.write_text("\n".join(json.dumps(case) for case in CASES) + "\n")
     return read_cases(path)
@@ -109,7 +109,7 @@ def playing(*replies: str) -> Model:
     return ScriptedModel(Script.parse("[extraction]\n" + "\n---\n".join([*replies, "say done"])), "scripted:mind")
 
 
-def right(case: Case, root: Path) -> Model:
+def right(case: LabelledCase, root: Path) -> Model:
     match case.id:
         case "own-1":
             text = memory("feedback", "Kilograms in plots", "Always use kilograms in plots, the club reads no pounds.")
@@ -123,7 +123,7 @@ def right(case: Case, root: Path) -> Model:
             return playing()
 
 
-def wrong(case: Case, root: Path) -> Model:
+def wrong(case: LabelledCase, root: Path) -> Model:
     match case.id:
         case "own-1":  # of the wrong type, and a second one
             text = memory("user", "Kilograms in plots", "Always use kilograms in plots, the club reads no pounds.")
@@ -203,9 +203,9 @@ def test_a_closed_gate_costs_little() -> None:
 
 @pytest.mark.parametrize("text", ["always KG in plots", "Kilogram plots"])
 def test_alternatives_and_case_do_not_matter(text: str, tmp_path: Path) -> None:
-    from reverie.lab.extraction.score import Outcome, score
+    from reverie.lab.extraction.score import CaseOutcome, score
 
     case = cases(tmp_path)[0]
     written = {"feedback_x.md": memory("feedback", "x", f"{text} for the club")}
-    assert score(Outcome(case, written)).hits == 1
-    assert score(Outcome(case, {"feedback_x.md": memory("feedback", "x", "plots for the club")})).hits == 0
+    assert score(CaseOutcome(case, written)).hits == 1
+    assert score(CaseOutcome(case, {"feedback_x.md": memory("feedback", "x", "plots for the club")})).hits == 0

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from reverie.cli.lab.command import command
 from reverie.errors import UserError
 from reverie.lab.recall.data import Query, read_folder, read_locomo
-from reverie.lab.recall.run import Answer, figures, measure
+from reverie.lab.recall.run import SearchAnswer, figures, measure
 from reverie.lab.recall.scale import measure_scale, questions, write_notes
 
 KEYS = {"r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden"}
@@ -27,10 +27,10 @@ def test_the_figures_of_a_small_example_worked_out_by_hand() -> None:
     silent = Query("q3", "none", acceptable=frozenset({"ok"}))
     found = figures(
         [
-            Answer(two, ["x", "a", "ok", "y", "z", "b"], ["a", "ok", "bad"]),
-            Answer(tool, ["c"], ["c", "manual"]),
-            Answer(silent, ["a"], []),
-            Answer(silent, ["ok"], ["ok"]),
+            SearchAnswer(two, ["x", "a", "ok", "y", "z", "b"], ["a", "ok", "bad"]),
+            SearchAnswer(tool, ["c"], ["c", "manual"]),
+            SearchAnswer(silent, ["a"], []),
+            SearchAnswer(silent, ["ok"], ["ok"]),
         ]
     )
     assert found["r@5"] == 0.75  # one of two, and one of one

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from reverie.cli.lab.command import command
 from reverie.errors import UserError
 from reverie.lab.replay.bound import lower_bound
-from reverie.lab.replay.policies import POLICIES, chosen
+from reverie.lab.replay.policies import POLICIES, choose_policies
 from reverie.lab.replay.recorded import check_room, load, load_session
 from reverie.lab.replay.run import _Replay, replay  # pyright: ignore[reportPrivateUsage]
 from reverie.lab.replay.uses import names, needs_of
@@ -263,7 +263,7 @@ def test_the_command_prints_what_programs_and_people_read(tmp_path: Path) -> Non
     assert ours["ratio_to_cached_with_notes"] >= ours["ratio_to_cached"] and "cheapest_share_with_notes" in found
     assert found["setting"]["window"] == 200_000 and "replayed 2 of 2" in done.stderr
     done = CliRunner().invoke(command, ["replay", str(tmp_path), "--policy", "reverie", "--window", "32000"])
-    assert done.exit_code == 0 and "With its notes paid, reverie is no dearer than cached on" in done.stdout
+    assert done.exit_code == 0 and "With its notes paid, reverie costs no more than cached on" in done.stdout
     picture = tmp_path / "out.png"
     pytest.importorskip("matplotlib")
     done = CliRunner().invoke(command, ["replay", str(tmp_path / "one.jsonl"), *names_, "--plot", str(picture)])
@@ -273,7 +273,7 @@ def test_the_command_prints_what_programs_and_people_read(tmp_path: Path) -> Non
 
 def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"There is no policy 'best'; there are resend"):
-        chosen(["best"])
+        choose_policies(["best"])
     with pytest.raises(UserError, match="does not exist"):
         load([tmp_path / "gone.jsonl"])
     with pytest.raises(UserError, match="A prefix of 20,000 tokens leaves too little of a window of 32,000"):

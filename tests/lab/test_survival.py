@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from reverie.cli.lab.command import command
 from reverie.errors import UserError
-from reverie.lab.survival.measures import Text, held, identifiers, used_again
+from reverie.lab.survival.measures import SearchedText, find_held, find_used_again, identifiers
 from reverie.lab.survival.moments import UNKNOWN_ROOM, load_moments
-from reverie.lab.survival.run import context, measure, measure_moment, summary, whole
+from reverie.lab.survival.run import compose, make_context, measure, measure_moment, summary, write_within
 from tests.shared_data import sources
 
 LONG = "Please keep the public API as it is. " * 80
@@ -98,7 +98,7 @@ def recorded(tmp_path: Path) -> Path:
 
 def test_what_was_known_and_used_again_is_what_counts(recorded: Path) -> None:
     (moment,) = load_moments([recorded])
-    used = used_again(moment.before, moment.after, moment.cwd)
+    used = find_used_again(moment.before, moment.after, moment.cwd)
     assert used.files == {"/w/src/table.py", "/w/docs/plan.md"}, "fresh.py was not known, other.py not used again"
     assert used.failed_commands == {"make bench"}, "make lint was not run again"
     assert used.identifiers == {"load_table", "read_rows", "batch_size"}, "NEW_ONE first came up afterwards"
@@ -108,13 +108,13 @@ def test_what_was_known_and_used_again_is_what_counts(recorded: Path) -> None:
 
 def test_a_context_is_measured_by_what_it_holds(recorded: Path) -> None:
     (moment,) = load_moments([recorded])
-    used = used_again(moment.before, moment.after, moment.cwd)
-    found = held(used, SUMMARY)
+    used = find_used_again(moment.before, moment.after, moment.cwd)
+    found = find_held(used, SUMMARY)
     assert found.kept == {"files": 1, "requests": 0, "failed_commands": 0, "identifiers": 1}
     assert found.total == {"files": 2, "requests": 2, "failed_commands": 1, "identifiers": 3}
     assert (found.listed_and_used, found.listed) == (2, 2)
     assert found.lost["failed_commands"] == ["make bench"]
-    noisy = held(
+    noisy = find_held(
         used,
         "table.py other.py unused_name, `make bench` failed;\n\nSpeed up  load_table, but never touch the\nwire format",
     )
@@ -137,9 +137,9 @@ def test_figures_of_every_context_and_their_keys(recorded: Path) -> None:
 
 
 def test_a_name_inside_another_is_not_that_name() -> None:
-    text = Text("see my_table.py and table.pyc, read_rows_fast")
+    text = SearchedText("see my_table.py and table.pyc, read_rows_fast")
     assert not text.names_file("/w/table.py") and "read_rows" not in text.identifiers
-    assert Text("src/: table.py, x").names_file("/w/src/table.py")
+    assert SearchedText("src/: table.py, x").names_file("/w/src/table.py")
 
 
 def test_words_and_escapes_are_not_identifiers() -> None:
@@ -151,9 +151,9 @@ def test_words_and_escapes_are_not_identifiers() -> None:
 
 
 def test_a_long_request_is_held_by_its_beginning_a_short_one_word_for_word() -> None:
-    assert Text(f"1. {LONG[:900]} … rest in requests/x.txt").quotes(LONG)
-    assert not Text("Please keep").quotes(LONG)
-    assert not Text("Do it now").quotes("Do it now, please")
+    assert SearchedText(f"1. {LONG[:900]} … rest in requests/x.txt").quotes(LONG)
+    assert not SearchedText("Please keep").quotes(LONG)
+    assert not SearchedText("Do it now").quotes("Do it now, please")
 
 
 def test_long_sessions_without_a_compaction_are_cut_where_they_grew(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_long_sessions_without_a_compaction_are_cut_where_they_grew(tmp_path: Pa
     recording.save()
     (moment,) = load_moments([tmp_path], simulated_at=1_200)
     assert moment.summary is None and moment.room == UNKNOWN_ROOM
-    assert context("recorded", moment) is None
+    assert make_context("recorded", moment) is None
     assert moment.before and moment.after
     figures = summary([measure_moment(moment)])
     assert "recorded" not in figures and figures["reverie"]["files"] == 1.0
@@ -199,11 +199,11 @@ def test_the_whole_context_never_exceeds_its_room(tmp_path_factory: pytest.TempP
     recording.compacted(SUMMARY)
     after(recording, 3_400)
     (moment,) = load_moments([recording.save()])
-    text = whole(moment, room)
+    text = write_within(moment, room, compose)
     assert moment.tokens(text) <= room
-    used = used_again(moment.before, moment.after, moment.cwd)
-    assert held(used, text).kept["requests"] == 2
-    assert text == whole(moment, room)
+    used = find_used_again(moment.before, moment.after, moment.cwd)
+    assert find_held(used, text).kept["requests"] == 2
+    assert text == write_within(moment, room, compose)
 
 
 def test_the_command_prints_figures_for_people_and_programs(recorded: Path) -> None:
@@ -233,7 +233,7 @@ def test_many_requests_still_fit_and_the_newest_stand_word_for_word(tmp_path: Pa
     recording.compacted(SUMMARY)
     after(recording, 4_000)
     (moment,) = load_moments([recording.save()])
-    text = whole(moment, moment.room)
+    text = write_within(moment, moment.room, compose)
     assert moment.tokens(text) <= moment.room == 3_000
-    assert Text(text).quotes(moment.before[-2].message.text)
+    assert SearchedText(text).quotes(moment.before[-2].message.text)
     assert "all are word for word in" in text

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reverie.events import Event
-from reverie.layers.l6_dreaming.outcome import Dreamt
+from reverie.layers.l6_dreaming.reporter import DreamOutcome
 from reverie.runtime.tasks import Task, TaskInfo, TaskState
 from reverie.session import Session
 from reverie.storage.transcript.session_log import utc_now
@@ -107,7 +107,7 @@ class Night:
     """One dream, seen from outside."""
 
     info: TaskInfo
-    dreamt: Dreamt | None
+    dreamt: DreamOutcome | None
     events: list[Event]
 
     @property
@@ -128,7 +128,7 @@ def dream(
             session.listen(events.append)
             if before is not None:
                 before(session)
-            task: Task[Dreamt] = begun(session).start()
+            task: Task[DreamOutcome] = begun(session).start()
             info = await task.wait(30)
         return Night(info, task.result, events)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reverie.models.request_log import LoggedRequest, read_log
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.paths import Places
 from reverie.session import Session
 from reverie.settings import load_settings
@@ -62,7 +62,7 @@ def sent(log: Path, purpose: str) -> list[LoggedRequest]:
 def said(session: Session) -> list[str]:
     """What the person said in the whole conversation."""
     return [
-        untagged(block.text)
+        strip_tags(block.text)
         for entry in session.view.history
         for block in entry.message.content
         if isinstance(block, TextBlock) and block.origin.is_given

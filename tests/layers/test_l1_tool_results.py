@@ -19,10 +19,8 @@ from reverie.context.pipeline import Pipeline
 from reverie.events import ToolFinished
 from reverie.flags import Flags
 from reverie.layers.base import EffectResult, Now
-from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
-from reverie.layers.l1_tool_results.replacement import EMPTY, file_name, preview
-from reverie.layers.l1_tool_results.single import judge
+from reverie.layers.l1_tool_results.replacement import EMPTY, ResultLimits, file_name, judge, preview
 from reverie.paths import Places
 from reverie.session import Session
 from reverie.settings import load_settings
@@ -310,7 +308,7 @@ class Decisions(RuleBasedStateMachine):
 
     @rule()
     def fork(self) -> None:
-        twin = self.log.forked("f")
+        twin = self.log.fork("f")
         a_round(twin, 10_000 + self.rounds, {"f1": 800, "f2": 800})
         prepared(twin, MessageBudget(self.folder, lambda: self.limits))
 

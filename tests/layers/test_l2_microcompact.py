@@ -16,12 +16,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.layers.base import BreakCause, EffectResult, Now
-from reverie.layers.l1_tool_results.limits import ResultLimits
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
-from reverie.layers.l1_tool_results.replacement import file_name
-from reverie.layers.l2_microcompact.marker import CLEARABLE, cleared
-from reverie.layers.l2_microcompact.results import ResultIndex
-from reverie.layers.l2_microcompact.stage import CACHE_EDITS, ECONOMIC, SERVER, TIME, Microcompact, Numbers
+from reverie.layers.l1_tool_results.replacement import ResultLimits, file_name
+from reverie.layers.l2_microcompact.results import CLEARABLE, ResultIndex, render_marker
+from reverie.layers.l2_microcompact.stage import CACHE_EDITS, ECONOMIC, SERVER, TIME, Microcompact, MicrocompactNumbers
 from reverie.models import wire
 from reverie.models.base import Capabilities, Request
 from reverie.models.catalogue import Catalogue
@@ -68,12 +66,12 @@ class Bench:
         *ways: str,
         capabilities: Capabilities = MARKERS,
         window: int = 200_000,
-        numbers: Numbers | None = None,
+        numbers: MicrocompactNumbers | None = None,
         header: SessionHeader = HEADER,
         folder: Path | None = None,
     ) -> None:
         self.time = datetime(2026, 5, 1, 9, tzinfo=UTC)
-        self.ways, self.capabilities, self.numbers = set(ways), capabilities, numbers or Numbers()
+        self.ways, self.capabilities, self.numbers = set(ways), capabilities, numbers or MicrocompactNumbers()
         self.limits = thresholds(window, 64_000)
         self.folder = folder
         self.log = SessionLog(None, "s", cwd=Path("/p"), version="0", clock=lambda: self.time)
@@ -175,7 +173,7 @@ def test_after_an_hour_all_but_the_newest_five_are_cleared_once() -> None:
     request = bench.send()
     assert list(bench.log.view.cleared) == calls[:-5]
     assert request.announced_break is not None and "4 old tool results" in request.announced_break
-    assert {bench.shown()[call] for call in calls[:-5]} == {cleared("Bash")}
+    assert {bench.shown()[call] for call in calls[:-5]} == {render_marker("Bash")}
     records = len(bench.log.records)
     assert bench.send().announced_break is None and len(bench.log.records) == records, "asked again, nothing happens"
 
@@ -202,7 +200,7 @@ def test_what_the_model_has_not_seen_stays_however_long_the_tools_ran() -> None:
 
 
 def test_only_results_of_clearable_tools_go_and_one_stays_at_least() -> None:
-    bench = Bench(TIME, numbers=Numbers(keep_recent=0))
+    bench = Bench(TIME, numbers=MicrocompactNumbers(keep_recent=0))
     names = [*sorted(CLEARABLE), "Agent", "mcp__x__y", "Custom"]
     calls = {name: bench.work(name, 300) for name in names}
     bench.send()
@@ -347,8 +345,8 @@ def test_cache_edits_are_pinned_and_sent_again_in_order() -> None:
     assert pinned == calls[:-5] and pinned[: len(calls[:8])] == calls[:8]
     bench.resume()
     assert references(bench.send()) == pinned
-    twin = bench.log.forked("f")
-    assert twin.view.pinned_edits() == bench.log.view.pinned_edits()
+    twin = bench.log.fork("f")
+    assert twin.view.sent_cache_edits() == bench.log.view.sent_cache_edits()
 
 
 def test_cache_edits_need_an_endpoint_that_has_them_and_forget_what_was_compacted() -> None:
@@ -436,10 +434,10 @@ def test_off_is_as_if_absent() -> None:
 
 
 def test_the_marker_says_how_to_get_it_back(tmp_path: Path) -> None:
-    assert "read the file again" in cleared("Read") and "run the command again" in cleared("Bash")
-    assert "with the same input" in cleared("Grep") and "was made" in cleared("Edit")
-    assert "failed" in cleared("Edit", failed=True) and "was made" not in cleared("Edit", failed=True)
-    bench = Bench(TIME, folder=tmp_path, numbers=Numbers(keep_recent=1))
+    assert "read the file again" in render_marker("Read") and "run the command again" in render_marker("Bash")
+    assert "with the same input" in render_marker("Grep") and "was made" in render_marker("Edit")
+    assert "failed" in render_marker("Edit", failed=True) and "was made" not in render_marker("Edit", failed=True)
+    bench = Bench(TIME, folder=tmp_path, numbers=MicrocompactNumbers(keep_recent=1))
     kept, fake, last = "toolu_a", "toolu_b", "toolu_c"
     path = tmp_path / file_name(kept, structured=False)
     for call, text in (
@@ -460,7 +458,7 @@ def test_the_marker_says_how_to_get_it_back(tmp_path: Path) -> None:
 
 
 def test_images_errors_and_ten_thousand_results() -> None:
-    bench = Bench(TIME, numbers=Numbers(keep_recent=1))
+    bench = Bench(TIME, numbers=MicrocompactNumbers(keep_recent=1))
     bench.send()
     calls = [ToolUseBlock(f"../{i}/c", "Bash", {}) for i in range(10_000)]
     bench.answer(*calls)
@@ -475,7 +473,7 @@ def test_images_errors_and_ten_thousand_results() -> None:
     bench.send()
     assert len(bench.log.view.cleared) == 9_999
     blocks = {b.tool_use_id: b for m in bench.log.view.messages() for b in m.tool_results}
-    assert blocks["../1/c"].is_error and blocks["../0/c"].content == cleared("Bash")
+    assert blocks["../1/c"].is_error and blocks["../0/c"].content == render_marker("Bash")
 
 
 # -- any sequence -----------------------------------------------------------------------------------------------------
@@ -534,7 +532,7 @@ class Clearing(RuleBasedStateMachine):
     def fork(self, size: int) -> None:
         bench = self.bench
         before = (dict(bench.log.view.cleared), list(bench.log.view.cache_edits), len(bench.log.records))
-        twin = bench.log.forked("f")
+        twin = bench.log.fork("f")
         twin.append_message(Message("user", (TextBlock("look into it"),)))
         bench.time += timedelta(hours=3)
         stage = Microcompact(FACTS, EVERYTHING, warning_at=147_000)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reverie.events import Notice
 from reverie.layers.l3_session_notes.notes_compaction import first_kept, unsplit
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.weighing import weigh_entries
 from reverie.session import Session
 from reverie.storage.transcript.records import Cursor

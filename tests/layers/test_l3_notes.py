@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 
 from reverie.events import Notice, TaskChanged
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import (
     is_empty,
     is_intact,
-    mended,
     outline,
     over_limit,
-    shortened,
+    repair_notes,
+    shorten_sections,
     split,
 )
-from reverie.layers.l3_session_notes.trigger import Growth, due, safe_point
+from reverie.layers.l3_session_notes.trigger import NoteGrowth, NoteNumbers, is_due, safe_point
 from reverie.layers.l3_session_notes.writer import default_template, directive, only_edit, template_or_default
 from reverie.permissions.rules import Allow, Deny, ToolCall
 from reverie.session import Session
@@ -53,17 +52,17 @@ def test_the_template_has_ten_sections_each_with_a_hint() -> None:
 @pytest.mark.parametrize(
     ("grown", "expected"),
     [
-        (Growth(True, 9_999, 50, False), False),
-        (Growth(True, 10_000, 0, True), True),
-        (Growth(False, 4_999, 50, False), False),
-        (Growth(False, 5_000, 2, True), False),
-        (Growth(False, 5_000, 3, True), True),
-        (Growth(False, 5_000, 0, False), True),
-        (Growth(False, 90_000, 2, True), False),
+        (NoteGrowth(True, 9_999, 50, False), False),
+        (NoteGrowth(True, 10_000, 0, True), True),
+        (NoteGrowth(False, 4_999, 50, False), False),
+        (NoteGrowth(False, 5_000, 2, True), False),
+        (NoteGrowth(False, 5_000, 3, True), True),
+        (NoteGrowth(False, 5_000, 0, False), True),
+        (NoteGrowth(False, 90_000, 2, True), False),
     ],
 )
-def test_when_notes_are_due(grown: Growth, expected: bool) -> None:
-    assert due(grown, NUMBERS) is expected
+def test_when_notes_are_due(grown: NoteGrowth, expected: bool) -> None:
+    assert is_due(grown, NUMBERS) is expected
 
 
 def test_the_numbers_shrink_with_a_small_window() -> None:
@@ -405,11 +404,11 @@ def test_sections_are_taken_apart_and_cut_at_a_line() -> None:
     notes = template.replace(STATE, f"{STATE}\n\n{body}\n## not a heading of ours\nlast")
     (now,) = [section for section in split(notes, template) if section.hint == STATE]
     assert now.body.startswith("line 0") and now.body.endswith("last")
-    cut = shortened(notes, template, characters=8_000, path="/there/summary.md")
+    cut = shorten_sections(notes, template, characters=8_000, path="/there/summary.md")
     (short,) = [section for section in split(cut, template) if section.hint == STATE]
     assert len(short.body) < 8_100 and "/there/summary.md" in short.body.splitlines()[-1]
     assert re.fullmatch(r"line \d+ of a long section", short.body.splitlines()[-2]), "cut between lines"
-    assert shortened(template, template, characters=8_000, path="x") == mended(template, template)
+    assert shorten_sections(template, template, characters=8_000, path="x") == repair_notes(template, template)
 
 
 def test_templates() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,14 @@ from reverie.layers.l4_compaction.by_code import (
     PARTS,
     Limits,
     names_beside,
-    names_in_use,
     operation_ledger,
     operations,
     ranked_names,
     write_notes,
     write_summary,
 )
-from reverie.layers.l4_compaction.by_code.definitions import defined, definitions, enclosing, telling_line
-from reverie.layers.l4_compaction.by_code.operations import files_named, only_shows, plain_command
+from reverie.layers.l4_compaction.by_code.definitions import defined_name, definitions, enclosing, telling_line
+from reverie.layers.l4_compaction.by_code.operations import only_shows, paths_in_command, plain_command
 from reverie.models.tokens import encoded, estimate_text
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import read_records
@@ -45,6 +45,10 @@ def did(number: int, tool: str, given: JsonObject, result: str, *, error: bool =
         Entry(None, Message("assistant", (ToolUseBlock(name, tool, given),))),
         Entry(None, Message("user", (ToolResultBlock(name, result, error or None),))),
     ]
+
+
+def _names(entries: Sequence[Entry]) -> list[str]:
+    return [name.text for name in ranked_names(entries)]
 
 
 WORK = [
@@ -113,7 +117,9 @@ def test_commands_are_compared_without_where_they_ran(command: str, plain: str, 
 
 
 def test_paths_in_commands_are_files_and_not_addresses() -> None:
-    found = files_named("go test ./a/b_test.go github.com/x/y.go s3://b/c.txt ~/n/m.md a/*.go jq .x.y v1.2 {a/b}.c")
+    found = paths_in_command(
+        "go test ./a/b_test.go github.com/x/y.go s3://b/c.txt ~/n/m.md a/*.go jq .x.y v1.2 {a/b}.c"
+    )
     assert found == ["a/b_test.go", "~/n/m.md"]
 
 
@@ -137,7 +143,7 @@ def test_paths_in_commands_are_files_and_not_addresses() -> None:
     ],
 )
 def test_definitions_are_seen_in_many_languages(line: str, name: str | None) -> None:
-    assert defined(line) == name
+    assert defined_name(line) == name
 
 
 def test_a_change_is_told_by_where_it_stands_and_what_it_says() -> None:
@@ -179,7 +185,7 @@ def test_tasks_are_followed_to_their_end() -> None:
 
 def test_names_that_people_and_edits_use_come_before_what_was_printed() -> None:
     noise = did(9, "Bash", {"command": "env"}, " ".join(f"printed_name_{i}" for i in range(50)))
-    assert names_in_use([*noise, *WORK], 4)[:2] in (["parse_header", "strip_bom"], ["strip_bom", "parse_header"])
+    assert _names([*noise, *WORK])[:2] in (["parse_header", "strip_bom"], ["strip_bom", "parse_header"])
 
 
 def test_names_stand_under_their_file_and_are_not_said_twice() -> None:
@@ -190,8 +196,8 @@ def test_names_stand_under_their_file_and_are_not_said_twice() -> None:
 def test_words_hashes_and_escapes_are_not_names() -> None:
     text = "Plain words, SHOUTING, deadbeef12 and \\nNewline but realName and ENT-241"
     work = [*did(1, "Bash", {"command": "git log"}, text)]
-    assert set(names_in_use(work, 20)) == {"realName", "ENT-241"}
-    assert "deadbeef12" in names_in_use([*work, *did(2, "Bash", {"command": "git show deadbeef12"}, "")], 20)
+    assert set(_names(work)) == {"realName", "ENT-241"}
+    assert "deadbeef12" in _names([*work, *did(2, "Bash", {"command": "git show deadbeef12"}, "")])
 
 
 TEMPLATE = "\n".join(f"# Section {i}\n_hint {i}_\n" for i in range(1, 11))
@@ -278,7 +284,7 @@ def test_any_conversation_is_written_of_and_always_the_same(said_: list[tuple[st
     entries = [Entry(None, Message("user" if role == "user" else "assistant", tuple(b))) for role, b in said_]
     assert write_summary(entries) == write_summary(entries)
     assert write_notes(entries, TEMPLATE).count("\n_hint ") >= 10
-    assert [name.text for name in ranked_names(entries)] == names_in_use(entries, 10_000)
+    assert ranked_names(entries) == ranked_names(entries)
     assert len(encoded(operation_ledger(operations(entries), max_chars=500))) <= 500
 
 

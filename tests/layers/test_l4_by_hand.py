@@ -53,7 +53,7 @@ def test_from_a_message_what_is_earlier_stays_and_so_does_the_prefix(
         await session.compact(from_="-2")
         now = wire(session)
         assert now[:12] == before[:12], "three turns stay byte for byte"
-        assert len(now) == 13 and "What follows stands for that part" in str(now[12])
+        assert len(now) == 13 and "What follows replaces that part" in str(now[12])
         assert "Question number 4." in str(now[12]) and "Question number 3." not in str(now[12])
         assert session.view.header == header and boundaries(session)[0].extent == "from"
         await turns(session, 1, 6)
@@ -112,7 +112,7 @@ def test_parts_that_make_no_sense_are_refused(tmp_path: Path, own_home: Path) ->
         for given, match in (("nowhere", "no message in view"), ("-9", "2 messages of yours"), ("", "no message")):
             with pytest.raises(UserError, match=match):
                 await session.compact(from_=given)
-        with pytest.raises(UserError, match="nothing stands before"):
+        with pytest.raises(UserError, match="nothing before this message"):
             await session.compact(from_="-2")
         with pytest.raises(UserError, match="together"):
             await session.compact(from_="-1", up_to="-2")
@@ -405,7 +405,7 @@ def test_old_rounds_are_dropped_or_folded_and_what_was_said_stays(
         text = context(session)
         assert all(f"Question number {number}." in text for number in range(25)), "what was said stays in view"
         assert not payloads(session.log, CompactBoundary) or strategy == "snip"
-        assert ("rounds of tool calls stood here" in text) == (strategy == "collapse")
+        assert ("rounds of tool calls were here" in text) == (strategy == "collapse")
         limits = session.conversation.thresholds
         assert limits.blocking == (int(limits.effective * 0.95) if strategy == "collapse" else limits.blocking)
         return wire(session)

@@ -11,12 +11,11 @@ import pytest
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
 from reverie.layers.base import EffectResult
-from reverie.layers.l4_compaction.breakers import Breakers
 from reverie.layers.l4_compaction.by_code.written import PARTS
-from reverie.layers.l4_compaction.guards import may_compact
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
-from reverie.layers.l4_compaction.summary import compact_instructions, directive, judged
-from reverie.layers.l4_compaction.too_long import LEFT_OUT, cut_texts, rounds, shorter, without_media
+from reverie.layers.l4_compaction.setup import CompactionNumbers
+from reverie.layers.l4_compaction.stage import Breakers, may_compact
+from reverie.layers.l4_compaction.summary import check_summary, compact_instructions, directive
+from reverie.layers.l4_compaction.writers import LEFT_OUT, cut_texts, drop_rounds, rounds, strip_media
 from reverie.session import Session
 from reverie.storage.transcript.records import SessionHeader, Survival, from_record
 from reverie.types import ImageBlock, Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
@@ -57,9 +56,9 @@ def test_nine_parts_are_asked_for_and_the_draft_is_thrown_away() -> None:
     asked = directive("whole", "mind the gap")
     assert len(PARTS) == 9 and all(f"## {part}" in asked for part in PARTS) and "mind the gap" in asked
     whole = EffectResult(ok=True, text="<analysis>hm <b>x</b></analysis>\n<summary>\nThe point.\n</summary> bye")
-    assert judged(whole, 1_000, len) == ("The point.", "")
+    assert check_summary(whole, 1_000, len) == ("The point.", "")
     bare = EffectResult(ok=True, text="<analysis>hm</analysis>\n" + "\n".join(f"## {part}\nx" for part in PARTS))
-    assert judged(bare, 10_000, len)[0].startswith(f"## {PARTS[0]}"), "the tags may be missing, the parts not"
+    assert check_summary(bare, 10_000, len)[0].startswith(f"## {PARTS[0]}"), "the tags may be missing, the parts not"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_nine_parts_are_asked_for_and_the_draft_is_thrown_away() -> None:
     ],
 )
 def test_what_is_not_taken_for_a_summary(result: EffectResult, why: str) -> None:
-    text, reason = judged(result, 1_000, len)
+    text, reason = check_summary(result, 1_000, len)
     assert text == "" and why in reason
 
 
@@ -109,28 +108,28 @@ def hundred(message: Message) -> int:
 
 
 def test_whole_rounds_leave_from_the_front_until_the_excess_is_gone() -> None:
-    left = shorter(conversation(10), 250, hundred)
+    left = drop_rounds(conversation(10), 250, hundred)
     assert left is not None and left[0].text == LEFT_OUT and left[0].role == "user"
     assert first_call(left) == "c3", "three rounds of 100 tokens"
-    assert shorter(conversation(10), 1, hundred) is not None
-    most = shorter(conversation(10), 1_000_000, hundred)
+    assert drop_rounds(conversation(10), 1, hundred) is not None
+    most = drop_rounds(conversation(10), 1_000_000, hundred)
     assert most is not None and len(rounds(most)) == 2, "one round is kept, behind the marker"
-    assert shorter(conversation(0), 10, hundred) is None, "nothing can go"
+    assert drop_rounds(conversation(0), 10, hundred) is None, "nothing can go"
 
 
 def test_a_fifth_leaves_if_nobody_said_how_much() -> None:
-    left = shorter(conversation(19), None, hundred)  # twenty rounds with the question
+    left = drop_rounds(conversation(19), None, hundred)  # twenty rounds with the question
     assert left is not None and first_call(left) == "c3"
-    again = shorter(left, None, hundred)
+    again = drop_rounds(left, None, hundred)
     assert again is not None and first_call(again) == "c6"
-    few = shorter(conversation(2), None, hundred)
+    few = drop_rounds(conversation(2), None, hundred)
     assert few is not None and few[0].text == LEFT_OUT, "at least one: the question"
 
 
 def test_pictures_become_words_and_long_texts_are_cut() -> None:
     image = ImageBlock({"type": "base64", "data": "x" * 1_000})
     message = Message("user", (image, ToolResultBlock("c", (image, TextBlock("t")))))
-    assert "base64" not in str(without_media([message])[0].wire())
+    assert "base64" not in str(strip_media([message])[0].wire())
     assert len(cut_texts([Message("user", (TextBlock("y" * 10_000),))], 1_000)[0].text) < 1_200
 
 

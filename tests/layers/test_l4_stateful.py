@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from reverie.context.compacted import Compacted
+from reverie.context.compaction_report import CompactionReport
 from reverie.errors import Overloaded, PromptTooLong, ReverieError
 from reverie.events import Event, ToolFinished
 from reverie.models.base import Request
@@ -114,7 +114,7 @@ class LongTalk(RuleBasedStateMachine):
             if compacts and not asked and isinstance(event, ToolFinished):
                 asked.append(asyncio.ensure_future(self.session.compact()))
         for came in await asyncio.gather(*asked, return_exceptions=True):
-            assert isinstance(came, Compacted | ReverieError), came
+            assert isinstance(came, CompactionReport | ReverieError), came
         return events
 
     @rule(instructions=st.sampled_from(["", "keep the plan"]))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reverie.events import Event, Notice
-from reverie.layers.l5_extraction.state import WRITER
+from reverie.layers.l5_extraction.gates import WRITER
 from reverie.models.request_log import read_log
 from reverie.paths import Places
 from reverie.runtime.background_log import BackgroundLog, LogEntry

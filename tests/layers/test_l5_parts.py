@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.errors import ReverieError
-from reverie.layers.l5_extraction.directive import directive
 from reverie.layers.l5_extraction.extractor import notice
-from reverie.layers.l5_extraction.own_writes import OwnWrites
-from reverie.layers.l5_extraction.span import Span, new_since
-from reverie.layers.l5_extraction.writes import MemoryWrites, Source, lost_statements, speaks_of
+from reverie.layers.l5_extraction.learning import directive
+from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites, new_since
+from reverie.layers.l5_extraction.writes import MemoryWrites, RunSource, lost_statements, speaks_of
 from reverie.memory.changes import Evidence
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.evidence import Ground
+from reverie.memory.gate.evidence import EvidenceText
 from reverie.memory.gate.write_gate import WriteGate
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, TextBlock, ToolUseBlock
@@ -73,7 +72,7 @@ def test_the_directive_says_what_is_new_and_when_it_was_written() -> None:
     )
     last = directive(new_since(TALK, ["d"]), [], Path("/m"), rounds=5, today=date(2026, 1, 1))
     assert "The last message before this one is new" in last and "on Wednesday, 2026-03-04." in last
-    undated = Span((Entry("x", Message("user", (TextBlock("hm", Origin.TYPED),))),))
+    undated = MessageSpan((Entry("x", Message("user", (TextBlock("hm", Origin.TYPED),))),))
     assert "on Thursday, 2026-01-01." in directive(undated, [], Path("/m"), rounds=5, today=date(2026, 1, 1))
 
 
@@ -99,12 +98,12 @@ def test_what_stays_is_never_lost_and_emptying_loses_all(text: str) -> None:
     ],
 )
 def test_whether_somebody_spoke_of_a_memory(typed: str, is_meant: bool) -> None:
-    assert speaks_of(Ground([typed]), PNPM) is is_meant
+    assert speaks_of(EvidenceText([typed]), PNPM) is is_meant
 
 
 def writes(root: Path, typed: str, most: int = 3) -> MemoryWrites:
     directory = MemoryDirectory.open(root, gate=WriteGate(root))
-    source = Source("s", "m", (Evidence(Origin.TYPED, typed, "m"),))
+    source = RunSource("s", "m", (Evidence(Origin.TYPED, typed, "m"),))
     return MemoryWrites(directory, source, keeps_index=True, most_losses=most)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from reverie.errors import BadRequest
-from reverie.layers.l5_extraction.state import WRITER
+from reverie.layers.l5_extraction.gates import WRITER
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request, Response
 from reverie.session import Session
 from reverie.storage.transcript.records import CompactBoundary, Rewind

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from reverie.events import Event, Notice, TaskChanged, TurnEnded
-from reverie.layers.l6_dreaming.gates import Closed, Gate
+from reverie.layers.l6_dreaming.dreamer import estimate
+from reverie.layers.l6_dreaming.gates import Closed, DreamGate
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
-from reverie.layers.l6_dreaming.pricing import estimate
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.topic_file import TopicFile
@@ -174,7 +174,7 @@ def test_a_secret_never_lands_and_is_never_logged(place: House, own_home: Path) 
 def test_a_mind_that_never_ends_is_ended(place: House) -> None:
     loop = 'repeat forever\n  call Read {"file_path": "MEM/user_mara.md", "offset": 1}\nend\n'
     night = dream(place, loop, overrides={"dream.max_rounds": 7})
-    assert "no end within its rounds" in night.failed and untouched(place)
+    assert "not done within its rounds" in night.failed and untouched(place)
 
 
 def test_a_mind_that_keeps_silent_is_ended_before_its_lock(place: House) -> None:
@@ -370,7 +370,7 @@ def test_a_turn_begins_a_dream_when_every_gate_is_open(place: House, own_home: P
             await session.tasks.drain(20)
             await turn(session, "again")
             assert not session.tasks.running
-            assert begun(session).closed == {Gate.TIME: 1}
+            assert begun(session).closed == {DreamGate.TIME: 1}
 
     asyncio.run(run())
     assert place.files["project_oven.md"] == JOINED
@@ -522,7 +522,7 @@ def test_ask_and_inbox_wait_for_a_person(place: House, own_home: Path) -> None:
             return found if isinstance(found, Closed) else None
 
     found = asyncio.run(run())
-    assert found is not None and found.gate is Gate.REVIEW
+    assert found is not None and found.gate is DreamGate.REVIEW
 
 
 def test_a_dry_run_leaves_no_trace(place: House) -> None:
@@ -587,7 +587,7 @@ def test_the_first_turn_of_a_new_day_distils_the_logs(
             await session.tasks.drain(20)
             await turn(session, "again")
             assert not session.tasks.running
-            assert begun(session).closed == {Gate.DAILY_LOG: 1}
+            assert begun(session).closed == {DreamGate.DAILY_LOG: 1}
             assert begun(session).state.read().distilled == yesterday.isoformat()
             assert begun(session)._undistilled() == []
 
@@ -687,7 +687,7 @@ def test_the_day_s_budget_closes_the_gate(place: House, own_home: Path) -> None:
             return None
 
     found = asyncio.run(run())
-    assert found is not None and found.gate is Gate.BUDGET
+    assert found is not None and found.gate is DreamGate.BUDGET
 
 
 # -- kill -9 --------------------------------------------------------------------------------------------------------
@@ -728,7 +728,7 @@ def test_kill_at_any_moment_leaves_before_or_after(tmp_path: Path, monkeypatch: 
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-        memory_of(place).settle()
+        memory_of(place).finish_pending()
         found = place.files
         assert found in (dict(BAKERY), after), json.dumps(found, indent=1)
         ends["after" if found == after else "before"] += 1

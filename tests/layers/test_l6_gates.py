@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from reverie.layers.l6_dreaming.gates import Circumstances, Closed, Gate, GateNumbers, Gates, Open, changed_transcripts
+from reverie.layers.l6_dreaming.gates import (
+    Circumstances,
+    Closed,
+    DreamGate,
+    GateNumbers,
+    Gates,
+    Open,
+    changed_transcripts,
+)
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import StateFile
 
@@ -52,7 +60,7 @@ class Place:
         return Gates(ConsolidationLock(self.memory), StateFile(self.memory), around or self.around)
 
 
-def shut(found: Open | Closed) -> Gate:
+def shut(found: Open | Closed) -> DreamGate:
     assert isinstance(found, Closed), found
     return found.gate
 
@@ -85,24 +93,24 @@ def test_the_first_closed_gate_answers_and_nothing_behind_it_is_asked(tmp_path: 
         waiting=tell("waiting", 1),  # type: ignore[arg-type]
         may_spend=tell("budget", "spent"),  # type: ignore[arg-type]
     )
-    assert shut(place.gates(shut_all).look(NOW)) is Gate.SWITCH and asked == ["switch"]
+    assert shut(place.gates(shut_all).look(NOW)) is DreamGate.SWITCH and asked == ["switch"]
     around = replace(shut_all, is_on=lambda: True)
-    assert shut(place.gates(around).look(NOW)) is Gate.DAILY_LOG
+    assert shut(place.gates(around).look(NOW)) is DreamGate.DAILY_LOG
     around = replace(around, daily_log=lambda: False)
-    assert shut(place.gates(around).look(NOW)) is Gate.REMOTE
+    assert shut(place.gates(around).look(NOW)) is DreamGate.REMOTE
     around = replace(around, is_remote=lambda: False)
-    assert shut(place.gates(around).look(NOW)) is Gate.TIME
+    assert shut(place.gates(around).look(NOW)) is DreamGate.TIME
     place.slept(hours=25)
     StateFile(place.memory).change(failures_in_a_row=1, last_attempt=NOW.timestamp() - 60)
-    assert shut(place.gates(around).look(NOW)) is Gate.RETRY
+    assert shut(place.gates(around).look(NOW)) is DreamGate.RETRY
     StateFile(place.memory).change(failures_in_a_row=0)
-    assert shut(place.gates(around).look(NOW)) is Gate.REVIEW
+    assert shut(place.gates(around).look(NOW)) is DreamGate.REVIEW
     around = replace(around, waiting=lambda: 0)
-    assert shut(place.gates(around).look(NOW)) is Gate.TRANSCRIPTS
+    assert shut(place.gates(around).look(NOW)) is DreamGate.TRANSCRIPTS
     for number in range(5):
         place.touch(f"new{number}", hours=2)
     asked.clear()
-    assert shut(place.gates(around).look(NOW)) is Gate.BUDGET and asked == ["budget"]
+    assert shut(place.gates(around).look(NOW)) is DreamGate.BUDGET and asked == ["budget"]
     assert isinstance(place.gates(replace(around, may_spend=lambda: None)).look(NOW), Open)
 
 
@@ -111,16 +119,16 @@ def test_a_day_lies_between_two_dreams(tmp_path: Path, hours: float, is_open: bo
     place = Place(tmp_path)
     place.slept(hours=hours)
     found = place.gates().look(NOW)
-    assert isinstance(found, Open) if is_open else shut(found) is Gate.TIME
+    assert isinstance(found, Open) if is_open else shut(found) is DreamGate.TIME
 
 
 def test_transcripts_are_looked_at_every_ten_minutes_at_most(tmp_path: Path) -> None:
     place = Place(tmp_path, transcripts=1)
     gates = place.gates()
-    assert shut(gates.look(NOW)) is Gate.TRANSCRIPTS
+    assert shut(gates.look(NOW)) is DreamGate.TRANSCRIPTS
     for number in range(9):
         place.touch(f"new{number}", hours=0)
-    assert shut(gates.look(NOW + timedelta(minutes=9))) is Gate.SCAN
+    assert shut(gates.look(NOW + timedelta(minutes=9))) is DreamGate.SCAN
     assert isinstance(gates.look(NOW + timedelta(minutes=10, seconds=1)), Open)
 
 
@@ -129,7 +137,7 @@ def test_the_current_session_and_agents_do_not_count(tmp_path: Path) -> None:
     place.touch("current", hours=0)
     place.touch("agent-7", hours=0)
     (place.project / "notes.txt").write_text("no transcript")
-    assert shut(place.gates().look(NOW)) is Gate.TRANSCRIPTS
+    assert shut(place.gates().look(NOW)) is DreamGate.TRANSCRIPTS
 
 
 def test_only_what_changed_since_the_last_dream_counts_newest_first(tmp_path: Path) -> None:
@@ -147,7 +155,7 @@ def test_failures_are_tried_again_later_and_later(tmp_path: Path) -> None:
     for failures, hours in ((1, 1), (2, 2), (3, 4), (9, 24)):
         state.change(failures_in_a_row=failures, last_attempt=NOW.timestamp())
         early, late = NOW + timedelta(hours=hours, seconds=-5), NOW + timedelta(hours=hours, seconds=5)
-        assert shut(place.gates().look(early)) is Gate.RETRY
+        assert shut(place.gates().look(early)) is DreamGate.RETRY
         assert isinstance(place.gates().look(late), Open)
 
 

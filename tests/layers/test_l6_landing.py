@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
-from reverie.layers.l6_dreaming.landing import Landed, land
+from reverie.layers.l6_dreaming.landing import LandingResult, accept, dream_info, dreams, land, reject, undo
 from reverie.layers.l6_dreaming.loss import body_statements, loss
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, Proposals, propose, reasons_in
-from reverie.layers.l6_dreaming.review import accept, dream_info, dreams, reject, undo
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.gate.write_gate import WriteGate
 from tests.layers.dreams import BAKERY, GOOD_ANSWER, JOINED, house
@@ -38,7 +37,7 @@ def proposed(
     return directory(place.memory), found
 
 
-def landed(memory: MemoryDirectory, proposal: Proposal) -> Landed:
+def landed(memory: MemoryDirectory, proposal: Proposal) -> LandingResult:
     return land(memory, proposal, dream_info(proposal))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
-from reverie.permissions import is_read_only_shell
+from reverie.permissions.shell.read_only import is_read_only_shell
 
 
 @pytest.fixture

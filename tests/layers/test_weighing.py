@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reverie.layers.l3_session_notes.notes_compaction import first_kept
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
-from reverie.layers.l3_session_notes.trigger import WRITER
+from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers
 from reverie.layers.l4_compaction.folding import old_runs
 from reverie.layers.weighing import weigh_entries
 from reverie.session import Session
@@ -57,7 +56,7 @@ def test_the_keep_rule_of_the_notes_goes_by_what_is_shown() -> None:
     numbers = NoteNumbers()
     start = first_kept(log.view, numbers)
     assert start is not None
-    kept = log.view.showing(log.view.entries[start:]).meter.tokens
+    kept = log.view.with_entries(log.view.entries[start:]).meter.tokens
     assert numbers.keep_tokens <= kept < numbers.keep_tokens * 1.3, "enough to go on from, and not a tenth of it"
 
 

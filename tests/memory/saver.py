@@ -49,7 +49,7 @@ def main(root: Path, acknowledged: Path, worker: int, first: int, last: int) -> 
         if number % 5 == 4:
             name = f"feedback_shared_{chance.randrange(SHARED_FILES)}.md"
             line = f"- {worker}-{number}\n"
-            directory.edit(name, lambda now, line=line: now.updated(body=now.body + line), info)
+            directory.edit(name, lambda now, line=line: now.with_changes(body=now.body + line), info)
             done = "shared"
         elif number % 17 == 16 and directory.exists(name):
             directory.remove(name, info)

@@ -42,10 +42,10 @@ def test_midnight_begins_another_file(tmp_path: Path) -> None:
     memory = open_memory(tmp_path / "m")
     for hours in (0, 10, 24):
         daily_log.append(memory, f"after {hours}", DAY + timedelta(hours=hours), INFO)
-    found = daily_log.logs(tmp_path / "m")
+    found = daily_log.list_logs(tmp_path / "m")
     assert [path.stem for path in found] == ["2026-03-05", "2026-03-06"]
-    assert daily_log.logs(tmp_path / "m", after=date(2026, 3, 5)) == found[1:]
-    assert daily_log.logs(tmp_path / "m", before=date(2026, 3, 6)) == found[:1]
+    assert daily_log.list_logs(tmp_path / "m", after=date(2026, 3, 5)) == found[1:]
+    assert daily_log.list_logs(tmp_path / "m", before=date(2026, 3, 6)) == found[:1]
 
 
 def test_an_open_last_line_is_closed_first(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_the_gate_is_asked_and_nothing_empty_is_kept(tmp_path: Path) -> None:
         daily_log.append(memory, "SECRET", DAY, INFO)
     with pytest.raises(UserError, match="empty"):
         daily_log.append(memory, " \n ", DAY, INFO)
-    assert daily_log.logs(tmp_path / "m") == []
+    assert daily_log.list_logs(tmp_path / "m") == []
 
 
 def test_an_agent_cannot_rewrite_a_log(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_an_agent_cannot_rewrite_a_log(tmp_path: Path) -> None:
     daily_log.append(memory, "kept", DAY, INFO)
     name = daily_log.log_name(DAY.date())
     path = str(tmp_path / "m" / name)
-    with pytest.raises(UserError, match="only added to"):
+    with pytest.raises(UserError, match="entries are added"):
         memory.apply_tool_write(path, "gone", INFO)
     memory.apply_tool_write(path, memory.read(name).text + "- 16:00 more\n", INFO)
 
@@ -79,14 +79,14 @@ def test_an_agent_cannot_rewrite_a_log(tmp_path: Path) -> None:
 def test_what_an_agent_may_write_in_this_mode() -> None:
     today = date(2026, 3, 5)
     name = daily_log.log_name(today)
-    assert daily_log.refusal(name, None, "- 1\n", today) is None
-    assert daily_log.refusal(name, "- 1\n", "- 1\n- 2\n", today) is None
+    assert daily_log.reason_against_write(name, None, "- 1\n", today) is None
+    assert daily_log.reason_against_write(name, "- 1\n", "- 1\n- 2\n", today) is None
     for bad in (
-        daily_log.refusal(name, "- 1\n", "- 2\n", today),
-        daily_log.refusal(name, "- 1\n", None, today),
-        daily_log.refusal("MEMORY.md", "a", "ab", today),
-        daily_log.refusal("feedback_x.md", None, "x", today),
-        daily_log.refusal(daily_log.log_name(date(2026, 3, 4)), "", "x", today),
+        daily_log.reason_against_write(name, "- 1\n", "- 2\n", today),
+        daily_log.reason_against_write(name, "- 1\n", None, today),
+        daily_log.reason_against_write("MEMORY.md", "a", "ab", today),
+        daily_log.reason_against_write("feedback_x.md", None, "x", today),
+        daily_log.reason_against_write(daily_log.log_name(date(2026, 3, 4)), "", "x", today),
     ):
         assert bad
 

@@ -14,21 +14,21 @@ from typing import Any
 import pytest
 
 from reverie.errors import ReverieError, StorageError, UserError
-from reverie.memory.directory import (
+from reverie.memory.changes import (
     ABSENT,
     Change,
     ChangedUnderneath,
     Evidence,
-    MemoryDirectory,
-    PermissionRefused,
     ProposedWrite,
-    UndoConflict,
     WriteInfo,
     Writer,
 )
+from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
+from reverie.memory.upkeep.undo import UndoConflict
+from reverie.permissions.memory_paths import PermissionRefused
 from reverie.storage.history.versions import Version
 from tests.counts import count
 from tests.shared_data import sources
@@ -100,10 +100,10 @@ def test_what_is_there_is_not_created_again(tmp_path: Path) -> None:
 def test_the_line_follows_the_head_unless_a_person_worded_it(tmp_path: Path) -> None:
     directory = memory(tmp_path)
     directory.create("feedback_a.md", topic("A"), USER)
-    directory.edit("feedback_a.md", lambda now: now.updated(description="something else"), USER)
+    directory.edit("feedback_a.md", lambda now: now.with_changes(description="something else"), USER)
     assert directory.index() == "- [A](feedback_a.md) — something else\n"
     (directory.root / "MEMORY.md").write_text("# Mine\n- [Alpha](feedback_a.md) — my words\n")
-    directory.edit("feedback_a.md", lambda now: now.updated(description="third"), USER)
+    directory.edit("feedback_a.md", lambda now: now.with_changes(description="third"), USER)
     assert directory.index() == "# Mine\n- [Alpha](feedback_a.md) — my words\n"
     assert directory.read("feedback_a.md").topic.description == "third"
     assert [version.info.writer for version in versions(directory)] == ["user", "hand", "user", "user"]
@@ -152,7 +152,7 @@ def test_daily_logs_are_only_added_to(tmp_path: Path) -> None:
     directory.append(name, "- two\n", AGENT)
     assert directory.read(name).text == "- one\n- two\n"
     for change in (Change(name, "- three\n"), Change(name, None), Change(name, "")):
-        with pytest.raises(UserError, match="only added to"):
+        with pytest.raises(UserError, match="entries are added"):
             directory.transaction([change], AGENT)
     assert directory.list() == () and not directory.exists("MEMORY.md")
 
@@ -214,7 +214,7 @@ def test_every_writer_passes_the_gate(tmp_path: Path) -> None:
         ("MEMORY.md", None, Writer.EXTRACTION, evidence),
     ]
     seen.clear()
-    directory.edit("feedback_a.md", lambda now: now.updated(body="Other."), USER)
+    directory.edit("feedback_a.md", lambda now: now.with_changes(body="Other."), USER)
     directory.transaction([Change("feedback_b.md", "text\n")], AGENT)
     directory.apply_tool_write(f"{directory.root}/feedback_b.md", "more\n", AGENT)
     directory.append("logs/2026/11/x.md", "- a\n", AGENT)
@@ -239,7 +239,7 @@ def test_a_refused_write_leaves_no_trace(tmp_path: Path) -> None:
     before = state(directory)
     for write in (
         lambda: directory.create("feedback_b.md", topic("B", "the password is hunter2"), USER),
-        lambda: directory.edit("feedback_a.md", lambda now: now.updated(description="hunter2"), USER),
+        lambda: directory.edit("feedback_a.md", lambda now: now.with_changes(description="hunter2"), USER),
         lambda: directory.transaction([Change("x.md", "fine"), Change("y.md", "hunter2")], AGENT),
         lambda: directory.apply_tool_write(f"{directory.root}/z.md", "hunter2", AGENT),
     ):
@@ -273,7 +273,7 @@ def test_a_file_that_changed_underneath_is_not_overwritten(tmp_path: Path) -> No
         directory.update("feedback_a.md", topic("A2"), USER, base=seen.digest)
     with pytest.raises(ChangedUnderneath):
         directory.remove("feedback_a.md", USER, base=seen.digest)
-    directory.edit("feedback_a.md", lambda now: now.updated(body=now.body + "\nand mine"), USER)
+    directory.edit("feedback_a.md", lambda now: now.with_changes(body=now.body + "\nand mine"), USER)
     assert "theirs\nand mine" in directory.read("feedback_a.md").text
 
 
@@ -382,9 +382,11 @@ def test_a_tool_may_not_leave_the_directory(tmp_path: Path) -> None:
 def test_undo_reverses_exactly_one_version(tmp_path: Path) -> None:
     directory = memory(tmp_path)
     first = directory.create("feedback_a.md", topic("A", "line 1\nline 2\nline 3\n"), USER)
-    middle = directory.edit("feedback_a.md", lambda now: now.updated(body=now.body.replace("line 1", "LINE 1")), AGENT)
+    middle = directory.edit(
+        "feedback_a.md", lambda now: now.with_changes(body=now.body.replace("line 1", "LINE 1")), AGENT
+    )
     directory.create("feedback_b.md", topic("B"), USER)
-    directory.edit("feedback_a.md", lambda now: now.updated(body=now.body.replace("line 3", "LINE 3")), AGENT)
+    directory.edit("feedback_a.md", lambda now: now.with_changes(body=now.body.replace("line 3", "LINE 3")), AGENT)
     assert middle is not None
     undone = directory.undo(middle.short, USER)
     assert undone is not None and undone.info.reverses == middle.id
@@ -426,7 +428,7 @@ def test_restore_brings_back_what_was(tmp_path: Path) -> None:
     directory = memory(tmp_path)
     first = directory.create("feedback_a.md", topic("A", "one"), USER)
     (directory.root / "MEMORY.md").write_text("- [My A](feedback_a.md) — my hook\n")
-    directory.edit("feedback_a.md", lambda now: now.updated(body="two"), USER)
+    directory.edit("feedback_a.md", lambda now: now.with_changes(body="two"), USER)
     directory.remove("feedback_a.md", USER)
     directory.restore("feedback_a.md", USER)
     assert directory.read("feedback_a.md").topic.body == "two\n"
@@ -440,7 +442,7 @@ def test_restore_brings_back_what_was(tmp_path: Path) -> None:
 def test_a_purge_takes_a_text_out_of_files_and_versions(tmp_path: Path) -> None:
     directory = memory(tmp_path)
     directory.create("feedback_a.md", topic("A", "old SECRET"), USER)
-    directory.edit("feedback_a.md", lambda now: now.updated(body="new SECRET"), USER)
+    directory.edit("feedback_a.md", lambda now: now.with_changes(body="new SECRET"), USER)
     report = directory.purge(lambda text: text.replace("SECRET", "[removed]"), USER)
     assert report.contents == 2
     assert directory.read("feedback_a.md").topic.body == "new [removed]\n"

@@ -15,7 +15,7 @@ from reverie.memory.index import (
     index_line,
     linked_files,
     load_index,
-    unlinked,
+    unlink,
     with_entry,
     without_entry,
 )
@@ -116,7 +116,7 @@ def test_a_line_is_added_to_nothing_and_to_prose() -> None:
 def test_a_line_is_removed_and_prose_is_left() -> None:
     after = without_entry(MINE, "user_one.md")
     assert after == MINE.replace("- [One](user_one.md) — first\r\n", "")
-    assert unlinked(after, "user_one.md") == after.replace("[one](./user_one.md#top)", "one")
+    assert unlink(after, "user_one.md") == after.replace("[one](./user_one.md#top)", "one")
 
 
 names = st.text(alphabet="abc_ ()[]#%日é'\"", min_size=1, max_size=12).map(lambda stem: f"{stem.strip() or 'x'}.md")

@@ -40,7 +40,7 @@ IN_ORDER = [
     "Before you recommend something from memory",
     "Plans and tasks are not memory",
     "More about this memory",
-    "Searching what was before",
+    "Searching earlier work",
 ]
 
 

@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.memory.frontmatter import quoted, split
+from reverie.memory.frontmatter import quote_scalar, split
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
-from reverie.memory.topic_file import TopicFile
+from reverie.memory.topic_file import TopicFile, encode
 from tests.shared_data import sources
 
 WITH_EVERYTHING = (
@@ -48,7 +48,7 @@ def test_reads_every_form_of_value() -> None:
     assert topic.fields["x-mine"].strip() == "folded text"
     assert topic.body == "Tests use real files.\r\n"
     assert topic.problems == ()
-    assert topic.to_bytes() == WITH_EVERYTHING.encode()
+    assert encode(topic.text) == WITH_EVERYTHING.encode()
 
 
 @pytest.mark.parametrize(
@@ -64,22 +64,22 @@ def test_reads_every_form_of_value() -> None:
 )
 def test_a_change_touches_only_its_line(change: dict[str, object], line: str) -> None:
     topic = TopicFile.parse(WITH_EVERYTHING)
-    after = topic.updated(**change)  # type: ignore[arg-type]
+    after = topic.with_changes(**change)  # type: ignore[arg-type]
     assert changed_lines(topic.text, after.text) == [line]
     assert after.text.startswith("\ufeff---\r\n# written by hand\r\n")
     assert after.text.endswith("# the end\r\n---\r\n\r\nTests use real files.\r\n")
     assert after.problems == ()
-    assert after.updated(**change).text == after.text  # type: ignore[arg-type]
+    assert after.with_changes(**change).text == after.text  # type: ignore[arg-type]
 
 
 def test_a_field_is_taken_out_with_its_lines_only() -> None:
     topic = TopicFile.parse(WITH_EVERYTHING)
-    after = topic.updated(fields={"x-mine": None})
+    after = topic.with_changes(fields={"x-mine": None})
     assert after.text == WITH_EVERYTHING.replace("x-mine: >\r\n  folded\r\n  text\r\n", "")
 
 
 def test_a_new_body_keeps_the_head_and_the_line_ends() -> None:
-    after = TopicFile.parse(WITH_EVERYTHING).updated(body="One.\nTwo.")
+    after = TopicFile.parse(WITH_EVERYTHING).with_changes(body="One.\nTwo.")
     assert after.text == WITH_EVERYTHING.replace("Tests use real files.\r\n", "One.\r\nTwo.\r\n")
 
 
@@ -87,13 +87,13 @@ def test_type_is_found_and_changed_inside_metadata() -> None:
     text = "---\nname: a\nmetadata: \n  node_type: memory\n  type: project  # here\n---\nb\n"
     topic = TopicFile.parse(text)
     assert topic.type is MemoryType.PROJECT
-    assert topic.updated(type=MemoryType.USER).text == text.replace("type: project ", "type: user ")
+    assert topic.with_changes(type=MemoryType.USER).text == text.replace("type: project ", "type: user ")
 
 
 def test_a_text_without_a_head_gets_one() -> None:
     topic = TopicFile.parse("Just words.\n")
     assert (topic.name, topic.type, topic.problems) == ("", None, ())
-    after = topic.updated(name="Words", type=MemoryType.USER)
+    after = topic.with_changes(name="Words", type=MemoryType.USER)
     assert after.text == "---\nname: Words\ntype: user\n---\n\nJust words.\n"
 
 
@@ -123,7 +123,7 @@ def test_new_reads_back() -> None:
 )
 def test_a_broken_head_is_readable_and_reported(text: str, name: str, kind: MemoryType | None, word: str) -> None:
     topic = TopicFile.parse(text)
-    assert topic.to_bytes() == text.encode()
+    assert encode(topic.text) == text.encode()
     assert topic.type is kind
     if name:
         assert topic.name.startswith(name)
@@ -140,7 +140,7 @@ def test_a_broken_head_is_readable_and_reported(text: str, name: str, kind: Memo
 )
 def test_a_repaired_head_is_yaml_and_says_the_same(text: str) -> None:
     topic = TopicFile.parse(text)
-    after = topic.repaired()
+    after = topic.repair()
     assert topic.problems and after.problems == ()
     assert (after.name, after.description, after.type) == (topic.name, topic.description, topic.type)
     assert after.body == topic.body
@@ -155,9 +155,9 @@ def test_a_rule_across_the_page_is_no_head() -> None:
 def test_bytes_that_are_no_text_come_out_as_they_went_in() -> None:
     raw = b"---\nname: caf\xe9\ntype: user\n---\n\xff\xfe body\n"
     topic = TopicFile.parse(raw)
-    assert topic.to_bytes() == raw
+    assert encode(topic.text) == raw
     assert any("UTF-8" in problem for problem in topic.problems)
-    assert topic.updated(type=MemoryType.PROJECT).to_bytes() == raw.replace(b"user", b"project")
+    assert encode(topic.with_changes(type=MemoryType.PROJECT).text) == raw.replace(b"user", b"project")
 
 
 plain_line = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=40)
@@ -177,7 +177,7 @@ files = st.builds(
 @given(files)
 def test_taking_apart_loses_nothing(text: str) -> None:
     assert split(text).text == text
-    TopicFile.parse(text).repaired()
+    TopicFile.parse(text).repair()
 
 
 @settings(max_examples=300)
@@ -207,7 +207,7 @@ def test_the_fast_reading_agrees_with_yaml(lines: list[str]) -> None:
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.sampled_from(["", "'", '"']))
 def test_a_quoted_value_is_that_value_for_every_yaml_reader(value: str, style: str) -> None:
-    loaded = yaml.safe_load(f"key: {quoted(value, style)}\n")["key"]
+    loaded = yaml.safe_load(f"key: {quote_scalar(value, style)}\n")["key"]
     assert loaded == value
 
 
@@ -216,9 +216,9 @@ def test_real_files_survive_reading_and_one_change(folder: Path) -> None:
     for path in folder.glob("*_*.md"):
         raw = path.read_bytes()
         topic = TopicFile.parse(raw)
-        assert topic.to_bytes() == raw
+        assert encode(topic.text) == raw
         assert topic.type is not None and topic.name and topic.description and not topic.problems
-        after = topic.updated(trust=Trust.CONFIRMED)
+        after = topic.with_changes(trust=Trust.CONFIRMED)
         assert len(changed_lines(topic.text, after.text)) == 1
 
 

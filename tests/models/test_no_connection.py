@@ -14,7 +14,7 @@ from reverie import errors
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import ModelAccess, open_model
-from reverie.models.sdk import shown_url
+from reverie.models.sdk import format_url
 from reverie.models.sending import Retry, RetryPolicy, send
 from tests.models.requests import collect, person, request
 
@@ -55,7 +55,7 @@ def timed(name: str, url: str) -> tuple[errors.ModelError, float]:
 async def tried(name: str, url: str, watch: Watch) -> tuple[errors.ModelError, float]:
     access = ModelAccess(anthropic_key="sk-1", openai_key="sk-1", anthropic_base_url=url, openai_base_url=url)
     model = open_model(name, access, Catalogue.load())
-    await model._sdk.client()  # type: ignore[attr-defined]  # the import is not what is timed
+    await model._connect()  # type: ignore[attr-defined]  # the import is not what is timed
     began = watch.seconds()
     with pytest.raises(errors.ModelError) as caught:
         await collect(send(model, request(person("hi"), model=name), policy=RetryPolicy()))
@@ -81,9 +81,9 @@ def test_an_unknown_host_is_told_as_soon(name: str) -> None:
 
 
 def test_what_is_shown_of_an_address_holds_no_secret() -> None:
-    assert shown_url("https://me:pw@host.example:8443/v1/?key=abc#x") == "https://host.example:8443/v1"
-    assert shown_url("http://[::1]:8787") == "http://[::1]:8787"
-    assert "pw" not in shown_url("http://me:pw@host:99999999/")
+    assert format_url("https://me:pw@host.example:8443/v1/?key=abc#x") == "https://host.example:8443/v1"
+    assert format_url("http://[::1]:8787") == "http://[::1]:8787"
+    assert "pw" not in format_url("http://me:pw@host:99999999/")
 
 
 class Flaky:

@@ -217,7 +217,7 @@ def test_several_processes_share_a_log_and_a_torn_line_is_left_out(tmp_path: Pat
         "log = RequestLog(Path(sys.argv[1]))\n"
         "said = [person('x' * 3000)]\n"
         "for n in range(50):\n"
-        "    log.sent(request(*said, conversation=sys.argv[2])); said.append(person(str(n)))\n"
+        "    log.add(request(*said, conversation=sys.argv[2])); said.append(person(str(n)))\n"
     )
     root = Path(__file__).parents[2]
     running = [
@@ -234,4 +234,4 @@ def test_several_processes_share_a_log_and_a_torn_line_is_left_out(tmp_path: Pat
 
 def test_a_log_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(errors.StorageError, match="cannot be written"):
-        RequestLog(tmp_path / "no" / "such.jsonl").sent(request())
+        RequestLog(tmp_path / "no" / "such.jsonl").add(request())

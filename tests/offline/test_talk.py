@@ -247,7 +247,7 @@ def test_it_has_forks_look_things_up_at_once_and_tells_what_they_report(talk: Ta
         started = list(await turn(session, "Let two agents look: what is the max load?; how do releases go?"))
         assert [event.name for event in started if isinstance(event, ToolStarted)] == ["Agent", "Agent"]
         await session.tasks.drain(20)
-        ended = started[-1] if not session.letters.waiting else list(await turn(session, ""))[-1]
+        ended = started[-1] if not session.messages.waiting else list(await turn(session, ""))[-1]
         assert isinstance(ended, TurnEnded)
         return ended.text
 

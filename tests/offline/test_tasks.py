@@ -13,14 +13,14 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from reverie.layers.base import EffectResult
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import is_intact, over_limit, split
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l3_session_notes.writer import directive as notes_directive
 from reverie.layers.l4_compaction.by_code import PARTS, Limits, write_notes, write_summary
+from reverie.layers.l4_compaction.summary import check_summary
 from reverie.layers.l4_compaction.summary import directive as summary_directive
-from reverie.layers.l4_compaction.summary import judged
-from reverie.memory.recall.showing import SCHEMA, chosen, selector_question, selector_system
+from reverie.memory.recall.reminder import SCHEMA, parse_selection, selector_question, selector_system
 from reverie.models.base import Request, Response
 from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
 from reverie.offline.model import EmbeddedModel
@@ -255,7 +255,7 @@ def summary_of(messages: list[Message], told: str, **more: object) -> str:
     )
     text = Message("assistant", answer(asked).content).text
     assert text.startswith("<analysis>")
-    found, why = judged(EffectResult(ok=True, text=text), 10**9, estimate_text)
+    found, why = check_summary(EffectResult(ok=True, text=text), 10**9, estimate_text)
     assert found, why
     return found
 
@@ -307,7 +307,7 @@ def test_a_tag_in_the_conversation_does_not_end_the_summary() -> None:
 def test_it_leaves_the_choice_of_memories_to_the_ranker() -> None:
     question = selector_question("Should the tests mock the sandbox?", "- [user] a.md (2026-03-01T10:00:00Z): a", ())
     asked = request(injected(question), system=(selector_system(),), output_schema=SCHEMA, purpose=Purpose.RECALL)
-    assert chosen(Message("assistant", answer(asked).content).text, {"a.md"}) == []
+    assert parse_selection(Message("assistant", answer(asked).content).text, {"a.md"}) == []
 
 
 # -- progress ---------------------------------------------------------------------------------------------------------

@@ -164,7 +164,7 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("ls; ;ls", "nothing between separators"),
     (";ls", "nothing before"),
     ("&& ls", "nothing before"),
-    ("ls |", "nothing behind"),
+    ("ls |", "nothing after"),
     ("ls | ; wc a", "nothing between"),
     ("(ls; ls)", "a subshell"),
     ("{ ls; }", "a group"),
@@ -276,7 +276,7 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("find . -name", "a value is lacking"),
     ("find . -unknown", "not a known test"),
     ("find . -name a b", "a folder behind the expression"),
-    ("find . -printf '%99999999p'", "an absurd width"),
+    ("find . -printf '%99999999p'", "a very large width"),
     ("find . -maxdepth x", "not a number"),
     # tail that waits, readers that wait
     ("tail --fol a", "an abbreviation"),

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from reverie.permissions.obeyed_links import is_led_to
-from reverie.permissions.policy import Mode, policy_for
+from reverie.permissions.obeyed_links import is_reached_by_obeyed
+from reverie.permissions.policy import PolicyMode, make_policy
 from reverie.permissions.rules import Allow, Ask, ToolCall
 
 
 def writes(cwd: Path, path: str) -> str:
-    decision = policy_for(Mode.ACCEPT_EDITS)(ToolCall("id", "Write", {"file_path": path, "content": "x"}, False, cwd))
+    decision = make_policy(PolicyMode.ACCEPT_EDITS)(
+        ToolCall("id", "Write", {"file_path": path, "content": "x"}, False, cwd)
+    )
     assert isinstance(decision, Allow | Ask)
     return "allow" if isinstance(decision, Allow) else "ask"
 
@@ -168,8 +170,8 @@ def test_ordinary_projects_are_not_asked_about(work: Path) -> None:
 def test_a_project_too_large_to_look_through_is_asked_about(work: Path) -> None:
     for number in range(30):
         put(work, f"src/{number}.py")
-    assert is_led_to([work / "src/app.py"], work, most=10)
-    assert not is_led_to([work / "src/app.py"], work, most=100)
+    assert is_reached_by_obeyed([work / "src/app.py"], work, most=10)
+    assert not is_reached_by_obeyed([work / "src/app.py"], work, most=100)
 
 
 def test_texts_made_to_be_slow(work: Path) -> None:

@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 
 from reverie.errors import UserError
 from reverie.permissions.path_glob import compile_glob
-from reverie.permissions.patterns import covered, parse_rule, rule_for, touched
+from reverie.permissions.patterns import find_applying_rule, find_covering_rule, make_rule, parse_rule
 from reverie.permissions.policy import (
-    Mode,
     Policy,
+    PolicyMode,
     Rules,
     accept_all,
     headless,
     interactive,
-    policy_for,
+    make_policy,
     read_only,
     with_rules,
 )
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
-from reverie.tools.registry import builtin_tools
+from reverie.tools.registry import make_builtin_tools
 from tests.counts import count
 
-READS = {tool.name: tool.is_read_only for tool in builtin_tools()}
+READS = {tool.name: tool.is_read_only for tool in make_builtin_tools()}
 
 
 def call(tool: str, cwd: Path = Path("/work"), **given: Any) -> ToolCall:
@@ -42,7 +42,7 @@ def answer(policy: Policy, tool: str, cwd: Path = Path("/work"), **given: Any) -
 
 
 def bash_allowed(command: str, *allow: str) -> bool:
-    return covered(call("Bash", command=command), [parse_rule(text) for text in allow]) is not None
+    return find_covering_rule(call("Bash", command=command), [parse_rule(text) for text in allow]) is not None
 
 
 # -- modes
@@ -80,12 +80,12 @@ def bash_allowed(command: str, *allow: str) -> bool:
     ],
 )
 def test_modes(tool: str, given: dict[str, Any], ask: str, accept_edits: str, read_only_mode: str) -> None:
-    assert answer(policy_for(Mode.ASK), tool, **given) == ask
-    assert answer(policy_for(Mode.ACCEPT_EDITS), tool, **given) == accept_edits
-    assert answer(policy_for(Mode.READ_ONLY), tool, **given) == read_only_mode
-    assert answer(policy_for(Mode.ACCEPT_ALL), tool, **given) == "allow"
-    for mode, expected in ((Mode.ASK, ask), (Mode.ACCEPT_EDITS, accept_edits)):
-        assert answer(policy_for(mode, can_ask=False), tool, **given) == expected.replace("ask", "deny")
+    assert answer(make_policy(PolicyMode.ASK), tool, **given) == ask
+    assert answer(make_policy(PolicyMode.ACCEPT_EDITS), tool, **given) == accept_edits
+    assert answer(make_policy(PolicyMode.READ_ONLY), tool, **given) == read_only_mode
+    assert answer(make_policy(PolicyMode.ACCEPT_ALL), tool, **given) == "allow"
+    for mode, expected in ((PolicyMode.ASK, ask), (PolicyMode.ACCEPT_EDITS, accept_edits)):
+        assert answer(make_policy(mode, can_ask=False), tool, **given) == expected.replace("ask", "deny")
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_what_is_obeyed_later_is_asked_about_in_accept_edits(tmp_path: Path, pat
     (tmp_path / ".git").mkdir()
     (tmp_path / "way").symlink_to(".git")
     for tool in ("Write", "Edit"):
-        assert answer(policy_for(Mode.ACCEPT_EDITS), tool, tmp_path, file_path=path) == "ask"
-        assert answer(policy_for(Mode.ACCEPT_EDITS, can_ask=False), tool, tmp_path, file_path=path) == "deny"
+        assert answer(make_policy(PolicyMode.ACCEPT_EDITS), tool, tmp_path, file_path=path) == "ask"
+        assert answer(make_policy(PolicyMode.ACCEPT_EDITS, can_ask=False), tool, tmp_path, file_path=path) == "deny"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_is_obeyed_later_is_asked_about_in_accept_edits(tmp_path: Path, pat
 )
 def test_what_an_agent_is_asked_to_edit_is_not_asked_about(tmp_path: Path, path: str) -> None:
     (tmp_path / "Makefile").write_text("include build/rules.inc\n")
-    assert answer(policy_for(Mode.ACCEPT_EDITS), "Write", tmp_path, file_path=path) == "allow"
+    assert answer(make_policy(PolicyMode.ACCEPT_EDITS), "Write", tmp_path, file_path=path) == "allow"
 
 
 def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (work / "way").symlink_to(tmp_path / "secret")
     (work / "key").symlink_to("/root/.ssh/id_rsa")
-    policy = policy_for(Mode.ACCEPT_EDITS)
+    policy = make_policy(PolicyMode.ACCEPT_EDITS)
     assert answer(policy, "Write", work, file_path="way/x") == "ask"
     assert answer(policy, "Write", work, file_path="plain/x") == "allow"
     assert answer(policy, "Read", work, file_path="key") == "ask"
@@ -158,7 +158,7 @@ def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
 def test_a_working_folder_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    assert answer(policy_for(Mode.ACCEPT_EDITS), "Write", tmp_path / "link", file_path="a") == "allow"
+    assert answer(make_policy(PolicyMode.ACCEPT_EDITS), "Write", tmp_path / "link", file_path="a") == "allow"
     rules = with_rules(Rules.parse(allow=["Write(src/**)"]), interactive)
     assert answer(rules, "Write", tmp_path / "link", file_path="src/a") == "allow"
 
@@ -195,7 +195,7 @@ def test_deny_beats_ask_beats_allow_beats_the_mode() -> None:
 
 def test_always_allow_adds_to_the_rules() -> None:
     rules = Rules.parse(deny=["Edit(secret/**)"])
-    policy = policy_for(Mode.ASK, rules.allowing(frozenset({"Edit", "Bash(npm test)"})))
+    policy = make_policy(PolicyMode.ASK, rules.allowing(frozenset({"Edit", "Bash(npm test)"})))
     assert answer(policy, "Edit", file_path="a") == "allow"
     assert answer(policy, "Write", file_path="a") == "allow"
     assert answer(policy, "Edit", file_path="secret/a") == "deny"
@@ -230,8 +230,8 @@ def test_always_allow_adds_to_the_rules() -> None:
 )
 def test_path_rules(rule: str, path: str, covers: bool) -> None:
     made = call("Write", file_path=path)
-    assert (covered(made, [parse_rule(rule)]) is not None) is covers
-    assert (touched(made, [parse_rule(rule)]) is not None) is covers
+    assert (find_covering_rule(made, [parse_rule(rule)]) is not None) is covers
+    assert (find_applying_rule(made, [parse_rule(rule)]) is not None) is covers
 
 
 @pytest.mark.parametrize(
@@ -321,19 +321,19 @@ def test_other_forms_of_bash_rules() -> None:
     ],
 )
 def test_a_deny_rule_finds_its_command(command: str) -> None:
-    assert touched(call("Bash", command=command), [parse_rule("Bash(rm:*)")])
+    assert find_applying_rule(call("Bash", command=command), [parse_rule("Bash(rm:*)")])
 
 
 @pytest.mark.parametrize("command", ["echo rm", "git rm x", "ls # rm x", "grep 'rm x' file", "rmdir x"])
 def test_a_deny_rule_finds_nothing_else(command: str) -> None:
-    assert not touched(call("Bash", command=command), [parse_rule("Bash(rm:*)")])
+    assert not find_applying_rule(call("Bash", command=command), [parse_rule("Bash(rm:*)")])
 
 
 def test_read_rules_cover_searches() -> None:
     rules = [parse_rule("Read(private/**)")]
-    assert touched(call("Grep", pattern="x", path="private/notes"), rules)
-    assert touched(call("Glob", pattern="private/notes/*.md"), rules)
-    assert not touched(call("Grep", pattern="private"), rules)
+    assert find_applying_rule(call("Grep", pattern="x", path="private/notes"), rules)
+    assert find_applying_rule(call("Glob", pattern="private/notes/*.md"), rules)
+    assert not find_applying_rule(call("Grep", pattern="private"), rules)
 
 
 @pytest.mark.parametrize(
@@ -360,14 +360,14 @@ def test_a_rule_with_too_many_choices() -> None:
     ],
 )
 def test_the_suggested_rule_allows_the_call(made: ToolCall) -> None:
-    text = rule_for(made)
-    assert text and covered(made, [parse_rule(text)])
+    text = make_rule(made)
+    assert text and find_covering_rule(made, [parse_rule(text)])
 
 
 def test_no_rule_is_suggested_that_would_allow_more() -> None:
-    assert rule_for(call("Bash", command="ls *")) is None
-    assert rule_for(call("Bash", command="echo a:*")) is None
-    assert rule_for(call("Bash", command="*")) is None
+    assert make_rule(call("Bash", command="ls *")) is None
+    assert make_rule(call("Bash", command="echo a:*")) is None
+    assert make_rule(call("Bash", command="*")) is None
 
 
 @settings(max_examples=200, deadline=None)
@@ -451,7 +451,7 @@ def test_whatever_a_prefix_rule_allows_runs_nothing_else(tmp_path: Path) -> None
     bash = "/bin/bash"
     for _ in range(count(3_000, 60_000)):
         command = "say " + "".join(dice.choice(_PIECES) for _ in range(dice.randint(1, 8)))
-        if not covered(call("Bash", scratch, command=command), rule):
+        if not find_covering_rule(call("Bash", scratch, command=command), rule):
             continue
         ran += 1
         subprocess.run(

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from reverie.permissions import is_read_only_shell
 from reverie.permissions.background import BackgroundWriter
-from reverie.permissions.policy import Mode, Rules, policy_for
+from reverie.permissions.policy import PolicyMode, Rules, make_policy
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.permissions.secret_reads import why_secret
 from reverie.permissions.sensitive import is_sensitive
+from reverie.permissions.shell.read_only import is_read_only_shell
 from tests.tools.calls import make_context, text, use
 
 
@@ -69,6 +69,8 @@ READS_SECRETS = [
     "ls | grep x .env",
     "ls; cat .env",
     "cat a.md | grep -rn foo",
+    "grep -rn fo*o",  # the glob may stay a pattern
+    "grep -rn -f a.md",
     "grep -rh PRIVATE ~ --include=id_*",
     "grep -rh PRIVATE ~",
     "grep -r PRIVATE ..",
@@ -92,8 +94,8 @@ def test_a_command_that_may_read_a_secret_is_not_run_unasked(home: Path, command
     (work / "keys/server.key").touch()
     call = shell(command, work)
     assert call.read_only, "the read-only check does not look for secrets; this one does"
-    for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.READ_ONLY):
-        decision = policy_for(mode)(call)
+    for mode in (PolicyMode.ASK, PolicyMode.ACCEPT_EDITS, PolicyMode.READ_ONLY):
+        decision = make_policy(mode)(call)
         assert isinstance(decision, Ask) and "secret" in decision.reason, decision
     denied = in_background(call)
     assert isinstance(denied, Deny) and denied.reason.endswith(".")
@@ -125,7 +127,7 @@ def test_a_command_that_may_read_a_secret_is_not_run_unasked(home: Path, command
 def test_no_false_alarm(home: Path, command: str) -> None:
     call = shell(command, home / "work")
     assert call.read_only
-    assert policy_for(Mode.READ_ONLY)(call) == Allow()
+    assert make_policy(PolicyMode.READ_ONLY)(call) == Allow()
     assert in_background(call) == Allow()
 
 
@@ -134,7 +136,7 @@ def test_what_grep_is_told_to_leave_out_is_left_out(home: Path) -> None:
     (work / ".env").touch()
     (work / "keys").mkdir()
     (work / "keys/a.key").touch()
-    policy = policy_for(Mode.ASK)
+    policy = make_policy(PolicyMode.ASK)
     assert isinstance(policy(shell("grep -rn foo .", work)), Ask)
     assert isinstance(policy(shell("grep -rn foo . --exclude=.env", work)), Ask)
     assert policy(shell("grep -rn foo . --exclude=.env --exclude-dir=keys", work)) == Allow()
@@ -142,7 +144,7 @@ def test_what_grep_is_told_to_leave_out_is_left_out(home: Path) -> None:
 
 
 def test_a_rule_for_one_part_does_not_bring_a_secret_along(home: Path) -> None:
-    policy = policy_for(Mode.ASK, Rules.parse(allow=["Bash(npm test:*)"]))
+    policy = make_policy(PolicyMode.ASK, Rules.parse(allow=["Bash(npm test:*)"]))
     assert policy(shell("npm test | tail -5", home / "work")) == Allow()
     assert isinstance(policy(shell("npm test; cat .env", home / "work")), Ask)
 
@@ -158,7 +160,7 @@ def test_a_tree_too_large_to_look_through_is_asked_about(home: Path) -> None:
 def test_globs_made_to_be_slow(home: Path) -> None:
     started = time.process_time()
     for command in ("cat " + "./*a" * 500 + "*", "cat " + " ".join(f"./a*{'b' * 90}*" for _ in range(80))):
-        policy_for(Mode.ASK)(shell(command, home / "work"))
+        make_policy(PolicyMode.ASK)(shell(command, home / "work"))
     assert time.process_time() - started < 3
 
 
@@ -204,7 +206,7 @@ SOURCE = ["secrets.py", "secrets.ts", "secret.rs", "test_secrets.py", "secrets.m
 @pytest.mark.parametrize("name", SOURCE)
 def test_source_code_and_docs_about_secrets_are_ordinary_files(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("PUBLIC\n")
-    policy = policy_for(Mode.READ_ONLY)
+    policy = make_policy(PolicyMode.READ_ONLY)
     assert policy(ToolCall("id", "Read", {"file_path": name}, True, tmp_path)) == Allow()
     for command in (f"cat {name}", "grep -rn PUBLIC .", f"cat *{Path(name).suffix}"):
         assert policy(shell(command, tmp_path)) == Allow(), command
@@ -215,7 +217,7 @@ def test_source_code_and_docs_about_secrets_are_ordinary_files(tmp_path: Path, n
 def test_copies_and_variants_of_secrets(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("PRIVATE\n")
-    policy = policy_for(Mode.READ_ONLY)
+    policy = make_policy(PolicyMode.READ_ONLY)
     assert isinstance(policy(ToolCall("id", "Read", {"file_path": name}, True, tmp_path)), Ask)
     assert isinstance(policy(shell(f"cat '{name}'", tmp_path)), Ask)
     assert isinstance(policy(shell("grep -rn PRIVATE .", tmp_path)), Ask)
@@ -231,7 +233,7 @@ def test_a_search_passes_copies_and_variants_over(tmp_path: Path) -> None:
 
 
 def test_what_the_system_shows_of_a_process(tmp_path: Path) -> None:
-    policy = policy_for(Mode.READ_ONLY)
+    policy = make_policy(PolicyMode.READ_ONLY)
     me = os.getpid()
     for name in ("environ", "mem", "maps", "fd/3", f"task/{me}/environ", "cmdline", "root/etc/passwd"):
         for who in (str(me), "self", "thread-self"):

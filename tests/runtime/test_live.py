@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reverie.errors import NobodyListening, SessionBusy, SessionRefused, StorageError, UserError
-from reverie.runtime.live import LiveServer, ask_live, live_sessions
-from reverie.runtime.live_client import LARGEST_REQUEST
+from reverie.runtime.live import LiveServer
+from reverie.runtime.live_client import LARGEST_REQUEST, ask_live, live_sessions
 from reverie.storage.lease import Lease
 from reverie.types import JsonObject
 from tests.counts import count

@@ -181,7 +181,7 @@ def test_work_that_finishes_or_falls_over_while_being_killed(tmp_path: Path) -> 
         info = await board.tasks.kill(fell.id)
         assert (info.state, info.error) == (S.KILLED, "Unexpected KeyError.")
         info = await board.tasks.kill(stays.id, grace_s=0.05)
-        assert info.state is S.KILLED and "left to itself" in (info.error or "")
+        assert info.state is S.KILLED and "abandoned" in (info.error or "")
         board_done.set()
         await asyncio.sleep(0.01)
         assert stays.info == info and board.tasks.counts(NOTES).killed == 2

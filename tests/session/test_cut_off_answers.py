@@ -8,7 +8,7 @@ import pytest
 
 from reverie.cli.run_view import TextView
 from reverie.errors import NoAnswer
-from reverie.layers.l4_compaction.by_code.work import Work
+from reverie.layers.l4_compaction.by_code.work import WorkRecord
 from reverie.permissions.rules import Deny, ToolCall
 from reverie.session import Session
 from reverie.types import Purpose
@@ -96,6 +96,6 @@ def test_forks_side_questions_and_sub_agents_report_the_whole_answer(tmp_path: P
 def test_a_summary_by_code_quotes_the_whole_result(tmp_path: Path) -> None:
     async def work(session: Session) -> str:
         await turn(session, "when?")
-        return Work.of(session.view.entries).result
+        return WorkRecord.of(session.view.entries).result
 
     assert in_session(work, cwd=tmp_path, model=script(tmp_path, PARTS)) == WHOLE

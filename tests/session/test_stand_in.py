@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reverie.events import Event, Notice
-from reverie.layers.l6_dreaming.outcome import Dreamt
+from reverie.layers.l6_dreaming.reporter import DreamOutcome
 from reverie.paths import Places
 from reverie.session import Session
 from reverie.settings import load_settings
@@ -119,8 +119,8 @@ def test_notes_are_taken_by_the_embedded_model(tmp_path: Path, monkeypatch: pyte
     assert [told.partition(" done by")[0] for told in notices(events)] == ["session notes are"]
 
 
-def dreamt(place: Path, model: str) -> tuple[Dreamt, list[Event]]:
-    async def work(session: Session) -> tuple[Dreamt, list[Event]]:
+def dreamt(place: Path, model: str) -> tuple[DreamOutcome, list[Event]]:
+    async def work(session: Session) -> tuple[DreamOutcome, list[Event]]:
         heard: list[Event] = []
         session.listen(heard.append)
         assert session.dreaming is not None

@@ -89,7 +89,7 @@ def test_a_folder_that_is_gone_is_said_once_and_used_again_when_it_is_back(
     shared.rmdir()
     (home.folder / "settings.toml").open("a").write("sync_minutes = 0.000001\n")
     told = home.visit("one", "two", plays="say One.\n---\nsay Two.\n")
-    assert len(told) == 1 and "is not there" in told[0], told
+    assert len(told) == 1 and "is missing" in told[0], told
     shared.mkdir()
     (shared / "project_freeze.md").write_text(TOPIC)
     home.visit()

@@ -91,7 +91,7 @@ def test_flags_with_their_sources(home: Path, repo: Path) -> None:
 
 
 def test_help_has_an_example(home: Path, repo: Path) -> None:
-    assert "Example:" in reverie(home, repo, "--help").stdout
+    assert "Examples:" in reverie(home, repo, "--help").stdout
 
 
 def test_a_home_that_is_not_utf8_is_shown_all_the_same(tmp_path: Path, repo: Path) -> None:
@@ -107,6 +107,6 @@ def test_a_home_that_is_not_utf8_is_shown_all_the_same(tmp_path: Path, repo: Pat
 
 
 def test_the_docs_are_printed_whole(home: Path, repo: Path) -> None:
-    from reverie.settings.reference import reference_page
+    from reverie.settings.reference import make_reference_page
 
-    assert reverie(home, repo, "--docs").stdout == reference_page()
+    assert reverie(home, repo, "--docs").stdout == make_reference_page()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reverie.errors import SettingsError
 from reverie.settings import load_settings
 from reverie.settings.kinds import Choice, Numeric, Switch, Text
-from reverie.settings.schema import all_settings, sections, value_of
+from reverie.settings.schema import get_value, list_sections, list_settings
 from tests.settings.conftest import Load
 
 MISTAKES = [
@@ -66,7 +66,7 @@ MISTAKES = [
     ('[[hooks.Stop]]\ncommand = "  "', 2, "`hooks.Stop[1].command` is '  ', but must be text that is not empty."),
     ('[[hooks.Stop]]\ncommand = "a"\nmatcher = "("', 3, "must be a regular expression"),
     ('[[hooks.PreToolUs]]\ncommand = "a"', 1, "unknown key `hooks.PreToolUs`; did you mean `hooks.PreToolUse`?"),
-    ('memory.path = "/x"', 1, "`memory.path` cannot stand in a file; set the variable REVERIE_MEMORY_PATH instead."),
+    ('memory.path = "/x"', 1, "`memory.path` cannot be set in a file; set the variable REVERIE_MEMORY_PATH."),
     ("model.openai_api_key = 12345", 1, "`model.openai_api_key` is hidden, but must be text in quotation marks."),
     ('model.openai_base_url = "localhost:1"', 1, "must be an address that begins with http:// or https://."),
     ('[model]\nname = "a"\nname = "b"', 3, "not valid TOML: Cannot overwrite a value."),
@@ -135,7 +135,7 @@ def test_an_unknown_override_is_an_error_with_the_nearest_key(load: Load) -> Non
 @examples(deadline=None)
 @given(st.data())
 def test_one_wrong_letter_is_found_again(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    full = data.draw(st.sampled_from([key for key in all_settings() if len(key.split(".")[1]) >= 5]))
+    full = data.draw(st.sampled_from([key for key in list_settings() if len(key.split(".")[1]) >= 5]))
     section, key = full.split(".")
     at = data.draw(st.integers(1, len(key) - 1))
     wrong = key[:at] + "Q" + key[at + 1 :]
@@ -148,7 +148,7 @@ def test_one_wrong_letter_is_found_again(tmp_path_factory: pytest.TempPathFactor
 
 
 def _values(key: str) -> st.SearchStrategy[object]:
-    match all_settings()[key].kind:
+    match list_settings()[key].kind:
         case Switch():
             return st.booleans()
         case Numeric(whole=True, minimum=low):
@@ -166,24 +166,24 @@ def _values(key: str) -> st.SearchStrategy[object]:
 @examples(deadline=None)
 @given(st.data())
 def test_what_is_written_is_what_is_read(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    from reverie.settings.reference import toml_text
+    from reverie.settings.reference import format_toml
 
-    keys = [key for key, setting in all_settings().items() if not setting.env_only and not _values(key).is_empty]
+    keys = [key for key, setting in list_settings().items() if not setting.env_only and not _values(key).is_empty]
     chosen = data.draw(st.lists(st.sampled_from(keys), unique=True, max_size=12))
     wanted = {key: data.draw(_values(key)) for key in chosen}
     dotted = data.draw(st.booleans())
     lines: list[str] = []
-    for section in sections():
+    for section in list_sections():
         inside = {key: value for key, value in wanted.items() if key.startswith(f"{section}.")}
         if dotted:
-            lines = [f"{key} = {toml_text(value)}" for key, value in inside.items()] + lines
+            lines = [f"{key} = {format_toml(value)}" for key, value in inside.items()] + lines
         elif inside:
-            lines += [f"[{section}]", *(f"{key.split('.')[1]} = {toml_text(value)}" for key, value in inside.items())]
+            lines += [f"[{section}]", *(f"{key.split('.')[1]} = {format_toml(value)}" for key, value in inside.items())]
     home = tmp_path_factory.mktemp("home")
     (home / "settings.toml").write_text("\n".join(lines), encoding="utf-8")
     settings = load_settings(home, env={"HOME": "/nowhere", "REVERIE_HOME": str(home)}, managed_dir=home / "none")
     for key, value in wanted.items():
-        assert value_of(settings, key) == value
+        assert get_value(settings, key) == value
         (source,) = settings.sources[key]
         name = key if dotted else key.split(".")[1]
         line = int(str(source).rsplit(":", 1)[1])

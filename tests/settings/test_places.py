@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from reverie.errors import SettingsError
-from reverie.settings import Settings, explain
-from reverie.settings.schema import all_settings
+from reverie.settings import Settings, explain_settings
+from reverie.settings.schema import list_settings
 from tests.settings.conftest import Load, trust_all
 
 
 def told(settings: Settings, key: str) -> str:
-    return next(one.source for one in explain(settings) if one.key == key)
+    return next(one.source for one in explain_settings(settings) if one.key == key)
 
 
 def test_each_place_wins_over_the_one_before(load: Load, home: Path, repo: Path, managed: Path) -> None:
@@ -42,8 +42,8 @@ def test_without_files_everything_is_default(load: Load, home: Path) -> None:
     settings = load()
     assert settings.places.home == home
     assert settings == dataclasses.replace(Settings(), places=settings.places)
-    sources = {one.key: one.source for one in explain(settings)}
-    assert set(sources) == set(all_settings())
+    sources = {one.key: one.source for one in explain_settings(settings)}
+    assert set(sources) == set(list_settings())
     assert {key for key, source in sources.items() if source != "default"} == {"places.user_home"}
 
 
@@ -81,7 +81,7 @@ def test_hooks_are_lists_of_commands_in_order(load: Load, home: Path, managed: P
 def test_there_is_a_list_of_hooks_for_every_event() -> None:
     from reverie.runtime.hooks import HookEvent
 
-    assert {key.split(".")[1] for key in all_settings() if key.startswith("hooks.")} == {
+    assert {key.split(".")[1] for key in list_settings() if key.startswith("hooks.")} == {
         str(event) for event in HookEvent
     }
 
@@ -98,7 +98,7 @@ def test_keys_come_from_the_environment_or_own_files_and_are_never_shown(load: L
     settings = load({"ANTHROPIC_API_KEY": "sk-ant-variable"})
     assert settings.model.anthropic_api_key == "sk-ant-variable"
     assert settings.model.openai_api_key == "sk-own-file"
-    shown = repr(settings) + "".join(str(one.shown) + one.source for one in explain(settings))
+    shown = repr(settings) + "".join(str(one.shown) + one.source for one in explain_settings(settings))
     assert "sk-" not in shown
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from reverie.errors import SettingsError
 from reverie.parsing import MAX_TOML
-from reverie.settings.toml_file import KeyPath, TomlFile, key_lines
+from reverie.settings.toml_file import KeyPath, TomlFile, find_key_lines
 from tests.counts import count
 
 LAYOUTS: list[tuple[str, dict[KeyPath, int]]] = [
@@ -51,7 +51,7 @@ def test_every_layout(text: str, lines: dict[KeyPath, int]) -> None:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         pytest.skip("a newer TOML than this Python reads")
-    found = key_lines(text)
+    found = find_key_lines(text)
     assert {path: found[path] for path in lines} == lines
 
 
@@ -168,7 +168,7 @@ def documents(draw: st.DrawFn) -> tuple[dict[str, Any], str, dict[KeyPath, int]]
 def test_lines_are_right_whatever_the_layout(made: tuple[dict[str, Any], str, dict[KeyPath, int]]) -> None:
     data, text, lines = made
     assert tomllib.loads(text) == data, "the test wrote something else than it meant"
-    found = key_lines(text)
+    found = find_key_lines(text)
     assert {path: found.get(path) for path in lines} == lines
 
 
@@ -176,7 +176,7 @@ def test_lines_are_right_whatever_the_layout(made: tuple[dict[str, Any], str, di
 @settings(max_examples=count(100, 3_000), deadline=None)
 @given(documents())
 def test_every_key_has_a_line(made: tuple[dict[str, Any], str, dict[KeyPath, int]]) -> None:
-    found = key_lines(made[1])
+    found = find_key_lines(made[1])
 
     def walk(value: Any, path: KeyPath) -> None:
         if path:

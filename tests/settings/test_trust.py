@@ -14,9 +14,9 @@ import pytest
 
 from reverie.errors import StorageError
 from reverie.paths import find_repo
-from reverie.runtime.hooks import HookEvent, Hooks, configured
-from reverie.settings.reach import Risk, Rule, listed, needs_trust, reach_of
-from reverie.settings.schema import Settings, all_settings, value_of
+from reverie.runtime.hooks import HookEvent, Hooks, hook_rules
+from reverie.settings.reach import FolderRule, Risk, find_reach, list_reaches, needs_trust
+from reverie.settings.schema import Settings, get_value, list_settings
 from reverie.settings.trust import CHANGED, NOT_TRUSTED, TrustBook
 from reverie.storage.trust_file import revoke
 from tests.settings.conftest import Load, git, trust_all
@@ -311,7 +311,7 @@ def test_a_file_that_a_hook_only_writes_does_not_end_trust(load: Load, repo: Pat
 
 
 async def _fired(settings: Settings, cwd: Path) -> None:
-    await Hooks(configured(settings.hooks), cwd, "s-1", cwd / "s-1.jsonl").fire(HookEvent.STOP, {})
+    await Hooks(hook_rules(settings.hooks), cwd, "s-1", cwd / "s-1.jsonl").fire(HookEvent.STOP, {})
 
 
 def test_a_folders_hook_runs_in_the_folder_and_the_users_own_in_the_session(
@@ -576,31 +576,31 @@ def test_one_entry_per_folder_survives_two_writers(home: Path, load: Load, tmp_p
 
 def test_every_setting_has_a_class() -> None:
     """Who adds a setting says in `settings/reach.py` what a stranger could do with it; else it is the user's alone."""
-    in_files = {key for key, setting in all_settings().items() if not setting.env_only}
-    assert set(listed()) == in_files
-    assert reach_of("a.new_one").rule is Rule.USER
+    in_files = {key for key, setting in list_settings().items() if not setting.env_only}
+    assert set(list_reaches()) == in_files
+    assert find_reach("a.new_one").rule is FolderRule.USER
 
 
 def test_nothing_that_runs_sends_or_names_a_place_is_free_to_set() -> None:
-    for key, setting in all_settings().items():
+    for key, setting in list_settings().items():
         looks_dangerous = setting.secret or "url" in key or "command" in key or key.startswith("hooks.")
-        is_path = isinstance(value_of(Settings(), key), Path) or type(setting.kind).__name__ in ("Location", "Paths")
+        is_path = isinstance(get_value(Settings(), key), Path) or type(setting.kind).__name__ in ("Location", "Paths")
         if (looks_dangerous or is_path) and not setting.env_only:
-            assert reach_of(key).rule in (Rule.TRUST, Rule.USER), key
-        if reach_of(key).rule is Rule.FREE and not setting.env_only:
-            assert reach_of(key).risk is Risk.NOTHING, key
+            assert find_reach(key).rule in (FolderRule.TRUST, FolderRule.USER), key
+        if find_reach(key).rule is FolderRule.FREE and not setting.env_only:
+            assert find_reach(key).risk is Risk.NOTHING, key
 
 
 def test_a_limit_may_be_lowered_but_not_raised(load: Load, home: Path, repo: Path) -> None:
     committed = repo / ".reverie" / "settings.toml"
-    for key, setting in all_settings().items():
-        rule = reach_of(key).rule
-        default = value_of(Settings(), key)
-        if rule not in (Rule.LOWER, Rule.HIGHER) or type(setting.kind).__name__ != "Numeric":
+    for key, setting in list_settings().items():
+        rule = find_reach(key).rule
+        default = get_value(Settings(), key)
+        if rule not in (FolderRule.LOWER, FolderRule.HIGHER) or type(setting.kind).__name__ != "Numeric":
             continue
         assert isinstance(default, int | float), f"{key} has no default to compare with"
         assert not needs_trust(key, default, default)
-        assert needs_trust(key, default + 1, default) == (rule is Rule.LOWER)
+        assert needs_trust(key, default + 1, default) == (rule is FolderRule.LOWER)
     committed.write_text("tools.max_rounds = 400\nextraction.most_losses = 0\nnotes.growth_tokens = 9000\n")
     settings = load()
     assert (settings.tools.max_rounds, settings.extraction.most_losses, settings.notes.growth_tokens) == (400, 0, 9000)

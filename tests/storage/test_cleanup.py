@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from reverie.session import Session
-from reverie.storage.cleanup import Cleaned, clean_tool_results, may_need_cleaning
+from reverie.storage.cleanup import CleanupResult, clean_tool_results, needs_cleaning
 from reverie.storage.lease import Lease
 from tests.sessions import script
 
@@ -29,7 +29,7 @@ def kept(project: Path, session: str, name: str, *, days: float = 0, size: int =
 def test_results_of_deleted_sessions_go_by_age(tmp_path: Path) -> None:
     old, young = kept(tmp_path, "gone", "a.txt", days=31), kept(tmp_path, "gone", "b.txt", days=29)
     done = clean_tool_results(tmp_path, keep_days=30, keep_bytes=0)
-    assert done == Cleaned(1, 10)
+    assert done == CleanupResult(1, 10)
     assert not old.exists() and young.exists()
 
 
@@ -45,7 +45,7 @@ def test_what_an_open_session_has_stays(tmp_path: Path) -> None:
     path = kept(tmp_path, "open", "a.txt", days=900)
     lease = Lease.take(tmp_path / "open" / Lease.NAME, info={})
     try:
-        assert clean_tool_results(tmp_path, keep_days=1, keep_bytes=1) == Cleaned()
+        assert clean_tool_results(tmp_path, keep_days=1, keep_bytes=1) == CleanupResult()
         assert path.exists()
     finally:
         lease.release()
@@ -54,7 +54,7 @@ def test_what_an_open_session_has_stays(tmp_path: Path) -> None:
 
 def test_beyond_the_size_the_oldest_go_first(tmp_path: Path) -> None:
     paths = [kept(tmp_path, f"g{i}", "a.txt", days=9 - i, size=100) for i in range(5)]
-    assert clean_tool_results(tmp_path, keep_days=0, keep_bytes=250) == Cleaned(3, 300)
+    assert clean_tool_results(tmp_path, keep_days=0, keep_bytes=250) == CleanupResult(3, 300)
     assert [path.exists() for path in paths] == [False, False, False, True, True]
     assert not (tmp_path / "g0").exists(), "a folder of a deleted session goes with its last file"
 
@@ -75,9 +75,9 @@ def test_nothing_else_is_touched_and_links_are_not_followed(tmp_path: Path) -> N
 
 def test_no_limits_and_no_folder(tmp_path: Path) -> None:
     path = kept(tmp_path, "gone", "a.txt", days=900)
-    assert clean_tool_results(tmp_path, keep_days=0, keep_bytes=0) == Cleaned()
-    assert path.exists() and may_need_cleaning(tmp_path) and not may_need_cleaning(tmp_path, skip="gone")
-    assert clean_tool_results(tmp_path / "none", keep_days=1, keep_bytes=1) == Cleaned()
+    assert clean_tool_results(tmp_path, keep_days=0, keep_bytes=0) == CleanupResult()
+    assert path.exists() and needs_cleaning(tmp_path) and not needs_cleaning(tmp_path, skip="gone")
+    assert clean_tool_results(tmp_path / "none", keep_days=1, keep_bytes=1) == CleanupResult()
 
 
 def test_a_session_cleans_up_in_the_background(tmp_path: Path, own_home: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_folder_of_a_killed_session_goes_unless_it_is_just_beginning(tmp_pat
     (tmp_path / "went_on.jsonl").touch()
     with Lease.take(tmp_path / "open" / Lease.NAME, info={}):
         os.utime(tmp_path / "open", (1_000, 1_000))
-        assert may_need_cleaning(tmp_path) and not may_need_cleaning(tmp_path / "open")
+        assert needs_cleaning(tmp_path) and not needs_cleaning(tmp_path / "open")
         clean_tool_results(tmp_path, keep_days=0, keep_bytes=0)
         left = sorted(path.name for path in tmp_path.iterdir() if path.is_dir())
     assert left == ["beginning", "memory", "open", "went_on"]

@@ -9,9 +9,9 @@ from typing import Any
 
 from reverie.permissions.rules import Allow, Decision, ToolCall
 from reverie.tools.base import Caller, ReadCache, Tool, ToolContext, ToolOutput
-from reverie.tools.registry import builtin_tools
+from reverie.tools.registry import make_builtin_tools
 
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in builtin_tools()}
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in make_builtin_tools()}
 
 
 async def allow_everything(call: ToolCall) -> Decision:

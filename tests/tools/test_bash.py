@@ -13,7 +13,7 @@ import pytest
 
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.tools.bash import Bash
-from reverie.tools.process import Family, bare_environment
+from reverie.tools.process import ProcessFamily, make_bare_environment
 from tests.tools.calls import make_context, refusal, text, use
 
 
@@ -77,7 +77,7 @@ def test_odd_bytes_and_long_words(context: ToolContext) -> None:
 
 def test_a_folder_that_is_gone(context: ToolContext) -> None:
     context.cwd.rmdir()
-    assert "is not there any more" in refusal(bash(context, "pwd"))
+    assert "does not exist any more" in refusal(bash(context, "pwd"))
 
 
 def test_a_mapped_folder(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_cancelling_leaves_no_process_and_no_file(context: ToolContext, command:
 
     asyncio.run(cancelled())
     (pid,) = pids(file, 1)
-    assert not alive(pid) and not Family(pid, (0, 0)).living()
+    assert not alive(pid) and not ProcessFamily(pid, (0, 0)).living()
     assert not context.keep_dir.exists() or not list(context.keep_dir.iterdir())
 
 
@@ -179,7 +179,7 @@ def test_cancelling_twice_still_leaves_no_process(context: ToolContext) -> None:
         await asyncio.sleep(0.1)
 
     asyncio.run(cancelled())
-    assert not Family(pids(file, 1)[0], (0, 0)).living()
+    assert not ProcessFamily(pids(file, 1)[0], (0, 0)).living()
 
 
 @pytest.mark.parametrize("delay", [0, 0.001, 0.003, 0.005, 0.01, 0.02])
@@ -206,7 +206,7 @@ def test_a_background_process_that_holds_the_output(context: ToolContext) -> Non
     output = bash(context, "sleep 60 & echo $!")
     assert time.monotonic() - started < 5
     first, note = text(output).splitlines()
-    assert not alive(int(first)) and "left running in the background was ended" in note and not output.is_error
+    assert not alive(int(first)) and "processes in the background were ended" in note and not output.is_error
 
 
 def test_a_background_process_with_its_own_output_goes_on(context: ToolContext) -> None:
@@ -294,12 +294,12 @@ def test_the_bare_environment_is_a_short_list(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("LC_ALL", "zh_CN.GBK")
     monkeypatch.setenv("HOME", "/home/u")
-    found = bare_environment()
+    found = make_bare_environment()
     assert set(found) <= {"HOME", "USER", "LOGNAME", "TZ", "PATH", "LC_ALL", "TERM"}
     assert found["HOME"] == "/home/u" and found["LC_ALL"] in ("C.UTF-8", "C")
     assert all(folder.startswith("/") and "home" not in folder for folder in found["PATH"].split(":"))
     monkeypatch.setenv("HOME", "-x")
-    assert "HOME" not in bare_environment(), "a tilde would become an option"
+    assert "HOME" not in make_bare_environment(), "a tilde would become an option"
 
 
 @pytest.mark.parametrize("program", ["tail", "cat", "head", "wc", "ls", "grep -c x", "stat"])

@@ -18,7 +18,7 @@ _SEARCH = """
 import asyncio, json, resource, sys
 from pathlib import Path
 from tests.tools.calls import make_context, text, use
-from reverie.tools.registry import builtin_tools
+from reverie.tools.registry import make_builtin_tools
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 name, given = sys.argv[2], json.loads(sys.argv[3])
 found = text(use(make_context(Path(sys.argv[1])), name, **given))

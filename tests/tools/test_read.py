@@ -36,7 +36,7 @@ def test_a_range_of_a_long_file(context: ToolContext) -> None:
     (context.cwd / "long").write_text("".join(f"line {n}\n" for n in range(1, 10_001)))
     output = text(use(context, "Read", file_path="long", offset=5_000, limit=3))
     assert output.splitlines()[:3] == ["  5000\tline 5000", "  5001\tline 5001", "  5002\tline 5002"]
-    assert output.splitlines()[3] == "[Lines 5,000 to 5,002 of 10,000 shown; go on with offset 5003.]"
+    assert output.splitlines()[3] == "[Lines 5,000 to 5,002 of 10,000 shown; continue with offset 5003.]"
     seen = context.read_cache.get(context.cwd / "long")
     assert seen and seen.partial
 
@@ -45,7 +45,7 @@ def test_a_long_file_is_cut_after_2000_lines(context: ToolContext) -> None:
     (context.cwd / "long").write_text("x\n" * 10_000)
     lines = text(use(context, "Read", file_path="long")).splitlines()
     assert len(lines) == 2_001
-    assert lines[-1] == "[Lines 1 to 2,000 of 10,000 shown; go on with offset 2001.]"
+    assert lines[-1] == "[Lines 1 to 2,000 of 10,000 shown; continue with offset 2001.]"
     whole = text(use(context, "Read", file_path="long", limit=9_999)).splitlines()
     assert whole == lines
 
@@ -100,7 +100,7 @@ def test_a_range_too_is_bounded_in_bytes(context: ToolContext) -> None:
     output = text(use(context, "Read", file_path="big", offset=1, limit=2_000))
     assert len(output) < 270_000
     last = output.splitlines()[-2].split("\t")[0].strip()
-    assert f"go on with offset {int(last) + 1}" in output.splitlines()[-1]
+    assert f"continue with offset {int(last) + 1}" in output.splitlines()[-1]
 
 
 def test_a_huge_file_is_not_held_in_memory(context: ToolContext) -> None:
@@ -109,7 +109,7 @@ def test_a_huge_file_is_not_held_in_memory(context: ToolContext) -> None:
         file.seek(3_000_000_000)
         file.write(b"end")
     output = text(use(context, "Read", file_path="huge", offset=2, limit=1))
-    assert output.splitlines() == ["     2\tsecond", "[Lines 2 to 2 shown; go on with offset 3.]"]
+    assert output.splitlines() == ["     2\tsecond", "[Lines 2 to 2 shown; continue with offset 3.]"]
 
 
 def test_an_empty_file(context: ToolContext) -> None:
@@ -169,7 +169,7 @@ def test_what_is_not_text_is_named(context: ToolContext) -> None:
 def test_folders_pipes_sockets_and_devices_do_not_hang(context: ToolContext) -> None:
     assert "is a folder" in refusal(use(context, "Read", file_path="."))
     os.mkfifo(context.cwd / "pipe")
-    assert "is a pipe" in refusal(use(context, "Read", file_path="pipe"))
+    assert "is a named pipe" in refusal(use(context, "Read", file_path="pipe"))
     assert "is a device" in refusal(use(context, "Read", file_path="/dev/zero"))
     with socket.socket(socket.AF_UNIX) as listening, tempfile.TemporaryDirectory(dir="/tmp") as short:
         listening.bind(f"{short}/s")

@@ -20,9 +20,9 @@ from reverie.errors import StorageError
 from reverie.permissions.policy import read_only
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.tools.base import Caller, ReadCache, Tool, ToolContext, ToolOutput
-from reverie.tools.registry import BUILT_IN_ORDER, builtin_tools, in_order, tool_schemas
+from reverie.tools.registry import BUILT_IN_ORDER, list_schemas, make_builtin_tools, sort_tools
 from reverie.tools.run import MAX_PARALLEL, run_calls
-from reverie.tools.validate import why_invalid
+from reverie.tools.validate import explain_invalid
 from reverie.types import JsonObject, Purpose, TextBlock, ToolUseBlock
 from tests.tools.calls import TOOLS, allow_everything, make_context, text
 
@@ -304,16 +304,18 @@ def test_exactly_one_result_a_call(inputs: list[JsonObject]) -> None:
 
 
 def test_the_order_is_fixed_and_the_bytes_are_the_same() -> None:
-    names = [tool.name for tool in builtin_tools()]
+    names = [tool.name for tool in make_builtin_tools()]
     assert names == list(BUILT_IN_ORDER[: len(names)])
-    first, second = (json.dumps(tool_schemas(tools)) for tools in (builtin_tools(), reversed(builtin_tools())))
+    first, second = (
+        json.dumps(list_schemas(tools)) for tools in (make_builtin_tools(), reversed(make_builtin_tools()))
+    )
     assert first == second
     others = [Probe("zeta"), Probe("alpha")]
-    assert [tool.name for tool in in_order([*others, *builtin_tools()])] == [*names, "alpha", "zeta"]
+    assert [tool.name for tool in sort_tools([*others, *make_builtin_tools()])] == [*names, "alpha", "zeta"]
 
 
 def test_schemas_are_what_the_api_wants() -> None:
-    for schema in tool_schemas(builtin_tools()):
+    for schema in list_schemas(make_builtin_tools()):
         assert set(schema) == {"name", "description", "input_schema"}
         assert 50 < len(schema["description"]) < 1_200
         shape = schema["input_schema"]
@@ -332,7 +334,7 @@ def test_the_validator_reads_nested_schemas() -> None:
             "note": {"type": ["string", "null"]},
         },
     }
-    assert why_invalid({"edits": [{"at": 1}], "note": None, "more": 1}, schema) is None
-    assert why_invalid({"edits": [{"at": 1}, {}]}, schema) == "edits[1].at is missing."
-    assert why_invalid({"edits": [{"at": "x"}]}, schema) == "edits[0].at must be a whole number, not text."
-    assert why_invalid({"note": 3}, schema) == "note must be text or null, not a whole number."
+    assert explain_invalid({"edits": [{"at": 1}], "note": None, "more": 1}, schema) is None
+    assert explain_invalid({"edits": [{"at": 1}, {}]}, schema) == "edits[1].at is missing."
+    assert explain_invalid({"edits": [{"at": "x"}]}, schema) == "edits[0].at must be a whole number, not text."
+    assert explain_invalid({"note": 3}, schema) == "note must be text or null, not a whole number."

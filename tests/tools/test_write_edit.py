@@ -139,7 +139,7 @@ use(context, "Write", file_path="small", content="kept")
 full = use(context, "Write", file_path="large", content="x" * 5_000_000)
 again = use(context, "Write", file_path="small", content="y" * 5_000_000)
 shell = use(context, "Bash", command="yes | head -c 3000000")
-print(full.content); print(again.content); print(shell.is_error, "the whole could not be kept: Cannot" in shell.content)
+print(full.content); print(again.content); print(shell.is_error, "the rest could not be kept: Cannot" in shell.content)
 print(sorted(path.name for path in root.rglob("*") if path.is_file()), (context.cwd / "small").read_text())
 """
 

@@ -1,9 +1,8 @@
 """The fork: a background agent whose request starts with the same bytes as the conversation it comes from.
 
-It shares the parent's system prompt, tools, model and messages, and therefore its cache. Cloned: the view with its
-decisions, and the read cache. Fresh: its denials. Linked: cancellation, since it runs inside a task of the parent's
-session. It changes nothing of the parent but for records that say what each of its requests cost. It leaves no
-transcript. A side question is a fork of one round without tools.
+It shares the parent's system prompt, tools, model and messages, and so its cache. It works on copies of the view and of
+the read cache. It adds only records of its cost to the parent, and it has no transcript. A side question is a fork of
+one round without tools.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from reverie.agents.messages.structured import marked_cut_off
+from reverie.agents.messages.structured import mark_cut_off
 from reverie.context.conversation import Conversation
 from reverie.errors import ReverieError
 from reverie.events import Event
@@ -25,17 +24,17 @@ from reverie.prompts import render
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import View
-from reverie.tools.base import Caller, FileSeen, Keeper, PathMapping, PermissionFunction, Tool, ToolContext
-from reverie.tools.registry import tool_schemas
+from reverie.tools.base import Caller, Keeper, PathMapping, PermissionFunction, SeenFile, Tool, ToolContext
+from reverie.tools.registry import list_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolUseBlock
 
-AFRESH = Break(BreakCause.APART, "a conversation with a system prompt of its own")
+AFRESH = Break(BreakCause.APART, "a conversation with its own system prompt")
 _numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """What a fork starts from: the parent's conversation, tools and context. Implements `layers.base.Fork`."""
+    """The conversation, tools and context that a fork starts from. Implements `layers.base.Fork`."""
 
     conversation: Conversation
     tools: Mapping[str, Tool]
@@ -45,7 +44,6 @@ class ForkPoint:
 
     @classmethod
     def of(cls, thread: Thread, conversation: Conversation) -> ForkPoint:
-        """A conversation as it is when the fork runs."""
         return cls(conversation, thread.tools, thread.context, thread.output_cap, thread.output_cap_raised)
 
     @property
@@ -53,22 +51,22 @@ class ForkPoint:
         return self.conversation.log.view
 
     def kept(self) -> ForkPoint:
-        """As it is now, for a fork that runs later: what happens to the conversation meanwhile is not seen."""
+        """Returns a copy of the current state, for a fork that runs later."""
         account = self.conversation.account
         kept = replace(
             self.conversation,
-            log=self.conversation.log.forked("kept"),
-            account=account.forked() if account is not None else None,  # what is cached now is what it will find
+            log=self.conversation.log.fork("kept"),
+            account=account.forked() if account is not None else None,  # it finds what is in the cache now
         )
         context = replace(self.context, read_cache=self.context.read_cache.copy())
         return replace(self, conversation=kept, context=context)
 
     def afresh(self, system: str, tools: Sequence[str], *, model: str = "") -> ForkPoint:
-        """The beginning of a conversation of its own: this system prompt, and only these tools."""
+        """Returns the start of a separate conversation with this system prompt and only these tools."""
         chosen = {name: tool for name, tool in self.tools.items() if name in tools}
         parent = self.conversation
         log = SessionLog(None, parent.log.session_id, cwd=self.context.cwd, version="", clock=parent.clock)
-        schemas = tool_schemas(list(chosen.values()))
+        schemas = list_schemas(list(chosen.values()))
         log.append(SessionHeader(model=model or parent.model.name, system=(system,), tools=schemas))
         account = parent.account.afresh() if parent.account is not None else None
         conversation = replace(
@@ -94,20 +92,16 @@ class ForkPoint:
         tools: Mapping[str, Tool] | None = None,
         map_path: PathMapping | None = None,
         keeper: Callable[[Path], Keeper | None] | None = None,
-        seen: Mapping[Path, FileSeen] | None = None,
+        seen: Mapping[Path, SeenFile] | None = None,
         progress: Callable[[str], None] = lambda _text: None,
         emit: Callable[[Event], None] = lambda _event: None,
         kind: str = "",
         question: str = "",
         enough: Callable[[Sequence[ToolUseBlock]], bool] | None = None,
     ) -> ForkResult:
-        """Runs one fork to its end, as `layers.base.Fork` says.
-
-        The tool list stays the parent's, for the prefix. `kind` is in the fork's name, which its requests are booked
-        under. A fork that `enough` may end early writes no cache entry of its own.
-        """
+        """Runs one fork to its end, as `layers.base.Fork` describes. `kind` is part of its name in the ledger."""
         name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
-        log = self.conversation.log.forked(name)
+        log = self.conversation.log.fork(name)
         read_cache = self.context.read_cache.copy()
         for path, known in (seen or {}).items():
             read_cache.note(path, known)
@@ -121,7 +115,7 @@ class ForkPoint:
             context=replace(
                 self.context,
                 caller=Caller(purpose, name),
-                permission=noting(permission, denied, progress),
+                permission=recording_denials(permission, denied, progress),
                 read_cache=read_cache,
                 map_path=map_path or self.context.map_path,
                 keeper=keeper or self.context.keeper,
@@ -133,7 +127,7 @@ class ForkPoint:
             output_cap_raised=max_tokens or self.output_cap_raised,
             purpose=purpose,
             name=name,
-            enough=enough or _never,
+            enough=enough or (lambda _calls: False),
         )
         asked = (TextBlock(question, Origin.ENTERED),) if question else ()
         log.append_message(Message("user", (task(directive), *asked)), isMeta=True)
@@ -141,10 +135,10 @@ class ForkPoint:
         return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))
 
 
-def noting(
+def recording_denials(
     permission: PermissionFunction, denied: list[str], progress: Callable[[str], None] = lambda _tool: None
 ) -> PermissionFunction:
-    """The same permission for one who can ask nobody: a question is a no, and each no is noted in `denied`."""
+    """Wraps a permission for an agent that cannot ask anybody: a question becomes a no, and `denied` lists each no."""
 
     async def decide(call: ToolCall) -> Decision:
         decision = await permission(call)
@@ -157,15 +151,11 @@ def noting(
     return decide
 
 
-def _never(_calls: Sequence[ToolUseBlock]) -> bool:
-    return False
-
-
 DENIED = "A side question is answered from what is known, without tools."
 
 
 async def ask_aside(point: ForkPoint, question: str) -> str:
-    """The answer. Raises what a model raises, and ReverieError where it gave none."""
+    """Returns the answer. Raises the errors of the model, and ReverieError if there is no answer."""
 
     async def deny(_call: ToolCall) -> Decision:
         return Deny(DENIED)
@@ -173,7 +163,7 @@ async def ask_aside(point: ForkPoint, question: str) -> str:
     directive, asked = render("reverie.agents", "side_question.md"), question.strip()
     result = await point.run(directive, purpose=Purpose.SIDE_QUESTION, permission=deny, max_rounds=1, question=asked)
     if result.text.strip():
-        return marked_cut_off(result.text) if result.reason == "cut_off" else result.text
+        return mark_cut_off(result.text) if result.reason == "cut_off" else result.text
     if result.denied:
-        raise ReverieError("The answer would need tools, and a side question has none: ask it as a message.")
+        raise ReverieError("The answer needs tools, and a side question has none: ask it as a message.")
     raise ReverieError("There was no answer to the side question.")

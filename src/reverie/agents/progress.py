@@ -1,7 +1,6 @@
-"""What a running agent is at, in three to five words: what a small model is asked, and what counts as an answer.
+"""Describes in three to five words what a running agent does: a question for a small model, and a check of its answer.
 
-An answer that is vague, tells of the past, or names nothing that the agent touched is dropped: the last call says more.
-Pure; whoever watches the agent asks.
+An answer is dropped if it is vague, about the past, or names nothing that the agent touched. Pure.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ _PRESENT = re.compile(r"(?!having|being|nothing|something)[a-z]{2,}ing", re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The last steps of an agent. `named`: the words that its calls were made of."""
+    """The last steps of an agent. `named` holds the words of its calls."""
 
     text: str
     named: frozenset[str]
 
 
 def steps_of(messages: Sequence[Message]) -> Steps:
-    """What an agent did last, as text a small model can read: its words and calls, never the results."""
+    """Returns the last words and calls of an agent as text, without the results."""
     lines, named = list[str](), set[str]()
     for message in messages[-_MESSAGES:]:
         if message.role != "assistant":
@@ -54,24 +53,24 @@ def steps_of(messages: Sequence[Message]) -> Steps:
 
 
 def question(steps: Steps) -> Message:
-    """What the small model is asked."""
+    """Returns the question for the small model."""
     return Message("user", (TextBlock(render("reverie.agents", "progress.md", {"steps": steps.text}), Origin.CODE),))
 
 
-def judged(answer: str, steps: Steps) -> str | None:
-    """The answer if it is one: three to five words, in the present, that name what is at hand; else None."""
+def check_answer(answer: str, steps: Steps) -> str | None:
+    """Returns the answer if it has three to five words, is in the present and names something from the steps."""
     line = " ".join(answer.split()).strip("\"'`“”.*… ")
     words = line.split(" ")
     if "\n" in answer.strip() or not LEAST <= len(words) <= MOST:
         return None
     if not _PRESENT.fullmatch(words[0]):
         return None
-    told = [token.lower() for word in words[1:] for token in _tokens(word)]
-    return line if any(token in steps.named and token not in _VAGUE and len(token) > 1 for token in told) else None
+    tokens = [token.lower() for word in words[1:] for token in _tokens(word)]
+    return line if any(token in steps.named and token not in _VAGUE and len(token) > 1 for token in tokens) else None
 
 
 def _tokens(text: str) -> set[str]:
-    """The names in a text, whole and in their parts: `src/app.py` is also `app.py` and `app`."""
+    """Returns the names in a text, whole and in parts: `src/app.py` gives `app.py` and `app` too."""
     found = set[str]()
     for name in _TOKEN.findall(text):
         found |= {name, *re.split(r"[/:]", name), name.rpartition("/")[2].partition(".")[0]}

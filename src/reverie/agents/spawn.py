@@ -1,8 +1,7 @@
-"""Starts agents and keeps the tree of them: who may start whom, within which limits, and what becomes of a result.
+"""Starts agents and keeps their tree: who may start whom, within which limits, and where a result goes.
 
-One a session. An agent runs as a background task whether somebody waits for it or not, so that it is listed and can be
-killed; whatever it falls over stops at that task's edge. It makes no thread and opens no file itself. Who was at work
-when a session ended is known from its transcript (`lost_agents`).
+One spawner per session. Every agent runs as a background task, so it is listed and can be killed, and its errors stop
+at the edge of the task. `find_lost_agents` reads from a transcript which agents ran when the session ended.
 """
 
 from __future__ import annotations
@@ -15,12 +14,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.agents.children import AgentResult, Batch, Running, fork_child, fresh_agent, has_begun, is_fork, step_line
+from reverie.agents.children import (
+    AgentResult,
+    AgentSetup,
+    Running,
+    fork_child,
+    fresh_agent,
+    has_begun,
+    is_fork,
+    step_line,
+)
+from reverie.agents.companion import AgentCompanion, Batch
 from reverie.agents.definition import GENERAL, AgentDefinition
-from reverie.agents.house import Fresh, House
-from reverie.agents.messages.message import new_letter
-from reverie.agents.messages.roster import MAIN, Member, MemberState, Mode, Roster
-from reverie.agents.nest import Nest
+from reverie.agents.host import ContextOrder, SpawnerHost
+from reverie.agents.messages.message import new_message
+from reverie.agents.messages.roster import MAIN, AgentMode, Member, MemberState, Roster
 from reverie.agents.worktree import Worktree, check_repo
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, ToolStarted
@@ -30,64 +38,63 @@ from reverie.tools.base import AgentOrder, ToolOutput
 from reverie.types import JsonObject, Origin, Purpose, Record, TextBlock, ToolUseBlock
 
 _WHY_NOT = {
-    Mode.FORK: "You are a fork, and a fork cannot start agents: do it yourself.",
-    Mode.WORKER: "You are a worker, and a worker cannot start agents: do it yourself, or report what is left.",
-    Mode.TEAMMATE: "You are a teammate, and a teammate cannot start agents: do it yourself, or write to the others.",
-    Mode.SIDE_QUESTION: "A side question is answered without tools.",
+    AgentMode.FORK: "You are a fork, and a fork cannot start agents: do it yourself.",
+    AgentMode.WORKER: "You are a worker, and a worker cannot start agents: do it yourself, or report what is left.",
+    AgentMode.TEAMMATE: "You are a teammate, and a teammate cannot start agents: do it yourself, or write to others.",
+    AgentMode.SIDE_QUESTION: "A side question is answered without tools.",
 }
-FORK_ROUNDS = 200
-"""Most rounds of a fork, whatever the settings allow others."""
-IN_BACKGROUND = frozenset({Mode.FORK, Mode.WORKER, Mode.TEAMMATE})
+FORK_ROUNDS = 200  # the most rounds of a fork, whatever the settings allow
+IN_BACKGROUND = frozenset({AgentMode.FORK, AgentMode.WORKER, AgentMode.TEAMMATE})
 
 
 @dataclass(slots=True, eq=False)
 class _Child:
-    """One agent from the moment it is wanted."""
+    """One agent, from the order to its report."""
 
     member: Member
-    mode: Mode
+    mode: AgentMode
     order: AgentOrder
     kind: AgentDefinition | None
-    parent: Nest
+    parent: AgentCompanion
     background: bool
     batch: Batch | None
     reported: bool = False
     tree: Worktree | None = None
-    left: str = ""
-    """What is said of its work tree."""
+    tree_note: str = ""
     result: AgentResult | None = None
 
 
 class Spawner:
-    """The agents of one session. `main` is the main agent's nest; `waits`: see `Nest`."""
+    """The agents of one session. `main` is the companion of the main agent; for `waits` see `AgentCompanion`."""
 
-    def __init__(self, house: House, tasks: Tasks, roster: Roster, *, waits: bool) -> None:
-        self.house = house
+    def __init__(self, host: SpawnerHost, tasks: Tasks, roster: Roster, *, waits: bool) -> None:
+        self.host = host
         self.tasks = tasks
         self.roster = roster
         self._children: dict[str, _Child] = {}
-        self.started = set[str]()
-        """The names of all who were ever started."""
-        member = roster.find(MAIN) or roster.add(Member(MAIN, MAIN, Mode.MAIN))
-        self.main = self._nest(member, waits=waits)
+        self.started = set[str]()  # the names of all agents that were ever started
+        member = roster.find(MAIN) or roster.add(Member(MAIN, MAIN, AgentMode.MAIN))
+        self.main = self._companion(member, waits=waits)
 
-    def _nest(self, member: Member, *, waits: bool = True) -> Nest:
-        may_end = None if member.mode is Mode.MAIN else self.house.may_end(member)
-        return Nest(member, self.start, self.at_work_below, waits=waits, may_end=may_end)
+    def _companion(self, member: Member, *, waits: bool = True) -> AgentCompanion:
+        may_end = None if member.mode is AgentMode.MAIN else self.host.may_end(member)
+        return AgentCompanion(member, self.start, self.at_work_below, waits=waits, may_end=may_end)
 
     # -- starting -------------------------------------------------------------------------------------------------
 
-    async def start(self, nest: Nest, order: AgentOrder) -> ToolOutput:
-        """Starts what a call of the Agent tool asks for; its result, or that it is at work."""
-        mode = self._mode(nest, order)
+    async def start(self, companion: AgentCompanion, order: AgentOrder) -> ToolOutput:
+        """Starts the agent that a call of the Agent tool orders. Returns its result, or that it has started."""
+        mode = self._mode(companion, order)
         kind = self._kind(mode, order)
-        self._check_limits(nest, order)
+        self._check_limits(companion, order)
         name = self._name(order, kind, mode)
         background = mode in IN_BACKGROUND or bool(order.background)
-        member = Member(name, "", mode, parent=nest.member.id, title=order.description)
-        child = _Child(member, mode, order, kind, nest, background, nest.batch() if mode is Mode.FORK else None)
+        member = Member(name, "", mode, parent=companion.member.id, title=order.description)
+        child = _Child(
+            member, mode, order, kind, companion, background, companion.batch() if mode is AgentMode.FORK else None
+        )
         if order.isolated:
-            check_repo(nest.thread.context.cwd)
+            check_repo(companion.thread.context.cwd)
         task = self.tasks.start(Purpose.AGENT, f"{name}: {order.description}", lambda handle: self._work(child, handle))
         member.id = task.id
         self.roster.add(member)
@@ -100,45 +107,45 @@ class Spawner:
             structured={"agent": task.id, "name": name, "background": True},
         )
 
-    def _mode(self, nest: Nest, order: AgentOrder) -> Mode:
-        refusal = _WHY_NOT.get(nest.member.mode)
-        if refusal is None and is_fork(nest.view):
-            refusal = _WHY_NOT[Mode.FORK]
+    def _mode(self, companion: AgentCompanion, order: AgentOrder) -> AgentMode:
+        refusal = _WHY_NOT.get(companion.member.mode)
+        if refusal is None and is_fork(companion.view):
+            refusal = _WHY_NOT[AgentMode.FORK]
         if refusal is not None:
             raise UserError(refusal)
         if order.teammate:
-            return Mode.TEAMMATE
+            return AgentMode.TEAMMATE
         if order.kind is not None:
-            return Mode.SUB_AGENT
-        header = nest.view.header
-        if header is not None and header.flags.get("coordinator") and nest.member.mode is Mode.MAIN:
-            return Mode.WORKER
-        return Mode.FORK if self.house.is_on("fork_children") else Mode.SUB_AGENT
+            return AgentMode.SUB_AGENT
+        header = companion.view.header
+        if header is not None and header.flags.get("coordinator") and companion.member.mode is AgentMode.MAIN:
+            return AgentMode.WORKER
+        return AgentMode.FORK if self.host.is_on("fork_children") else AgentMode.SUB_AGENT
 
-    def _kind(self, mode: Mode, order: AgentOrder) -> AgentDefinition | None:
-        if mode in (Mode.FORK, Mode.WORKER):
+    def _kind(self, mode: AgentMode, order: AgentOrder) -> AgentDefinition | None:
+        if mode in (AgentMode.FORK, AgentMode.WORKER):
             return None
-        kinds = self.house.kinds().kinds
+        kinds = self.host.kinds().kinds
         found = kinds.get(order.kind or GENERAL)
         if found is None:
             raise UserError(f"There is no kind of agent called {order.kind!r}: there are {', '.join(sorted(kinds))}.")
         return found
 
-    def _check_limits(self, nest: Nest, order: AgentOrder) -> None:
-        numbers = self.house.numbers()
-        if self.roster.depth(nest.member.id) >= numbers.depth:
+    def _check_limits(self, companion: AgentCompanion, order: AgentOrder) -> None:
+        limits = self.host.limits()
+        if self.roster.depth(companion.member.id) >= limits.depth:
             raise UserError(
-                f"You stand {numbers.depth} levels below the main agent, and agents may start agents no deeper "
+                f"You are {limits.depth} levels below the main agent, and agents may not start agents any deeper "
                 "(agents.depth): do it yourself."
             )
-        at_work = [m.name for m in self.roster if m.mode is not Mode.MAIN and m.state is MemberState.RUNNING]
-        if len(at_work) >= numbers.at_once:
+        at_work = [m.name for m in self.roster if m.mode is not AgentMode.MAIN and m.state is MemberState.RUNNING]
+        if len(at_work) >= limits.at_once:
             raise UserError(
-                f"{len(at_work)} agents are at work, which is the limit (agents.at_once): {', '.join(at_work)}. "
+                f"{len(at_work)} agents are running, which is the limit (agents.at_once): {', '.join(at_work)}. "
                 f"Wait for one of them before you start {order.description!r}."
             )
 
-    def _name(self, order: AgentOrder, kind: AgentDefinition | None, mode: Mode) -> str:
+    def _name(self, order: AgentOrder, kind: AgentDefinition | None, mode: AgentMode) -> str:
         if order.name is None:
             wanted = kind.name if kind is not None else "-".join(order.description.lower().split()[:4])
             return self.roster.free_name(wanted if wanted.isascii() else mode.value)
@@ -156,91 +163,85 @@ class Spawner:
         structured = {"agent": task.id, "name": child.member.name, "rounds": result.rounds if result else 0}
         if info.state is TaskState.COMPLETED:
             return ToolOutput(task.result or "", structured=structured, origin=Origin.AGENT)
-        return ToolOutput(_ended(child, info), is_error=True, structured=structured, origin=Origin.AGENT)
+        return ToolOutput(_describe_end(child, info), is_error=True, structured=structured, origin=Origin.AGENT)
 
     # -- running --------------------------------------------------------------------------------------------------
 
     async def _work(self, child: _Child, handle: TaskHandle) -> str:
         if child.order.isolated:
-            child.tree = await self.house.worktree(child.member.name, child.parent.thread.context.cwd)
+            child.tree = await self.host.make_worktree(child.member.name, child.parent.thread.context.cwd)
         try:
-            if child.mode is Mode.TEAMMATE:
+            if child.mode is AgentMode.TEAMMATE:
                 assert child.kind is not None
-                order = replace(child.order, prompt=self._moved(child, child.order.prompt))
-                report = await self.house.teammate(child.member, order, child.kind, self._cwd(child), handle)
-            elif child.mode is Mode.FORK:
+                order = replace(child.order, prompt=self._with_worktree(child, child.order.prompt))
+                report = await self.host.run_teammate(child.member, order, child.kind, self._cwd(child), handle)
+            elif child.mode is AgentMode.FORK:
                 report = await self._fork(child, handle)
             else:
                 report = await self._own_context(child, handle)
         finally:
-            self.roster.remove(child.member.id)  # nobody can write to it from here on
+            self.roster.remove(child.member.id)  # from now on nobody can write to it
             await self._end_below(child.member.id)
-            child.left = await child.tree.leave() if child.tree is not None else ""
-        report = "\n\n".join(filter(None, (report, child.left)))
+            child.tree_note = await child.tree.leave() if child.tree is not None else ""
+        report = "\n\n".join(filter(None, (report, child.tree_note)))
         if child.background:
             await self._deliver(child, report)
         return report
 
     async def _fork(self, child: _Child, handle: TaskHandle) -> str:
-        batch, numbers = child.batch, self.house.numbers()
+        batch, limits = child.batch, self.host.limits()
         assert batch is not None
         leads = batch.take_lead()
         if not leads and batch.point.conversation.model.capabilities.cache_markers:
             with suppress(TimeoutError):
-                async with asyncio.timeout(numbers.lead_s):
+                async with asyncio.timeout(limits.lead_s):
                     await batch.begun.wait()
 
-        def heard(event: Event) -> None:
+        def on_event(event: Event) -> None:
             if has_begun(event):
                 batch.begun.set()
-            self._heard(child, handle, event)
+            self._on_event(child, handle, event)
 
-        nest = self._nest(child.member)
-        running = fork_child(
-            batch,
-            child.member,
-            nest,
-            self._moved(child, child.order.prompt),
-            permission=self.house.permission(child.member, None, background=True),
-            max_rounds=min(FORK_ROUNDS, numbers.max_rounds),
-            emit=heard,
-            cwd=child.tree.path if child.tree is not None else None,
-        )
+        companion = self._companion(child.member)
+        permission = self.host.permission(child.member, None, background=True)
+        rounds = min(FORK_ROUNDS, limits.max_rounds)
+        setup = AgentSetup(child.member, companion, permission, rounds, on_event)
+        cwd = child.tree.path if child.tree is not None else None
+        running = fork_child(batch, self._with_worktree(child, child.order.prompt), setup, cwd=cwd)
         try:
-            return await self._watched(child, nest, running, handle)
+            return await self._run_watched(child, companion, running, handle)
         finally:
             batch.begun.set()
 
     async def _own_context(self, child: _Child, handle: TaskHandle) -> str:
         model = child.order.model or (child.kind.model if child.kind is not None else "")
-        point = self.house.fresh(Fresh(child.member.id, child.mode, child.kind, child.parent, model, self._cwd(child)))
-        prompt = child.order.prompt
-        if child.mode is Mode.WORKER:
-            prompt = render("reverie.agents", "worker.md", {"task": prompt})
-        nest = self._nest(child.member)
-        running = fresh_agent(
-            point,
-            child.member,
-            nest,
-            self._moved(child, prompt),
-            permission=self.house.permission(child.member, child.kind, background=child.background),
-            max_rounds=self.house.numbers().max_rounds,
-            emit=lambda event: self._heard(child, handle, event),
+        point = self.host.new_context(
+            ContextOrder(child.member.id, child.mode, child.kind, child.parent, model, self._cwd(child))
         )
+        prompt = child.order.prompt
+        if child.mode is AgentMode.WORKER:
+            prompt = render("reverie.agents", "worker.md", {"task": prompt})
+        companion = self._companion(child.member)
+        permission = self.host.permission(child.member, child.kind, background=child.background)
+        rounds = self.host.limits().max_rounds
+        setup = AgentSetup(
+            child.member, companion, permission, rounds, lambda event: self._on_event(child, handle, event)
+        )
+        running = fresh_agent(point, self._with_worktree(child, prompt), setup)
         try:
-            return await self._watched(child, nest, running, handle)
+            return await self._run_watched(child, companion, running, handle)
         finally:
-            await self.house.closed(point)
+            await self.host.close_context(point)
 
-    async def _watched(self, child: _Child, nest: Nest, running: Running, handle: TaskHandle) -> str:
-        nest.sit(running.thread, running.conversation)
-        watching = asyncio.ensure_future(self.house.look(child.member, running.thread.log, handle.progress))
+    async def _run_watched(self, child: _Child, companion: AgentCompanion, running: Running, handle: TaskHandle) -> str:
+        companion.attach(running.thread, running.conversation)
+        watching = asyncio.ensure_future(self.host.watch(child.member, running.thread.log, handle.progress))
         try:
             child.result = await running.run()
             if child.result.reason != "answered":
-                await nest.ends_unasked(child.result.text)
+                await companion.report_end(child.result.text)
         except ReverieError:
-            await nest.ends_unasked("")
+            await companion.report_end("")
             raise
         finally:
             watching.cancel()
@@ -250,14 +251,14 @@ class Spawner:
     def _cwd(self, child: _Child) -> Path:
         return child.tree.path if child.tree is not None else child.parent.thread.context.cwd
 
-    def _moved(self, child: _Child, prompt: str) -> str:
+    def _with_worktree(self, child: _Child, prompt: str) -> str:
         tree = child.tree
         if tree is None:
             return prompt
         values = {"folder": str(tree.path), "original": str(tree.repo), "branch": tree.branch, "task": prompt}
         return render("reverie.agents", "worktree.md", values)
 
-    def _heard(self, child: _Child, handle: TaskHandle, event: Event) -> None:
+    def _on_event(self, child: _Child, handle: TaskHandle, event: Event) -> None:
         if isinstance(event, ToolStarted):
             child.member.step = step_line(event)
             if not child.member.summary:
@@ -266,17 +267,16 @@ class Spawner:
     # -- ending ---------------------------------------------------------------------------------------------------
 
     async def _deliver(self, child: _Child, report: str) -> None:
-        """Puts a report into the parent's inbox, within the limit of a tool result."""
         call = ToolUseBlock(f"report-{child.member.id}", "Agent", {})
-        kept = await self.house.keep(call, ToolOutput(report, origin=Origin.AGENT))
+        kept = await self.host.keep(call, ToolOutput(report, origin=Origin.AGENT))
         text = kept.content if isinstance(kept.content, str) else report
-        self._post(child, f"{child.member.name} is done ({child.order.description}):\n\n{text}")
+        self._send_to_parent(child, f"{child.member.name} is done ({child.order.description}):\n\n{text}")
 
-    def _post(self, child: _Child, text: str) -> None:
+    def _send_to_parent(self, child: _Child, text: str) -> None:
         child.reported = True
         parent = child.parent.member
-        parent.inbox.put(new_letter(child.member.name, parent.name, text, summary=child.order.description))
-        self.house.arrived(parent, child.member.name)
+        parent.inbox.put(new_message(child.member.name, parent.name, text, summary=child.order.description))
+        self.host.message_arrived(parent, child.member.name)
 
     async def _end_below(self, id: str) -> None:
         below = [member.id for member in self.roster.children(id)]
@@ -284,7 +284,7 @@ class Spawner:
             await asyncio.gather(*(self.tasks.kill(one) for one in below))
 
     def task_over(self, info: TaskInfo) -> None:
-        """Told of every task that is over: whoever fell over or was killed is told to its parent all the same."""
+        """Called for every task that is over. The parent also learns of agents that failed or were killed."""
         child = self._children.pop(info.id, None)
         if child is None:
             return
@@ -292,64 +292,61 @@ class Spawner:
         if child.batch is not None:
             child.batch.begun.set()
         if child.background and not child.reported:
-            self._post(child, _ended(child, info))
+            self._send_to_parent(child, _describe_end(child, info))
 
     def at_work_below(self, id: str) -> list[Member]:
-        """Those this one started that will still write to it: not who has reported, nor a teammate that waits.
-
-        Who is not in the roster any more may be about to report.
-        """
+        """The running agents that this one started and that will still write to it."""
         below = [child for child in self._children.values() if child.member.parent == id and child.background]
         return [child.member for child in below if not child.reported and child.member.state is MemberState.RUNNING]
 
-    def tell_lost(self, lost: Sequence[Lost], where: Callable[[Lost], Path]) -> None:
-        """Tells the main agent of those that a session which ended has taken with it."""
+    def report_lost(self, lost: Sequence[LostAgent], where: Callable[[LostAgent], Path]) -> None:
+        """Tells the main agent which agents ended together with an earlier session."""
         for one in lost:
-            kept = f" What it had done until then is in {where(one)}." if where(one).exists() else ""
+            kept = f" Its work until then is in {where(one)}." if where(one).exists() else ""
             text = f"{one.name} was at work when the session ended, and ended with it. It has not reported.{kept}"
-            self.main.member.inbox.put(new_letter(one.name, self.main.member.name, text, summary="it is gone"))
+            self.main.member.inbox.put(new_message(one.name, self.main.member.name, text, summary="it is gone"))
 
     async def close(self, *, all: bool) -> None:
-        """Ends those that wait for letters, since nobody will write any more; or everyone, if nobody will read."""
+        """Ends the agents that wait for messages; with `all`, every agent."""
         ended = [m.id for m in self.roster.children(MAIN) if all or m.state is MemberState.IDLE]
         await asyncio.gather(*(self.tasks.kill(id) for id in ended))
 
 
 PROMISE = (
-    "It goes on in the background; its report will arrive as a letter. Go on with something else, or end your turn."
+    "It continues in the background; its report will arrive as a message. Continue with other work, or end your turn."
 )
 
 
-def _ended(child: _Child, info: TaskInfo) -> str:
+def _describe_end(child: _Child, info: TaskInfo) -> str:
     who = f"{child.member.name} ({child.order.description})"
     how = (
         "was stopped before it was done." if info.state is TaskState.KILLED else f"failed: {info.error or 'no reason'}"
     )
-    return " ".join(filter(None, (who, how, child.left)))
+    return " ".join(filter(None, (who, how, child.tree_note)))
 
 
-_LETTER = re.compile(r'<letter id="[0-9a-f]{16}" from="([^"]+)"[^\n]*>\n[^\n]*\n([^\n]*)')
+_MESSAGE = re.compile(r'<letter id="[0-9a-f]{16}" from="([^"]+)"[^\n]*>\n[^\n]*\n([^\n]*)')
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostAgent:
     """An agent that never reported."""
 
     id: str
     name: str
 
 
-def lost_agents(records: Sequence[Record]) -> list[Lost]:
-    """The agents that were started in the background and are not known to have ended, oldest first."""
-    at_work: dict[str, Lost] = {}
+def find_lost_agents(records: Sequence[Record]) -> list[LostAgent]:
+    """Returns the agents that were started in the background and have not ended, oldest first."""
+    at_work: dict[str, LostAgent] = {}
     for record in records:
         result: Any = record.data.get("toolUseResult")
         started = cast(JsonObject, result) if isinstance(result, dict) else {}
         if started.get("background") and isinstance(started.get("name"), str):
-            at_work[str(started["name"])] = Lost(str(started.get("agent")), str(started["name"]))
+            at_work[str(started["name"])] = LostAgent(str(started.get("agent")), str(started["name"]))
         for block in record.message.content if record.message is not None else ():
-            if isinstance(block, TextBlock) and block.origin is Origin.AGENT and (letter := _LETTER.match(block.text)):
-                name, said = letter[1], letter[2]
+            if isinstance(block, TextBlock) and block.origin is Origin.AGENT and (found := _MESSAGE.match(block.text)):
+                name, said = found[1], found[2]
                 if said.startswith((f"{name} is done (", f"{name} (", f"{name} ends", f"{name} was at work")):
                     at_work.pop(name, None)
     return list(at_work.values())

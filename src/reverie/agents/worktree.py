@@ -1,15 +1,16 @@
-"""A git work tree for one agent: made from the last commit, removed when nothing came of it, kept when something did.
+"""A git work tree for one agent, made from the last commit. It is removed if nothing changed and kept otherwise.
 
-They lie in the home and not in the repository, where they would show as untracked. Uses git itself; never touches the
-index, the branches or the files of the person's own checkout.
+Work trees are in the home. It never touches the index, the branches or the files of the user's checkout.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from reverie.errors import ReverieError, UserError
@@ -19,7 +20,7 @@ from reverie.paths.repo import Repo, find_repo
 
 _SECONDS = 60.0
 _NOTHING_RUNS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-"""The repository may come from a stranger: git runs none of its hooks for us."""
+"""The repository may come from a stranger: git runs none of its hooks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,13 @@ class Worktree:
 
     @classmethod
     async def make(cls, name: str, cwd: Path, folder: Path, env: Mapping[str, str]) -> Worktree:
-        """Makes one for the repository around `cwd`, in `folder`. UserError where there is none, or no commit yet."""
+        """Makes a work tree for the repository around `cwd`. Raises UserError without a repository or a commit."""
         found = check_repo(cwd)
         try:
             base = (await _git(found.checkout, env, "rev-parse", "--verify", "HEAD^{commit}")).strip()
         except ReverieError:
             raise UserError(
-                f"{found.checkout} has no commit yet, so there is no work tree: commit something."
+                f"{found.checkout} has no commit yet, so a work tree is not possible: commit something."
             ) from None
         make_private(folder)
         number = 1
@@ -54,7 +55,7 @@ class Worktree:
         return cls(path, branch, found.checkout, base, env)
 
     async def leave(self) -> str:
-        """Removes it if nothing was changed; else it stays, and the text says where. Never loses anything."""
+        """Removes the work tree if nothing changed; else it stays, and the returned text says where."""
         try:
             changed = await _git(self.path, self.env, "status", "--porcelain", "--ignore-submodules=none")
             head = (await _git(self.path, self.env, "rev-parse", "HEAD")).strip()
@@ -63,16 +64,16 @@ class Worktree:
                 await _git(self.repo, self.env, "branch", "--quiet", "-D", self.branch)
                 return ""
         except ReverieError as error:
-            return f"Its work tree {self.path} (branch {self.branch}) was left as it is: {error}"
-        what = "has changes that are not committed" if changed.strip() else "has commits of its own"
+            return f"Its work tree {self.path} (branch {self.branch}) was not removed: {error}"
+        what = "has changes that are not committed" if changed.strip() else "has its own commits"
         return f"Its work tree {what} and is kept: {self.path}, branch {self.branch}."
 
 
 def check_repo(cwd: Path) -> Repo:
-    """The repository around `cwd`; UserError where there is none."""
+    """Returns the repository around `cwd`; raises UserError if there is none."""
     found = find_repo(cwd)
     if found.git_dir is None:
-        raise UserError(f"{cwd} is in no git repository, so there is no work tree: leave isolation out.")
+        raise UserError(f"{cwd} is not in a git repository, so a work tree is not possible: leave isolation out.")
     return found
 
 
@@ -82,34 +83,20 @@ async def _has_branch(repo: Path, env: Mapping[str, str], branch: str) -> bool:
 
 
 async def _git(cwd: Path, env: Mapping[str, str], *words: str) -> str:
-    """Runs git; its output. ReverieError with git's own words if it fails."""
+    """Runs git and returns its output. Raises ReverieError with git's own words if it fails."""
     own = {key: value for key, value in env.items() if not key.startswith("GIT_")} | {"LC_ALL": "C"}
     git = users_program("git", cwd)
     if git is None:
         raise ReverieError("git cannot be run: it is not installed")
+    command = [git, *_NOTHING_RUNS, *words]
+    run = partial(subprocess.run, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, errors="replace")
     try:
-        process = await asyncio.create_subprocess_exec(
-            git,
-            *_NOTHING_RUNS,
-            *words,
-            cwd=cwd,
-            env=own,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        done = await asyncio.to_thread(run, command, cwd=cwd, env=own, encoding="utf-8")
     except OSError as error:
         raise ReverieError(f"git cannot be run: {error.strerror or error}") from error
-    try:
-        async with asyncio.timeout(_SECONDS):
-            out, err = await process.communicate()
-    except TimeoutError:
+    except subprocess.TimeoutExpired:
         raise ReverieError(f"git {words[0]} took longer than {_SECONDS:.0f} s") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode:
-        said = " ".join(err.decode("utf-8", "replace").split())[:300]
-        raise ReverieError(f"git {words[0]} failed: {said or f'exit code {process.returncode}'}")
-    return out.decode("utf-8", "replace")
+    if done.returncode:
+        reason = " ".join(done.stderr.split())[:300]
+        raise ReverieError(f"git {words[0]} failed: {reason or f'exit code {done.returncode}'}")
+    return done.stdout

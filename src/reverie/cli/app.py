@@ -1,7 +1,7 @@
-"""The `reverie` command: a table of sub-commands, loaded when they are run, and the one place that shows errors.
+"""The `reverie` command: a table of sub-commands, and the one place that shows errors.
 
-`reverie --help` imports none of them. A mistake of the user's is one line on standard error and an exit code; a
-traceback is shown for nothing but a bug.
+A sub-command is imported when it runs; `reverie --help` imports none. A mistake of the user becomes one line on
+standard error and an exit code. Only a bug shows a traceback.
 """
 
 from __future__ import annotations
@@ -16,83 +16,77 @@ from typing import Any, NoReturn, cast
 import click
 
 from reverie import __version__
-from reverie.cli.screen import abandon, finish_unread, guard, lost_output
+from reverie.cli.screen import drop_output, end_only_on, guard, output_error
 from reverie.errors import ReverieError
 
 PIPE_CLOSED = 141
-"""Exit code when whoever read our output has gone: what a shell reports for a program ended by SIGPIPE."""
+"""Exit code when the reader of our output is gone; a shell reports it for a program ended by SIGPIPE."""
 
 _COMPLETING = "_REVERIE_COMPLETE"
 
 EXIT_CODES: Mapping[int, str] = {
     0: "done",
-    1: "it went wrong (the sentence on standard error says how), or was refused",
-    2: "usage: an unknown command or option, a bad value, a settings file with a mistake, a missing extra",
-    3: "the session is open in another process, which is named",
+    1: "it failed or was refused; the sentence on standard error says why",
+    2: "wrong usage: an unknown command or option, a bad value, a mistake in a settings file, a missing extra",
+    3: "the session is open in another process; the message names it",
     4: "storage: the disk is full, read-only or gone",
     5: "the model could not answer",
-    6: "the window is full: compact, or start again with an empty conversation",
-    130: "cancelled (Ctrl-C); 143 when ended by SIGTERM",
-    PIPE_CLOSED: "the reader of our output has gone",
+    6: "the window is full: compact the conversation, or start a new one",
+    130: "cancelled with Ctrl-C (143: ended by SIGTERM)",
+    PIPE_CLOSED: "the reader of our output is gone",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Where in `reverie.cli` a command lives, and what the list of commands says about it."""
+class CommandEntry:
+    """Where in `reverie.cli` a command is, and its line in the list of commands."""
 
     place: str
     help: str
     ends_unread: bool = False
-    """It works for whoever reads its output, and ends when they leave. Any other command finishes what it began."""
+    """Whether the command ends when nobody reads its output any more. All others finish their work."""
 
     @property
     def target(self) -> str:
         return f"reverie.cli.{self.place}"
 
 
-COMMANDS: Mapping[str, Entry] = {
-    "chat": Entry("chat.command:command", "Talk to the agent in this folder.", ends_unread=True),
-    "run": Entry("run:command", "Run one prompt and print the answer.", ends_unread=True),
-    "sessions": Entry("sessions.command:command", "List, show and delete conversations."),
-    "remember": Entry("memory.change:remember_command", "Remember something, in your own words."),
-    "recall": Entry("memory.recall:command", "Show which memories a message would bring back."),
-    "forget": Entry("memory.change:forget_command", "Forget a memory; it can be brought back."),
-    "memory": Entry("memory.command:command", "Look at what is remembered, change it, go back."),
-    "dream": Entry("dream.command:command", "Put memory in order across sessions; review and undo that."),
-    "compact": Entry("sessions.action:compact_command", "Summarise a conversation to make room, or take that back."),
-    "notes": Entry("sessions.notes:command", "Show the notes kept of a conversation, or bring them up to date."),
-    "rewind": Entry("sessions.action:rewind_command", "Go on from an earlier message of a conversation."),
-    "pin": Entry("sessions.action:pin_command", "Keep a text through every compaction."),
-    "extract": Entry("memory.extract:command", "Learn from recorded sessions."),
-    "settings": Entry("settings:command", "Show every setting and where its value came from."),
-    "trust": Entry("trust:command", "Trust the settings that a folder brings along."),
-    "cost": Entry("sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
-    "context": Entry("sessions.context:command", "Show what fills the window of a conversation."),
-    "agents": Entry("agents:command", "List kinds of agents and those at work; share their memories."),
-    "btw": Entry("sessions.action:btw_command", "Ask something about a conversation without it noticing."),
-    "team": Entry(
-        "team.command:command", "Let several agents work on one task, each in its own process.", ends_unread=True
-    ),
-    "tasks": Entry("sessions.tasks:command", "List and kill the background tasks of live sessions."),
-    "log": Entry("sessions.log:command", "Read the background log.", ends_unread=True),
-    "doctor": Entry("doctor.command:command", "Check that everything Reverie needs is there."),
-    "demo": Entry(
-        "demo.command:command", "Play three days with an agent, without a key or a network.", ends_unread=True
-    ),
-    "simulate": Entry(
-        "simulate:command", "Serve the Messages API on loopback, billed as documented.", ends_unread=True
-    ),
-    "models": Entry("memory.models:command", "Add, list and remove sentence encoders for memory recall."),
-    "lab": Entry("lab.command:command", "Measure Reverie on recorded work.", ends_unread=True),
-    "completion": Entry("completion:command", "Print a completion script for your shell."),
+COMMANDS: Mapping[str, CommandEntry] = {
+    "chat": CommandEntry("chat.command:command", "Talk to the agent in this folder.", ends_unread=True),
+    "run": CommandEntry("run:command", "Run one prompt and print the answer.", ends_unread=True),
+    "sessions": CommandEntry("sessions.command:command", "List, show and delete conversations."),
+    "remember": CommandEntry("memory.change:remember_command", "Remember something, in your own words."),
+    "recall": CommandEntry("memory.recall:command", "Show which memories a message recalls."),
+    "forget": CommandEntry("memory.change:forget_command", "Forget a memory. It can be restored."),
+    "memory": CommandEntry("memory.command:command", "List, change and restore memories."),
+    "dream": CommandEntry("dream.command:command", "Tidy up memory across sessions; review or undo it."),
+    "compact": CommandEntry("sessions.actions:compact_command", "Summarise a conversation to make room, or undo that."),
+    "notes": CommandEntry("sessions.notes:command", "Show or update the notes of a conversation."),
+    "rewind": CommandEntry("sessions.actions:rewind_command", "Continue a conversation from an earlier message."),
+    "pin": CommandEntry("sessions.actions:pin_command", "Keep a text through every compaction."),
+    "extract": CommandEntry("memory.extract:command", "Write memories from recorded sessions."),
+    "settings": CommandEntry("settings:command", "Show every setting and where its value comes from."),
+    "trust": CommandEntry("trust:command", "Trust the settings files of a folder."),
+    "cost": CommandEntry("sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
+    "context": CommandEntry("sessions.context:command", "Show what fills the window of a conversation."),
+    "agents": CommandEntry("agents:command", "List agent definitions and running agents; share their memories."),
+    "btw": CommandEntry("sessions.actions:btw_command", "Ask about a conversation without changing it."),
+    "team": CommandEntry("team.command:command", "Let several agents work on one task.", ends_unread=True),
+    "tasks": CommandEntry("sessions.tasks:command", "List and kill the background tasks of live sessions."),
+    "log": CommandEntry("sessions.log:command", "Read the background log.", ends_unread=True),
+    "doctor": CommandEntry("doctor.checks:command", "Check that Reverie has everything it needs."),
+    "demo": CommandEntry("demo.command:command", "Play three days with an agent, without a key.", ends_unread=True),
+    "simulate": CommandEntry("simulate:command", "Simulate the Messages API on this machine.", ends_unread=True),
+    "models": CommandEntry("memory.models:command", "Add, list and remove sentence encoders for memory recall."),
+    "lab": CommandEntry("lab.command:command", "Measure Reverie on recorded work.", ends_unread=True),
+    "completion": CommandEntry("completion:command", "Print a completion script for your shell."),
 }
 
 
 class Commands(click.Group):
-    """A group that knows the names and one line of help of its commands, and imports one when it is asked for."""
+    """A group that knows the names and help lines of its commands and imports a command when it runs."""
 
-    entries: Mapping[str, Entry] = COMMANDS
+    entries: Mapping[str, CommandEntry] = COMMANDS
     kind = "command"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -104,7 +98,7 @@ class Commands(click.Group):
             return None
         from importlib import import_module
 
-        finish_unread((BrokenPipeError,) if entry.ends_unread else ())
+        end_only_on((BrokenPipeError,) if entry.ends_unread else ())
         module, _, name = entry.target.partition(":")
         return cast(click.Command, getattr(import_module(module), name))
 
@@ -128,7 +122,7 @@ class Commands(click.Group):
 
 
 def unknown_name(kind: str, name: str, known: Mapping[str, object]) -> str:
-    """The sentence about a name that is none, with the nearest ones that are."""
+    """The error about an unknown name, with the nearest known names."""
     from difflib import get_close_matches
 
     near = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
@@ -153,7 +147,7 @@ def commands() -> None:
 def app() -> NoReturn:
     """Runs the command line and ends the process with the exit code."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by whoever started us: what is written there goes nowhere
+        if getattr(sys, name) is None:  # the parent process closed it: what we write there is dropped
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     for stream in (sys.stdout, sys.stderr):  # a terminal in another encoding, or half an emoji, must not end a command
         if hasattr(stream, "reconfigure"):
@@ -165,12 +159,11 @@ def app() -> NoReturn:
     except BrokenPipeError:
         code = PIPE_CLOSED
     except OSError as error:
-        code = code or _tell(_refused(error), 4)
-    if (lost := lost_output()) is not None:
-        told = f"The command has done its work; only its output could not be written ({lost.strerror or lost})."
-        code = PIPE_CLOSED if isinstance(lost, BrokenPipeError) else code or _tell(told, 4)
-    # What Python would flush once more on its way out has been told about already.
-    abandon()
+        code = code or _report(_describe_os_error(error), 4)
+    if (lost := output_error()) is not None:
+        message = f"The command has done its work, but its output could not be written ({lost.strerror or lost})."
+        code = PIPE_CLOSED if isinstance(lost, BrokenPipeError) else code or _report(message, 4)
+    drop_output()  # else Python flushes again at exit and reports the same error
     sys.exit(code)
 
 
@@ -181,44 +174,40 @@ def _run() -> int:
         return done.exit_code
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else "reverie"
-        return _tell(f"{_sentence(error.format_message())} (`{where} --help` shows how.)", 2)
-    except click.Abort:
-        return _tell("Cancelled.", 130)
+        return _report(f"{_as_sentence(error.format_message())} (`{where} --help` shows how.)", 2)
+    except (click.Abort, KeyboardInterrupt):
+        return _report("Cancelled.", 130)
     except click.ClickException as error:
-        return _tell(_sentence(error.format_message()), error.exit_code)
+        return _report(_as_sentence(error.format_message()), error.exit_code)
     except ReverieError as error:
-        return _tell(_sentence(str(error)), error.exit_code)
-    except KeyboardInterrupt:
-        return _tell("Cancelled.", 130)
+        return _report(_as_sentence(str(error)), error.exit_code)
     except BrokenPipeError:
         return PIPE_CLOSED
     except OSError as error:
-        return _tell(_refused(error), 4)
+        return _report(_describe_os_error(error), 4)
     return code if isinstance(code, int) else 0
 
 
 def _invoke() -> Any:
     if _COMPLETING in os.environ:  # a shell asks what can follow: click answers and ends the process
         return commands.main(prog_name="reverie", complete_var=_COMPLETING)
-    # Not `main`, which has an exit code of its own for a closed pipe.
+    # Not `main`: it has its own exit code for a closed pipe.
     with commands.make_context("reverie", sys.argv[1:]) as context:
         return commands.invoke(context)
 
 
-def _sentence(text: str) -> str:
-    """One line that ends like a sentence."""
+def _as_sentence(text: str) -> str:
     line = " ".join(text.split())
     return line if line.endswith((".", "?", "!", "…", ")")) else line + "."
 
 
-def _tell(sentence: str, code: int) -> int:
-    with suppress(OSError):  # nobody may be left to tell
+def _report(sentence: str, code: int) -> int:
+    with suppress(OSError):  # standard error may be closed
         print(f"reverie: {sentence}", file=sys.stderr, flush=True)
     return code
 
 
-def _refused(error: OSError) -> str:
-    """What the system said, with the file if it names one; a stream such as standard output has no name."""
+def _describe_os_error(error: OSError) -> str:
     from reverie.storage.atomic import cause_of
 
     where = str(error.filename) if error.filename else "The output, or a temporary file, could not be written"

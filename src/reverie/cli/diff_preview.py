@@ -1,7 +1,7 @@
-"""What a permission question shows of the call it asks about: the whole command, the whole change, every input.
+"""What a permission question shows about a tool call: the whole command, the whole change, every input.
 
-Nothing is cut: long lines are wrapped, long blanks are counted, and what cannot be seen is named. What is more than a
-screen's history is shown page by page. Reads the file the call names, never writes.
+Nothing is cut: long lines are wrapped, long blanks are counted and invisible characters are named. A long preview is
+shown page by page. Reads the file that the call names; never writes.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ from itertools import groupby
 from pathlib import Path
 from typing import cast
 
-from reverie.cli.output import Paint, exact, width
+from reverie.cli.output import Paint, exact
 from reverie.regular_files import read_regular_text
+from reverie.text.columns import width
 from reverie.types import Json, JsonObject
 
 PAGE_LINES = 1_000
 _MOST_BYTES = 1_000_000
 _BLANKS = re.compile(r"[ \t]{40,}")
 _EMPTY_LINES = 10
-_ON = "↪ "  # goes on from the line above
-_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"))
+_ON = "↪ "  # continues the line above
+_HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"))
 _DRAWN_AS_NOTHING = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 
 class Pages:
-    """The lines of a preview, a page at a time, so that the beginning is not gone when the end is there."""
+    """The lines of a preview, one page at a time, so that the beginning does not scroll away."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = list(lines)
 
     @property
     def left(self) -> int:
-        """How many lines have not been shown. While there are any, the answer can only be no."""
+        """How many lines were not shown yet. Until it is 0, the only possible answer is no."""
         return len(self._lines)
 
     def next(self) -> list[str]:
@@ -45,7 +46,7 @@ class Pages:
 
 
 def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> list[str]:
-    """The lines to show before the question: all of them."""
+    """All lines to show before the question."""
     if not isinstance(given, dict):
         return text_lines(str(given), columns)
     call = cast(JsonObject, given)
@@ -54,35 +55,34 @@ def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> li
             lines = text_lines(str(call.get("command", "")), columns)
             return [paint.bold(line) for line in lines]
         case "Write":
-            return list(_coloured(_text(cwd, call) or "", str(call.get("content", "")), paint, columns))
+            return list(_diff_lines(_read_file(cwd, call) or "", str(call.get("content", "")), paint, columns))
         case "Edit":
             old, new = str(call.get("old_string", "")), str(call.get("new_string", ""))
-            before = _text(cwd, call)
+            before = _read_file(cwd, call)
             if before is None or old not in before:
-                return list(_coloured(old, new, paint, columns))
+                return list(_diff_lines(old, new, paint, columns))
             count = -1 if call.get("replace_all") else 1
-            return list(_coloured(before, before.replace(old, new, count), paint, columns))
+            return list(_diff_lines(before, before.replace(old, new, count), paint, columns))
         case _:
             values = {
-                key: value if isinstance(value, str) else json.dumps(counted(value)) for key, value in call.items()
+                key: value if isinstance(value, str) else json.dumps(count_blanks(value)) for key, value in call.items()
             }
             return [line for key, value in values.items() for line in text_lines(f"{key}: {value}", columns)]
 
 
-def visible(line: str) -> str:
-    """One line with nothing in it that cannot be seen: hidden characters are named, long blanks counted."""
-    return _BLANKS.sub(_count, exact(_with_names(line))).replace("\t", "    ")
+def make_visible(line: str) -> str:
+    """One line in which hidden characters are named and long blanks are counted."""
+    return _BLANKS.sub(_describe_blanks, exact(_name_hidden(line))).replace("\t", "    ")
 
 
-def counted(value: object) -> object:
-    """A value that is about to be shown as JSON, where some of it would be escapes: as `visible`, line breaks apart."""
+def count_blanks(value: object) -> object:
+    """The same for a value that is shown as JSON: line breaks stay, JSON escapes them."""
     if isinstance(value, str):
-        lines = [line for empty, group in groupby(value.split("\n"), _is_empty) for line in _short(empty, list(group))]
-        return _BLANKS.sub(_count, _with_names("\n".join(lines)))
+        return _BLANKS.sub(_describe_blanks, _name_hidden("\n".join(_short_lines(value))))
     if isinstance(value, dict):
-        return {counted(key): counted(item) for key, item in cast("dict[object, object]", value).items()}
+        return {count_blanks(key): count_blanks(item) for key, item in cast("dict[object, object]", value).items()}
     if isinstance(value, list):
-        return [counted(item) for item in cast("list[object]", value)]
+        return [count_blanks(item) for item in cast("list[object]", value)]
     return value
 
 
@@ -90,38 +90,38 @@ def _is_empty(line: str) -> bool:
     return not line.strip(" \t")
 
 
-def _short(empty: bool, lines: list[str]) -> list[str]:
-    """Lines of one kind; many empty ones are one line that counts them."""
-    return [f"⟨{len(lines):,} empty lines⟩"] if empty and len(lines) >= _EMPTY_LINES else lines
+def _short_lines(text: str) -> Iterator[str]:
+    """The lines of a text; many empty lines become one line that counts them."""
+    for empty, group in groupby(text.split("\n"), _is_empty):
+        lines = list(group)
+        yield from [f"⟨{len(lines):,} empty lines⟩"] if empty and len(lines) >= _EMPTY_LINES else lines
 
 
-def _with_names(text: str) -> str:
-    return text if text.isascii() else "".join(f"<U+{ord(char):04X}>" if _is_unseen(char) else char for char in text)
+def _name_hidden(text: str) -> str:
+    return text if text.isascii() else "".join(f"<U+{ord(char):04X}>" if _is_hidden(char) else char for char in text)
 
 
-def _is_unseen(char: str) -> bool:
-    return not char.isascii() and (unicodedata.category(char) in _UNSEEN or _DRAWN_AS_NOTHING.match(char) is not None)
+def _is_hidden(char: str) -> bool:
+    return not char.isascii() and (unicodedata.category(char) in _HIDDEN or _DRAWN_AS_NOTHING.match(char) is not None)
 
 
-def _count(found: re.Match[str]) -> str:
+def _describe_blanks(found: re.Match[str]) -> str:
     blanks = found[0]
     parts = [f"{blanks.count(char):,} {name}" for char, name in ((" ", "spaces"), ("\t", "tabs")) if char in blanks]
     return f"⟨{' and '.join(parts)}⟩"
 
 
 def text_lines(text: str, columns: int) -> list[str]:
-    """A text of several lines, whole and within the width; a long stretch of empty ones is counted."""
+    """The whole text in lines that fit the width; many empty lines become one line that counts them."""
     shown: list[str] = []
-    for empty, group in groupby(text.split("\n"), _is_empty):
-        for line in _short(empty, list(group)):
-            shown += [""] if _is_empty(line) else _wrapped(visible(line), columns)
+    for line in _short_lines(text):
+        shown += [""] if _is_empty(line) else _wrap(make_visible(line), columns)
     while shown and not shown[-1]:
         shown.pop()
     return shown
 
 
-def _wrapped(text: str, columns: int) -> Iterator[str]:
-    """The text in pieces that fit the width; each but the first is marked as going on."""
+def _wrap(text: str, columns: int) -> Iterator[str]:
     room, piece, used = columns, list[str](), 0
     for char in text:
         wide = width(char)
@@ -133,7 +133,7 @@ def _wrapped(text: str, columns: int) -> Iterator[str]:
     yield "".join(piece)
 
 
-def _text(cwd: Path, call: JsonObject) -> str | None:
+def _read_file(cwd: Path, call: JsonObject) -> str | None:
     try:
         path = cwd / Path(str(call.get("file_path", ""))).expanduser()
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
@@ -143,9 +143,9 @@ def _text(cwd: Path, call: JsonObject) -> str | None:
         return None
 
 
-def _coloured(before: str, after: str, paint: Paint, columns: int) -> Iterator[str]:
-    """The change as numbered lines, taken and put."""
-    # By line feed alone: what else ends a line for Python is text in a file, and is shown.
+def _diff_lines(before: str, after: str, paint: Paint, columns: int) -> Iterator[str]:
+    """The change as numbered lines, removed and added."""
+    # Only a line feed ends a line here. Other separators that Python knows are text, and are shown.
     old, new = before.removesuffix("\n").split("\n"), after.removesuffix("\n").split("\n")
     old, new = ([] if not before else old), ([] if not after else new)
     for (mark, _, empty), group in groupby(_changes(old, new), lambda one: (one[0], one[1], _is_empty(one[3]))):
@@ -153,7 +153,7 @@ def _coloured(before: str, after: str, paint: Paint, columns: int) -> Iterator[s
         if empty and len(rows) >= _EMPTY_LINES:
             rows = [(mark, 0, rows[0][2], f"⟨{len(rows):,} empty lines⟩")]
         for _, _, number, text in rows:
-            first, *rest = _wrapped(visible(text), max(10, columns - 7))
+            first, *rest = _wrap(make_visible(text), max(10, columns - 7))
             match mark:
                 case "+":
                     yield paint.dim(f"{number:>4} ") + paint.good(f"+ {first}")
@@ -166,7 +166,7 @@ def _coloured(before: str, after: str, paint: Paint, columns: int) -> Iterator[s
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, str]]:
-    """Each line that is taken, put or kept around them: its mark, its place among the changes, its number, its text."""
+    """Each line of the diff: its mark, the number of its hunk, its line number, its text."""
     place = number = 0
     for line in difflib.unified_diff(old, new, n=2, lineterm=""):
         if line.startswith(("---", "+++")) and not place:

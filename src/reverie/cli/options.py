@@ -1,6 +1,6 @@
-"""The options that many commands share, each in one form: the folder (`-C`), the session (`-s`) and `--json`.
+"""The options that many commands share: the folder (`-C`), the session (`-s`) and `--json`.
 
-What is given to a group of commands also holds for the command behind it. Names sessions, but never opens one.
+An option that is given to a group of commands also applies to its sub-command.
 """
 
 from __future__ import annotations
@@ -15,15 +15,28 @@ from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from reverie.paths import Places
+    from reverie.settings import Settings
 
+C = TypeVar("C", bound=click.Command)
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
-_BOTH = "The session is named twice, as {} and as {}: name it once."
+_BOTH = "Two sessions are given, {} and {}. Give only one."
 
 
-def _inherited(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """What the group before this command was given, where the command itself was given nothing."""
+def examples(*lines: str) -> Callable[[C], C]:
+    """Puts examples at the end of the help of a command."""
+
+    def add(command: C) -> C:
+        head = "Examples:" if len(lines) > 1 else "Example:"
+        command.epilog = "\n".join(["\b", head, *(f"  {line}" for line in lines)])
+        return command
+
+    return add
+
+
+def _inherit(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """The value that was given to the group, if the command itself has none."""
     name, above = str(param.name), ctx.parent
     if above is None or ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
         return value
@@ -32,59 +45,64 @@ def _inherited(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 
 def cwd_option(function: F) -> F:
-    """`-C/--cwd DIR`: the command does what it would do if it were started there."""
+    """`-C/--cwd DIR`: the command works as if it were started there."""
     return click.option(
         "-C",
         "--cwd",
         metavar="DIR",
         type=_FOLDER,
         default=".",
-        is_eager=True,  # before the session, whose completion looks there
-        callback=_inherited,
-        help="As if started in this folder.  [default: the current one]",
+        is_eager=True,  # before the session, because its completion needs the folder
+        callback=_inherit,
+        help="Work in this folder.  [default: the current one]",
     )(function)
 
 
 def _json(what: str) -> Callable[[F], F]:
-    help = f"One JSON {what} on standard output."
-    return click.option("--json", "as_json", is_flag=True, callback=_inherited, help=help)
+    return click.option("--json", "as_json", is_flag=True, callback=_inherit, help=f"Print one JSON {what}.")
 
 
 def json_option(function: F) -> F:
-    """`--json`: one JSON document on standard output, and nothing else there."""
+    """`--json`: standard output is one JSON document."""
     return _json("document")(function)
 
 
-def here(function: F) -> F:
-    """`--json` and `-C`, which nearly every command has."""
+def folder_options(function: F) -> F:
+    """`--json` and `-C`. Nearly every command has them."""
     return json_option(cwd_option(function))
 
 
 def with_places(function: F) -> F:
-    """The same; the command gets `places`, where things of that folder are."""
+    """The same; the command gets `places` instead of `cwd`."""
 
     @wraps(function)
-    def opened(*args: Any, cwd: Path, **more: Any) -> Any:
+    def run_with_places(*args: Any, cwd: Path, **more: Any) -> Any:
         return function(*args, places=places_of(cwd), **more)
 
-    return here(opened)  # type: ignore[return-value]
+    return folder_options(run_with_places)  # type: ignore[return-value]
 
 
 def places_of(cwd: Path) -> Places:
-    """Where things of this folder are."""
+    """The paths that a session in this folder uses."""
+    return load_places(cwd)[1]
+
+
+def load_places(cwd: Path) -> tuple[Settings, Places]:
+    """The settings and the paths that a session in this folder uses."""
     from reverie.paths import Places
     from reverie.settings import load_settings
 
-    return Places.of(cwd, load_settings(cwd))
+    settings = load_settings(cwd)
+    return settings, Places.of(cwd, settings)
 
 
 def json_lines_option(function: F) -> F:
-    """`--json` for what comes piece by piece."""
+    """`--json`: standard output is one JSON object per line."""
     return _json("object per line")(function)
 
 
 def session_ids(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Completion of the ids of the folder's sessions."""
+    """Completes the ids of the folder's sessions."""
     from reverie.errors import ReverieError
     from reverie.storage.transcript.sessions import list_sessions
 
@@ -97,7 +115,7 @@ def session_ids(ctx: click.Context, _param: click.Parameter, incomplete: str) ->
 
 
 def session_option(help: str, *names: str, default: str | None = "last", multiple: bool = False) -> Callable[[F], F]:
-    """`-s/--session ID`, for commands whose arguments are something else. `names`: more names, and the parameter's."""
+    """`-s/--session ID`. `names`: more names of the option, and the name of the parameter."""
     return click.option(
         "-s",
         "--session",
@@ -105,7 +123,7 @@ def session_option(help: str, *names: str, default: str | None = "last", multipl
         metavar="ID",
         default=None if multiple else default,
         multiple=multiple,
-        callback=_inherited,
+        callback=_inherit,
         shell_complete=session_ids,
         help=help,
     )
@@ -114,18 +132,18 @@ def session_option(help: str, *names: str, default: str | None = "last", multipl
 def session_choice(
     default: str | None = "last", *, otherwise: str = "the newest session of this folder"
 ) -> Callable[[F], F]:
-    """`[SESSION]` or `-s/--session ID`, for commands that have no other argument; the command gets `session`."""
+    """`[SESSION]` or `-s/--session ID`, for commands without another argument; the command gets `session`."""
 
     def choice(function: F) -> F:
         @click.argument("positional", metavar="[SESSION]", required=False, shell_complete=session_ids)
         @session_option(f"The same as SESSION.  [default: {otherwise}]", default=None)
         @wraps(function)
-        def chosen(*args: Any, positional: str | None, session: str | None, **more: Any) -> Any:
+        def run_with_session(*args: Any, positional: str | None, session: str | None, **more: Any) -> Any:
             if positional is not None and session not in (None, positional):
                 raise click.UsageError(_BOTH.format(repr(positional), repr(session)))
             named = positional if positional is not None else session
             return function(*args, session=default if named is None else named, **more)
 
-        return chosen  # type: ignore[return-value]
+        return run_with_session  # type: ignore[return-value]
 
     return choice

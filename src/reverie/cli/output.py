@@ -1,7 +1,7 @@
-"""What all commands that show something share: colour or none, the width, and text made safe for a terminal.
+"""Formatting for all commands: colour, width, tables, numbers, and text that is safe for a terminal.
 
-Text that a model, a tool or a file wrote cannot steer the terminal (`screen`). `printable`, `one_line` and `exact` make
-it fit for a place: as lines, on one line, or with nothing in it unseen.
+Text from a model, a tool or a file cannot steer the terminal (see `screen`). `printable` keeps lines, `one_line` makes
+one line, `exact` also names invisible characters.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partialmethod
+from functools import partial, partialmethod
 from typing import TextIO
 
 import click
 
-from reverie.cli.screen import STYLE, json_text, named, printable, styled
+from reverie.cli.screen import CLEAR_LINE, STYLE, json_text, name_character, printable, style
 from reverie.settings.loading import wants_colour
+from reverie.text.columns import cut, width
+from reverie.text.columns import table as columns_of_text
 
 MOST_COLUMNS = 120
 _INVISIBLE = re.compile(
@@ -29,33 +31,33 @@ _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """Styles by meaning. All are names of the terminal's own palette, so they suit light and dark alike."""
+    """Styles by meaning, in the terminal's own palette, so that they suit light and dark."""
 
     on: bool
 
-    def _styled(self, text: str, code: str) -> str:
-        return styled(text, code) if self.on and text else text
+    def _style(self, text: str, code: str) -> str:
+        return style(text, code) if self.on and text else text
 
-    bold = partialmethod(_styled, code="1")
-    dim = partialmethod(_styled, code="2")
-    bad = partialmethod(_styled, code="31")
-    good = partialmethod(_styled, code="32")
-    warning = partialmethod(_styled, code="33")
-    accent = partialmethod(_styled, code="36")
+    bold = partialmethod(_style, code="1")
+    dim = partialmethod(_style, code="2")
+    bad = partialmethod(_style, code="31")
+    good = partialmethod(_style, code="32")
+    warning = partialmethod(_style, code="33")
+    accent = partialmethod(_style, code="36")
 
 
 def paint_for(stream: TextIO) -> Paint:
-    """The styles of this stream, or none: see `wants_colour`."""
+    """The styles for this stream (see `wants_colour`)."""
     return Paint(wants_colour(stream.isatty()))
 
 
-def painted(*, err: bool = False) -> Paint:
-    """The styles of standard output, or of standard error."""
+def get_paint(*, err: bool = False) -> Paint:
+    """The styles for standard output or standard error."""
     return paint_for(sys.stderr if err else sys.stdout)
 
 
 def say(text: str = "", *, err: bool = False) -> None:
-    click.echo(text, err=err, color=painted(err=err).on)
+    click.echo(text, err=err, color=get_paint(err=err).on)
 
 
 def say_all(lines: Iterable[str]) -> None:
@@ -64,136 +66,96 @@ def say_all(lines: Iterable[str]) -> None:
 
 
 def answer(as_json: bool, value: object, *lines: str) -> None:
-    """One JSON document for a program, or lines for a person."""
+    """Prints one JSON document for a program, or lines for the user."""
     say_all([json_text(value, indent=2)] if as_json else lines)
 
 
 def warn(text: str) -> None:
-    """Something to know, on standard error, wrapped."""
-    say(hanging(text, f"{painted(err=True).warning('!')} ", 2), err=True)
+    """Prints a wrapped warning on standard error."""
+    say(wrap_hanging(text, f"{get_paint(err=True).warning('!')} ", 2), err=True)
 
 
-def wrapped(text: str, indent: int = 0, *, breaks: bool = True) -> list[str]:
-    """Lines of a text as wide as the terminal, less an indent. `breaks`: also words that are longer than a line."""
+def wrap(text: str, indent: int = 0, *, breaks: bool = True) -> list[str]:
+    """The text in lines that fit the terminal behind an indent. `breaks`: break words that are too long."""
     import textwrap
 
     room = max(20, columns(100) - indent)
     return textwrap.wrap(one_line(text), room, break_on_hyphens=False, break_long_words=breaks) or [""]
 
 
-def hanging(text: str, first: str, indent: int, *, breaks: bool = True) -> str:
-    """A wrapped text behind what its first line begins with; the others are indented by as much."""
-    return first + f"\n{' ' * indent}".join(wrapped(text, indent, breaks=breaks))
+def wrap_hanging(text: str, first: str, indent: int, *, breaks: bool = True) -> str:
+    """A wrapped text that begins with `first`; the other lines are indented."""
+    return first + f"\n{' ' * indent}".join(wrap(text, indent, breaks=breaks))
 
 
 def diff_line(line: str, paint: Paint) -> str:
-    """A line of a difference in its colour."""
+    """A line of a diff in its colour."""
     if line.startswith(("---", "+++", "@@")):
         return paint.dim(line)
     return paint.good(line) if line.startswith("+") else paint.bad(line) if line.startswith("-") else line
 
 
+def say_dim(text: str, indent: int = 0) -> None:
+    """Prints a wrapped text, dim and indented."""
+    say_all(get_paint().dim(" " * indent + line) for line in wrap(text, indent))
+
+
+def show_progress(text: str, *, ends_line: bool = False) -> None:
+    """Replaces the progress line on standard error."""
+    click.echo(CLEAR_LINE + text, nl=ends_line, err=True)
+
+
 def can_ask() -> bool:
-    """Whether somebody is there to answer."""
+    """Whether a user at a terminal can answer a question."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def line_width(elsewhere: int = 10_000) -> int:
-    """How long a line may be: as wide as the terminal; into a file or a pipe, as long as it is, or `elsewhere`."""
+    """How long a line may be: as wide as the terminal, or `elsewhere` in a file or a pipe."""
     return columns() if sys.stdout.isatty() else elsewhere
 
 
 def columns(most: int = MOST_COLUMNS) -> int:
-    """How wide to write: the terminal's width, at most `most`, since long lines are hard to read."""
+    """The width of the terminal, at most `most`, because long lines are hard to read."""
     return max(20, min(shutil.get_terminal_size((80, 24)).columns, most))
 
 
 def one_line(text: str, most: int = 10_000) -> str:
-    """The same on one line, cut to `most` columns."""
+    """The text as `printable`, on one line, cut to `most` columns."""
     return cut(" ".join(printable(text[: most * 4 + 100]).split()), most)
 
 
 def exact(text: str) -> str:
-    """Text that somebody is asked to approve: as `printable`, and with invisible characters named as well."""
-    return _INVISIBLE.sub(named, printable(text))
-
-
-def cut(text: str, most: int) -> str:
-    """At most `most` columns, with an ellipsis where something is missing."""
-    if len(text) <= most and (text.isascii() or width(text) <= most):
-        return text
-    used, kept = 0, list[str]()
-    for char in text:
-        used += width(char)
-        if used > most - 1:
-            break
-        kept.append(char)
-    return "".join(kept) + "…"
-
-
-def width(text: str) -> int:
-    """Columns that a terminal gives to this text."""
-    if text.isascii():
-        return len(text)
-    # By the standard library's tables: a listing must not pay for a library of its own.
-    from unicodedata import category, east_asian_width
-
-    return sum(
-        0 if category(char) in ("Mn", "Me", "Cf") else 2 if east_asian_width(char) in "WF" else 1 for char in text
-    )
+    """A text that the user is asked to approve: as `printable`, with invisible characters named too."""
+    return _INVISIBLE.sub(name_character, printable(text))
 
 
 def pad(text: str, columns: int) -> str:
     return text + " " * max(0, columns - width(text))
 
 
-def table(
-    rows: Iterable[Sequence[str]],
-    *,
-    right: Collection[int] = (),
-    room: int = 10_000,
-    flexible: int = -1,
-    least: int = 16,
-    shorten: Callable[[str, int], str] = cut,
-) -> Iterator[str]:
-    """Rows of cells in columns, two blanks apart; a column of empty cells is left out.
-
-    `right`: columns of figures. `flexible`: the column that is shortened to `room`, but not below `least`.
-    """
-    listed = list(rows)
-    wides = [max(map(_shown_width, column)) for column in zip(*listed, strict=True)]
-    if flexible >= 0 and listed:
-        others = sum(wide + 2 for at, wide in enumerate(wides) if wide and at != flexible % len(wides))
-        wides[flexible] = max(least, min(wides[flexible], room - others))
-    for row in listed:
-        shown = list[str]()
-        for at, (cell, wide) in enumerate(zip(row, wides, strict=True)):
-            if wide:
-                fitting = shorten(cell, wide) if _shown_width(cell) > wide else cell
-                gap = " " * (wide - _shown_width(fitting))
-                shown.append(gap + fitting if at in right else fitting + gap)
-        yield "  ".join(shown).rstrip()
-
-
-def _shown_width(text: str) -> int:
+def _visible_width(text: str) -> int:
     return width(STYLE.sub("", text))
 
 
+table = partial(columns_of_text, measure=_visible_width)
+
+
 def keep_end(text: str, most: int) -> str:
-    """At most `most` columns, with an ellipsis where the beginning is missing."""
+    """At most `most` columns; an ellipsis shows that the beginning is missing."""
     return text if width(text) <= most else "…" + text[-(most - 1) :]
 
 
-def seconds(duration: float) -> str:
-    """A duration as people say it: `0.2 s`, `14 s`, `3 min 5 s`."""
+def format_seconds(duration: float) -> str:
+    """A duration: `0.2 s`, `14 s`, `3 min 5 s`."""
     if duration < 9.95:
         return f"{duration:.1f} s"
     whole = round(duration)
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
 
 
-def age(moment: float, now: float | None = None) -> str:
-    """How long ago, in one unit."""
+def format_age(moment: float, now: float | None = None) -> str:
+    """How long ago: `5 s`, `3 h`, `12 d`."""
     passed = max(0.0, (time.time() if now is None else now) - moment)
     for size, name in ((86_400 * 365, "y"), (86_400 * 30, "mo"), (86_400, "d"), (3_600, "h"), (60, "min")):
         if passed >= size:
@@ -201,16 +163,16 @@ def age(moment: float, now: float | None = None) -> str:
     return f"{int(passed)} s"
 
 
-def size(count: int) -> str:
-    """Bytes as people say them."""
+def format_size(count: int) -> str:
+    """A number of bytes: `12 bytes`, `1.5 KB`."""
     number, unit = float(count), 0
     while number >= 1_000 and unit < len(_UNITS) - 1:
         number, unit = number / 1_000, unit + 1
     return f"{count} {_UNITS[0]}" if unit == 0 else f"{number:.{0 if number >= 10 else 1}f} {_UNITS[unit]}"
 
 
-def tokens(count: int) -> str:
-    """Tokens in few characters: 950, 12.3k, 200k, 1.2M."""
+def format_tokens(count: int) -> str:
+    """A number of tokens: `950`, `12.3k`, `1.2M`."""
     for size_, unit in ((1_000_000, "M"), (1_000, "k")):
         if count >= size_:
             number = count / size_

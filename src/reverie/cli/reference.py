@@ -1,7 +1,4 @@
-"""Writes docs/cli.md from the commands themselves: `python -m reverie.cli.reference > docs/cli.md`.
-
-Every command's --help as it is shown at 100 columns, and the exit codes. A test checks that the page is current.
-"""
+"""Writes docs/cli.md: the help of every command at 100 columns, and the exit codes. A test checks it."""
 
 from __future__ import annotations
 
@@ -14,12 +11,14 @@ from reverie.cli.app import EXIT_CODES, commands
 _COLUMNS = 100
 _HEAD = """# The command line
 
-This page is written by `python -m reverie.cli.reference > docs/cli.md` from the commands' own help.
+`python -m reverie.cli.reference > docs/cli.md` writes this page from the help of the commands.
 
-Every command takes `--help`. A session is named with `-s ID`, or by ID alone where the command has no other argument;
-the beginning of the id is enough, and `last` is the newest. `-C DIR` works as if the command were started in that
-folder. With `--json`, standard output holds JSON and nothing else. A mistake is one line on standard error,
-`reverie: …`, and an exit code, also with `--json`; colour follows the terminal, `NO_COLOR` and `FORCE_COLOR`.
+- `-s ID` names a session. A command without another argument also takes the ID alone. The beginning of the ID is
+  enough, and `last` is the newest session of the folder.
+- `-C DIR` works as if the command were started in that folder.
+- With `--json`, standard output holds only JSON.
+- An error is one line on standard error, `reverie: …`, and an exit code, even with `--json`.
+- Colour follows the terminal, `NO_COLOR` and `FORCE_COLOR`.
 
 ## Exit codes
 
@@ -29,7 +28,6 @@ folder. With `--json`, standard output holds JSON and nothing else. A mistake is
 
 
 def reference_page() -> str:
-    """The whole page."""
     codes = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items())
     sections = "".join(_section(name, text) for name, text in _helps(commands, None, "reverie"))
     return f"{_HEAD}{codes}{sections}"

@@ -1,7 +1,6 @@
 """`reverie run`: one prompt, one answer, an exit code. For scripts, pipes and quick questions.
 
-The argument is the request, standard input is material for it. Bytes that are not UTF-8 are replaced and counted, never
-an error; an input that does not end is waited for, and after a while the user is told so.
+The argument is the request, standard input is material for it. Bytes that are not UTF-8 are replaced and counted.
 """
 
 from __future__ import annotations
@@ -13,57 +12,52 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reverie.cli.opening import Opening, opening, session_options
-from reverie.cli.options import json_lines_option
+from reverie.cli.options import examples, json_lines_option
+from reverie.cli.session_opening import Opening, make_opening, session_options
 from reverie.errors import UserError
 from reverie.origins import NO_REQUEST, fence, split_material
 from reverie.types import Origin, TextBlock
 
 if TYPE_CHECKING:
+    from reverie.cli.event_loop import CommandSignals
     from reverie.cli.run_view import RunView
-    from reverie.cli.running import Signals
-    from reverie.types import TextBlock
 
 
+@examples(
+    'reverie run "What does this project do?"',
+    'git diff | reverie run "Write a commit message for this" --quiet',
+    'reverie run --continue "And the tests?"',
+    'reverie run "Fix the typo in README.md" --permission-mode accept_edits',
+    'reverie run "Which port is used?" --json | jq -r \'select(.type == "turn_ended").text\'',
+)
 @click.command("run")
 @click.argument("prompt", required=False)
 @json_lines_option
-@click.option("-q", "--quiet", is_flag=True, help="The answer only: no tool calls, no retries.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the answer: no tool calls, no retries.")
 @session_options
 def command(prompt: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
     """Run one prompt and print the answer.
 
-    The prompt is the argument. Standard input is material for it, never a request; with `-` in place of the argument,
-    standard input is the prompt. The answer goes to standard output and nothing else does; tool calls, retries and
-    notices go to standard error. Nobody can be asked, so what
-    would need a permission is refused unless --allow or --permission-mode says otherwise. Ctrl-C cancels cleanly.
-
-    \b
-    Examples:
-      reverie run "What does this project do?"
-      git diff | reverie run "Write a commit message for this" --quiet
-      reverie run --continue "And the tests?"
-      reverie run "Fix the typo in README.md" --permission-mode accept_edits
-      reverie run "Which port is used?" --json | jq -r 'select(.type == "turn_ended").text'
+    The argument is the prompt. Standard input is material for it, never a request. With `-` as the argument, standard
+    input is the prompt. Only the answer goes to standard output; tool calls, retries and notices go to standard error.
+    Calls that need a permission are refused, unless --allow or --permission-mode allows them. Ctrl-C cancels.
 
     Exit codes: 0 answered, 1 refused, stopped or cut off, 2 usage, 3 session busy, 4 storage, 5 model, 6 window full,
     130 cancelled.
     """
-    from reverie.cli.run import read_prompt
-
-    wanted = opening(**options)
-    said, told = read_prompt(prompt)
-    for line in told:
+    wanted = make_opening(**options)
+    said, notes = read_prompt(prompt)
+    for line in notes:
         print(f"reverie: {line}", file=sys.stderr)
 
+    from reverie.cli.event_loop import run_async
     from reverie.cli.run_view import JsonView, TextView
-    from reverie.cli.running import run_async
 
     view = JsonView() if as_json else TextView(wanted.cwd, quiet=quiet)
     return run_async(lambda signals: _run(signals, wanted, said, view))
 
 
-async def _run(signals: Signals, wanted: Opening, said: list[TextBlock], view: RunView) -> int:
+async def _run(signals: CommandSignals, wanted: Opening, said: list[TextBlock], view: RunView) -> int:
     from reverie.events import TurnEnded
 
     code = 1
@@ -75,7 +69,7 @@ async def _run(signals: Signals, wanted: Opening, said: list[TextBlock], view: R
                 view.show(event)
                 if isinstance(event, TurnEnded):
                     code = event.exit_code
-        session.listen(view.show)  # what still happens in the background until the session is closed
+        session.listen(view.show)  # events of background work until the session is closed
     return code
 
 
@@ -83,38 +77,38 @@ _PATIENCE_S = 3.0
 
 
 def read_prompt(argument: str | None) -> tuple[list[TextBlock], list[str]]:
-    """The prompt with the origin of each part, and what there is to say about it. UserError if there is none."""
-    # An argument whose bytes were not UTF-8 arrives with half characters in it, which no server takes.
+    """The prompt with the origin of each part, and notes for the user. Raises UserError if there is no prompt."""
+    # An argument that is not UTF-8 contains surrogates, which no server accepts.
     sound = (argument or "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     given = "" if argument == "-" else sound
-    request = split_material(given, Origin.TYPED if on_a_terminal() else Origin.ENTERED) if given.strip() else []
+    request = split_material(given, Origin.TYPED if has_terminal() else Origin.ENTERED) if given.strip() else []
     if sys.stdin.isatty():
         if argument == "-" or not request:
             raise UserError("There is no prompt: give it as an argument or on standard input.")
         return request, []
-    piped, replaced = _read_all()
-    told = [f"standard input is not UTF-8; {replaced} bytes of it were replaced"] if replaced else []
+    piped, replaced = _read_stdin()
+    notes = [f"standard input is not UTF-8; {replaced} bytes of it were replaced"] if replaced else []
     if not piped.strip():
         if not request:
             raise UserError("There is no prompt: the argument and standard input are both empty.")
-        return request, told
+        return request, notes
     if argument == "-":
-        return split_material(piped, Origin.ENTERED), told
+        return split_material(piped, Origin.ENTERED), notes
     if not request:
-        told.append("standard input is material, not a request; `reverie run -` takes it as the prompt")
-    return [*request, fence(Origin.PIPED, piped.strip("\n"), note="" if request else NO_REQUEST)], told
+        notes.append("standard input is material, not a request; `reverie run -` uses it as the prompt")
+    return [*request, fence(Origin.PIPED, piped.strip("\n"), note="" if request else NO_REQUEST)], notes
 
 
-def on_a_terminal() -> bool:
-    """Whether somebody sits at a terminal: one of the standard streams is one, whatever the others are."""
+def has_terminal() -> bool:
+    """Whether one of the standard streams is a terminal."""
     return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
-def _read_all() -> tuple[str, int]:
-    def told() -> None:
+def _read_stdin() -> tuple[str, int]:
+    def report_waiting() -> None:
         print("reverie: waiting for standard input to end (</dev/null if there is none)…", file=sys.stderr, flush=True)
 
-    waiting = threading.Timer(_PATIENCE_S, told)
+    waiting = threading.Timer(_PATIENCE_S, report_waiting)
     waiting.daemon = True
     waiting.start()
     try:

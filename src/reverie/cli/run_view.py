@@ -1,7 +1,7 @@
 """What `reverie run` prints: the answer on standard output, everything else on standard error, or events as JSON.
 
-On a terminal text appears as it streams. Elsewhere standard output gets the answer and nothing but the answer: text is
-held back until it is known to stand, and what was said between tool calls goes to standard error.
+On a terminal, text appears while it streams. Elsewhere standard output gets only the answer: text is held back until
+the turn ends, and text before a tool call goes to standard error.
 """
 
 from __future__ import annotations
@@ -10,35 +10,24 @@ import sys
 from pathlib import Path
 from typing import Protocol
 
+from reverie import events
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, columns, one_line, paint_for, seconds
+from reverie.cli.output import Paint, columns, format_seconds, one_line, paint_for
 from reverie.cli.screen import json_text, printable
-from reverie.cli.tool_lines import call_text, finished_line
-from reverie.events import (
-    AnswerRestarted,
-    Event,
-    Notice,
-    Retrying,
-    RoundFinished,
-    TextStreamed,
-    ToolFinished,
-    ToolStarted,
-    TurnEnded,
-    to_json,
-)
+from reverie.cli.tool_lines import call_text, result_line
 
 
 class RunView(Protocol):
-    def show(self, event: Event) -> None:
-        """Takes one event, in the order they happen."""
+    def show(self, event: events.Event) -> None:
+        """Shows one event."""
         ...
 
 
 class JsonView:
-    """Every event, one JSON object a line, the moment it happens."""
+    """Every event as one JSON object per line, at once."""
 
-    def show(self, event: Event) -> None:
-        sys.stdout.write(json_text(to_json(event)) + "\n")
+    def show(self, event: events.Event) -> None:
+        sys.stdout.write(json_text(events.to_json(event)) + "\n")
         sys.stdout.flush()
 
 
@@ -51,58 +40,57 @@ class TextView:
         self._live = sys.stdout.isatty()
         self._paint = paint_for(sys.stderr)
         self._calls = dict[str, str]()
-        self._round = list[str]()  # text of the round that is streaming; void if it is restarted
-        self._standing = list[str]()  # text of finished rounds, an answer unless a tool call follows
-        self._cut_off = False  # the last of them goes on in the next round
+        self._round = list[str]()  # text of the current round; dropped if the round restarts
+        self._complete = list[str]()  # text of finished rounds; the answer, unless a tool call follows
+        self._cut_off = False  # the next round continues the last text
         self._stream = MarkdownStream(sys.stdout.write, paint_for(sys.stdout), columns())
 
-    def show(self, event: Event) -> None:
+    def show(self, event: events.Event) -> None:
         match event:
-            case TextStreamed():
-                self._streamed(event.text)
-            case RoundFinished():
+            case events.TextStreamed():
+                self._stream_text(event.text)
+            case events.RoundFinished():
                 said = "".join(self._round)
-                self._standing += [self._standing.pop() + said] if self._cut_off else [said]
+                self._complete += [self._complete.pop() + said] if self._cut_off else [said]
                 self._cut_off = event.cut_off
                 self._round.clear()
-            case AnswerRestarted():
-                self._round.clear()
-                self._aside(again_line(event, self._paint))
-            case ToolStarted():
-                self._between_calls()
+            case events.AnswerRestarted() | events.Retrying():
+                if isinstance(event, events.AnswerRestarted):
+                    self._round.clear()
+                self._write_aside(retry_line(event, self._paint))
+            case events.ToolStarted():
+                self._show_remarks()
                 self._calls[event.id] = call_text(event.name, event.input, self._cwd)
-            case ToolFinished():
+            case events.ToolFinished():
                 call = self._calls.pop(event.id, event.name)
                 wide = columns() if sys.stderr.isatty() else 200
-                line = finished_line(call, event.text, event.is_error, event.seconds, self._paint, wide - 2)
-                self._aside(f"  {line}")
-            case Retrying():
-                self._aside(again_line(event, self._paint))
-            case Notice():
+                line = result_line(call, event.text, event.is_error, event.seconds, self._paint, wide - 2)
+                self._write_aside(f"  {line}")
+            case events.Notice():
                 mark = "✗" if event.level == "error" else "!" if event.level == "warning" else "·"
                 if event.level != "info" or not self._quiet:
-                    self._aside(f"{self._paint.warning(mark)} {one_line(event.text)}", even_if_quiet=True)
-            case TurnEnded():
-                self._ended(event)
+                    self._write_aside(f"{self._paint.warning(mark)} {one_line(event.text)}", even_if_quiet=True)
+            case events.TurnEnded():
+                self._end_turn(event)
             case _:
                 pass
 
-    def _streamed(self, text: str) -> None:
+    def _stream_text(self, text: str) -> None:
         self._round.append(text)
         if self._live:
             self._stream.feed(text)
             sys.stdout.flush()
 
-    def _between_calls(self) -> None:
-        """What was said before a tool call is no answer: on its way it is told beside."""
-        said, self._standing = "\n".join(part for part in self._standing if part.strip()), []
+    def _show_remarks(self) -> None:
+        """Shows text before a tool call on standard error: it is not the answer."""
+        said, self._complete = "\n".join(part for part in self._complete if part.strip()), []
         if self._live:
             self._stream.finish()
             sys.stdout.flush()
         elif said:
-            self._aside(self._paint.dim(printable(said.strip())))
+            self._write_aside(self._paint.dim(printable(said.strip())))
 
-    def _aside(self, line: str, *, even_if_quiet: bool = False) -> None:
+    def _write_aside(self, line: str, *, even_if_quiet: bool = False) -> None:
         if self._quiet and not even_if_quiet:
             return
         if self._live:
@@ -110,37 +98,37 @@ class TextView:
             sys.stdout.flush()
         print(line, file=sys.stderr, flush=True)
 
-    def _ended(self, event: TurnEnded) -> None:
+    def _end_turn(self, event: events.TurnEnded) -> None:
         if self._live:
             self._stream.finish()
-        elif event.reason in ("answered", "cut_off", "max_rounds", "refused") and self._standing:
-            answer = "\n".join(part for part in self._standing if part.strip())
+        elif event.reason in ("answered", "cut_off", "max_rounds", "refused") and self._complete:
+            answer = "\n".join(part for part in self._complete if part.strip())
             sys.stdout.write(answer + "\n" * bool(answer and not answer.endswith("\n")))
         else:
-            self._between_calls()
+            self._show_remarks()
         sys.stdout.flush()
         if event.reason != "answered":
-            print(f"reverie: {why_it_ended(event)}", file=sys.stderr, flush=True)
+            print(f"reverie: {end_reason(event)}", file=sys.stderr, flush=True)
 
 
-def again_line(event: AnswerRestarted | Retrying, paint: Paint) -> str:
-    """What is done once more, and why."""
-    if isinstance(event, Retrying):
-        told = f"{event.reason} Trying again in {seconds(event.seconds)} (attempt {event.attempt})."
+def retry_line(event: events.AnswerRestarted | events.Retrying, paint: Paint) -> str:
+    """A line about a request that is sent again, and why."""
+    if isinstance(event, events.Retrying):
+        text = f"{event.reason} Trying again in {format_seconds(event.seconds)} (attempt {event.attempt})."
     else:
-        told = f"from the start again: {event.reason}"
-    return paint.warning("↻ ") + paint.dim(one_line(told))
+        text = f"starting the answer again: {event.reason}"
+    return paint.warning("↻ ") + paint.dim(one_line(text))
 
 
-def why_it_ended(event: TurnEnded) -> str:
-    """The sentence for a turn that ended without an answer."""
+def end_reason(event: events.TurnEnded) -> str:
+    """Why a turn ended without an answer, as a sentence."""
     if event.error:
         line = one_line(event.error)
         return line if line.endswith((".", "?", "!", ")")) else line + "."
-    told = {
-        "cancelled": "Cancelled; what was said so far is kept (--continue goes on).",
-        "cut_off": "The answer is not complete: it was cut off at a limit of the model (--continue goes on).",
-        "max_rounds": f"Stopped after {event.rounds} rounds without an answer (--continue goes on).",
+    reasons = {
+        "cancelled": "Cancelled. The conversation so far is saved; --continue resumes it.",
+        "cut_off": "The answer is not complete: the model reached a limit. --continue resumes it.",
+        "max_rounds": f"Stopped after {event.rounds} rounds without an answer. --continue resumes it.",
         "refused": "The model refused to answer.",
     }
-    return told.get(event.reason, "The turn ended without an answer.")
+    return reasons.get(event.reason, "The turn ended without an answer.")

@@ -1,8 +1,8 @@
-"""The one way to the terminal: text that came from elsewhere cannot steer it, whatever command prints it.
+"""The only way to the terminal, so that text from a file, a model or a server cannot steer it.
 
-`guard` puts a writer in the place of standard output and standard error. It makes every control character, escape
-sequence and direction mark visible, except the few that `styled` and `CLEAR_LINE` made in this process: those carry a
-number that each process draws for itself, so that no file, model or server can write them. See decision 0027.
+`guard` replaces standard output and standard error with a writer that makes control characters, escape sequences and
+direction marks visible. It lets through those of `style` and `CLEAR_LINE`: they carry a random number of this process,
+which nobody else can know. See decision 0027.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _KEY: Final = str(10**8 + int.from_bytes(os.urandom(4)) % (9 * 10**8))
 _OURS: Final = re.compile(rf"\x1b\[(?:(?P<style>[0-9]{{1,2}});{_KEY}m|{_KEY}K)")
 
 STYLE: Final = re.compile(rf"\x1b\[[0-9]{{1,2}};{_KEY}m")
-"""What `styled` puts around a text; without it, the text has its width."""
+"""What `style` puts around a text; it takes no columns."""
 CLEAR_LINE: Final = f"\x1b[{_KEY}K"
-"""Back to the beginning of the line, and the line empty: before a line that moves is written again."""
+"""Clears the line and moves to its beginning."""
 
 
-def styled(text: str, code: str) -> str:
-    """The text in one of the terminal's own styles, and plain again after it."""
+def style(text: str, code: str) -> str:
+    """The text in one of the terminal's own styles."""
     return f"\x1b[{code};{_KEY}m{text}\x1b[0;{_KEY}m"
 
 
 def printable(text: str) -> str:
-    """Text with everything that would steer a terminal made visible; line breaks and tabs stay."""
-    return _CONTROL.sub(named, text.replace("\r\n", "\n"))
+    """The text with control characters made visible; line breaks and tabs stay."""
+    return _CONTROL.sub(name_character, text.replace("\r\n", "\n"))
 
 
-def named(found: re.Match[str]) -> str:
-    """A character that is not to be seen, by a sign or its number."""
+def name_character(found: re.Match[str]) -> str:
+    """A sign or the number of an invisible character."""
     char = found[0]
     if char < "\x20":
         return chr(0x2400 + ord(char))
@@ -47,7 +47,7 @@ def named(found: re.Match[str]) -> str:
 
 
 def clean(text: str) -> str:
-    """What the terminal gets: our own styles as it knows them, all else as `printable` shows it."""
+    """The text for the terminal: our own styles as escape sequences, the rest as `printable`."""
     if _KEY not in text:
         return printable(text)
     out, at = list[str](), 0
@@ -59,16 +59,16 @@ def clean(text: str) -> str:
 
 
 class CleanStream:
-    """Stands for a text stream: what is written is cleaned first. There is no way past it to the bytes below."""
+    """A text stream that cleans what is written to it. It gives no access to the bytes below."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.raises: tuple[type[OSError], ...] = (OSError,)
-        """What ends the command at once; any other failure is kept in `lost`, and the command finishes its work."""
+        """Errors that end the command at once. Others are kept in `lost`, and the command finishes its work."""
         self.lost: OSError | None = None
 
     def write(self, text: str | bytes) -> int:
-        """Bytes, which click writes for completions, are text in UTF-8 here."""
+        """Writes text, or UTF-8 bytes: click writes completions as bytes."""
         shown = clean(text if isinstance(text, str) else text.decode("utf-8", "replace"))
         self._attempt(lambda: self.stream.write(shown))
         return len(text)
@@ -97,25 +97,25 @@ class CleanStream:
 
 
 def guard() -> None:
-    """From now on cleans whatever is written to standard output and standard error, by us or by a library."""
+    """Cleans from now on all text for standard output and standard error."""
     sys.stdout, sys.stderr = (cast(TextIO, CleanStream(raw_stream(stream))) for stream in (sys.stdout, sys.stderr))
 
 
-def finish_unread(raises: tuple[type[OSError], ...]) -> None:
-    """From now on only these failures of our output end the command; it does its work whatever becomes of the rest."""
+def end_only_on(raises: tuple[type[OSError], ...]) -> None:
+    """Lets only these output errors end the command from now on; after others it finishes its work."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, CleanStream):
             stream.raises = raises
 
 
-def lost_output() -> OSError | None:
-    """Why standard output could not be written, if it could not."""
+def output_error() -> OSError | None:
+    """The error of standard output, if there was one."""
     return sys.stdout.lost if isinstance(sys.stdout, CleanStream) else None
 
 
 @contextmanager
-def guarded() -> Generator[None]:
-    """The same for a while: inside of something that has put its own streams in their place."""
+def guard_streams() -> Generator[None]:
+    """The same within a `with`, where another library has replaced the streams."""
     before = sys.stdout, sys.stderr
     guard()
     try:
@@ -125,12 +125,12 @@ def guarded() -> Generator[None]:
 
 
 def raw_stream(stream: TextIO) -> TextIO:
-    """The stream below: for a library that draws the screen itself, and is given nothing but cleaned text."""
+    """The stream below, for a library that draws the screen itself. Give it only cleaned text."""
     return stream.stream if isinstance(stream, CleanStream) else stream
 
 
-def abandon() -> None:
-    """Nothing more comes: what standard output cannot take is dropped, so that the end of the process says nothing."""
+def drop_output() -> None:
+    """Drops output that cannot be written, so that Python does not report it again at exit."""
     stream = raw_stream(sys.stdout)
     try:
         stream.flush()
@@ -138,11 +138,11 @@ def abandon() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def document(text: str) -> None:
-    """Writes a text that somebody asked for as it is: cleaned on a terminal, exact to a file or a pipe."""
+def write_document(text: str) -> None:
+    """Writes a text unchanged to a file or a pipe, cleaned to a terminal."""
     (sys.stdout if sys.stdout.isatty() else raw_stream(sys.stdout)).write(text)
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
-    """JSON that is readable and still safe on a terminal: what would steer it is written as an escape."""
+    """Readable JSON in which control characters are escaped."""
     return _CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(value, ensure_ascii=False, indent=indent))

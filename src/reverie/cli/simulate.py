@@ -1,6 +1,6 @@
-"""`reverie simulate`: the Messages API on loopback, billed as documented, for testing agents without paying.
+"""`reverie simulate`: a simulated Messages API on 127.0.0.1, for testing agents without paying.
 
-Starts a server and prints how to point the SDKs at it. Never listens on anything but 127.0.0.1, never calls out.
+Starts a server and prints how to point the SDKs at it. It sends nothing to the network.
 """
 
 from __future__ import annotations
@@ -25,23 +25,17 @@ Then, in another terminal:
 
 
 @click.command("simulate", epilog=_EPILOG)
-@click.option(
-    "--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="Port on loopback."
-)
-@click.option("--script", type=click.Path(path_type=Path), help="What is answered; without it, an echo.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="Local port.")
+@click.option("--script", type=click.Path(path_type=Path), help="The answers.  [default: echo the prompt]")
 @click.option("--window", type=click.IntRange(1), help="Context window in tokens, for every model.")
-@click.option(
-    "--ledger", type=click.Path(path_type=Path), help="Append every request and its bill here, as JSON lines."
-)
-@click.option(
-    "--control-key", default="", show_default="a random one", help="What /_sim/ asks for, as the header x-sim-key."
-)
+@click.option("--ledger", type=click.Path(path_type=Path), help="Append requests and costs here, as JSON lines.")
+@click.option("--control-key", default="", show_default="a random one", help="The header x-sim-key for /_sim/.")
 def command(port: int, script: Path | None, window: int | None, ledger: Path | None, control_key: str) -> None:
-    """Run a free stand-in for the Messages API and for chat completions.
+    """Simulate the Messages API and chat completions on this machine, for free.
 
-    Prompts are cached and billed as the public documentation says. GET /_sim/ledger shows what every request read,
-    wrote and cost, and why a cache read was missed; POST /_sim/clock {"advance_s": 301} lets time pass. Both want the
-    control key that is printed at the start, so that no page in a browser and nobody else can use them.
+    Prompts are cached and billed as the public documentation says. GET /_sim/ledger shows what every request read from
+    the cache, wrote to it and cost, and why a cache read was missed. POST /_sim/clock {"advance_s": 301} moves the
+    clock. Both need the control key, which is printed at the start, so that no other program can use them.
     """
     from reverie.models.script import Script
     from reverie.simulator import Clock, Ledger, ScriptResponder, Simulator
@@ -49,16 +43,10 @@ def command(port: int, script: Path | None, window: int | None, ledger: Path | N
 
     responder = ScriptResponder(Script.load(script)) if script is not None else None
     if ledger is not None:
-        Ledger.writable(ledger)
-    seed = secrets.token_hex(8)
-    simulator = Simulator(
-        responder,
-        clock=Clock.running(),
-        window=window,
-        ledger=Ledger(ledger),
-        seed=seed,
-        control_key=control_key.strip(),
-    )
+        Ledger.check_writable(ledger)
+    key, seed = control_key.strip(), secrets.token_hex(8)
+    book = Ledger(ledger)
+    simulator = Simulator(responder, clock=Clock.running(), window=window, ledger=book, seed=seed, control_key=key)
     listener = listen(port)
     url = address(listener)
     click.echo(f"Simulating the Messages API at {url} (Ctrl-C stops it)\n")

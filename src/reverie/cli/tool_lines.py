@@ -1,7 +1,4 @@
-"""Tool calls on one line each: which tool, on what, and what came of it. The same in chat, run, demo and sessions show.
-
-Never shows a whole result: that is for the model, and is in the transcript.
-"""
+"""A tool call on one line: the tool, its target and its outcome. Used by chat, run, demo and `sessions show`."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ import re
 from pathlib import Path
 from typing import cast
 
-from reverie.cli.output import Paint, cut, one_line, plural, seconds, width
+from reverie.cli.output import Paint, format_seconds, one_line, plural
+from reverie.text.columns import cut, width
 from reverie.types import Json, JsonObject
 
 _NUMBERED = re.compile(r"\s*\d+\t")  # a line as Read gives it
@@ -17,7 +15,7 @@ _TARGET_KEYS = ("file_path", "command", "pattern", "path", "query", "url", "prom
 
 
 def call_text(name: str, given: Json, cwd: Path | None = None, most: int = 200) -> str:
-    """`Read src/app.py`, `Grep "port" in src`, `Bash $ git status`: a call as people would say it."""
+    """A call in short: `Read src/app.py`, `Grep "port" in src`, `Bash $ git status`."""
     if not isinstance(given, dict):
         return one_line(name, most)
     target = _target(name, cast(JsonObject, given), cwd)
@@ -32,11 +30,11 @@ def _target(name: str, given: JsonObject, cwd: Path | None) -> str:
         case "Agent":
             return " ".join(filter(None, (text.get("subagent_type", ""), f"({text.get('description', '')})")))
         case "Grep" | "Glob":
-            where = [f"in {_near(text[key], cwd)}" for key in ("path", "glob") if text.get(key)]
+            where = [f"in {_relative_path(text[key], cwd)}" for key in ("path", "glob") if text.get(key)]
             pattern = text.get("pattern", "")
             return " ".join([f'"{pattern}"' if name == "Grep" else pattern, *where])
         case "Read":
-            path = _near(text.get("file_path", ""), cwd)
+            path = _relative_path(text.get("file_path", ""), cwd)
             if "offset" in text or "limit" in text:
                 first = int(float(text.get("offset") or 1))
                 last = f"–{first + int(float(text['limit'])) - 1}" if "limit" in text else "–"
@@ -46,11 +44,10 @@ def _target(name: str, given: JsonObject, cwd: Path | None) -> str:
             return f"to {text.get('to', '')}: {text.get('summary') or text.get('message', '')}"
         case _:
             value = next((text[key] for key in _TARGET_KEYS if text.get(key)), "")
-            return _near(value, cwd) if "file_path" in text else value
+            return _relative_path(value, cwd) if "file_path" in text else value
 
 
-def _near(path: str, cwd: Path | None) -> str:
-    """A path as seen from the working folder, where it is inside."""
+def _relative_path(path: str, cwd: Path | None) -> str:
     if cwd is None or not path.startswith("/"):
         return path
     try:
@@ -60,7 +57,7 @@ def _near(path: str, cwd: Path | None) -> str:
 
 
 def result_note(text: str, is_error: bool) -> str:
-    """What came of it, in a few words: how much, or the first line of what went wrong."""
+    """The outcome of a call in a few words: the number of lines, or the first line of the error."""
     if is_error:
         first = next((line for line in text.splitlines() if line.strip()), "failed")
         return one_line(first, 200)
@@ -69,11 +66,11 @@ def result_note(text: str, is_error: bool) -> str:
     return plural(lines, "line") if lines > 1 or numbered else one_line(text, 60)
 
 
-def finished_line(call: str, text: str, is_error: bool, duration: float | None, paint: Paint, columns: int) -> str:
+def result_line(call: str, text: str, is_error: bool, duration: float | None, paint: Paint, columns: int) -> str:
     """`✓ Grep "port"  4 lines · 0.1 s`, cut to the width; an error keeps its sentence and shortens the call."""
     mark = paint.bad("✗") if is_error else paint.good("✓")
     note = result_note(text, is_error)
-    took = "" if duration is None or duration < 0.05 else seconds(duration)
+    took = "" if duration is None or duration < 0.05 else format_seconds(duration)
     room = columns - 4 - (len(took) + 3 if took else 0)
     call = cut(call, room // 2 if is_error else room - min(width(note), 24))
     note = cut(note, room - width(call))

@@ -1,4 +1,1 @@
-"""The read path: the one order of the layers, the request, the prompt cache and what it costs.
-
-`engine.py` joins the layers to a loop; everything else serves it.
-"""
+"""The read path: the order of the layers, the request, the prompt cache and its cost. `engine.py` joins them."""

@@ -1,8 +1,7 @@
-"""One session's accounts: every response is booked to what caused it, and the cache of every thread is watched.
+"""The accounts of one session: books every response under its purpose and watches the prompt cache of every thread.
 
-The conversation tells its account of each response; a fork has an account of its own, which books on the session's
-transcript. What a break was and what it cost is recorded and, unless it was announced, told in one line. Decides
-nothing but whether background work may still spend.
+A fork has its own account, which books on the session's transcript. A cache break is recorded with its cause and cost.
+A break that nobody announced is also shown to the user, in one line.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from reverie.context.cache_watch import NOBODYS_CHANGE, CacheWatch, Prediction, told
+from reverie.context.cache_watch import NOBODYS_CHANGE, CacheWatch, Prediction, describe_break
 from reverie.context.day_book import Caps, DayBook
-from reverie.context.ledger import RunningLedger, entry, when
+from reverie.context.ledger import RunningLedger, make_entry, record_time
 from reverie.events import Event, Notice
 from reverie.models.base import Request, Response
 from reverie.models.catalogue import Catalogue
@@ -23,7 +22,7 @@ from reverie.types import Purpose
 
 
 class Accounts:
-    """What a session shares: its transcript, the day's book, the caps and the running ledger."""
+    """What all accounts of a session share: its transcript, the day book, the caps and the running ledger."""
 
     def __init__(
         self,
@@ -47,18 +46,18 @@ class Accounts:
         self._refused = set[str]()
 
     def main(self) -> Account:
-        """The account of the conversation itself; after a resume it knows what the last response left cached."""
+        """Returns the account of the conversation. After a resume it knows what the last response left in the cache."""
         watch = CacheWatch(self.catalogue, window=self._window)
         for record in reversed(self._log.records):
             usage = record.message.usage if record.message is not None and not record.is_sidechain else None
-            at = when(record)
+            at = record_time(record)
             if usage is not None and at is not None:
                 watch.resumed(usage, at)
                 break
         return Account(self, watch, beside=False)
 
     def may_spend(self, purpose: Purpose, *, tell: bool = True) -> str | None:
-        """None if work for this purpose may be begun; else why not. With `tell` a new reason is also told, once."""
+        """Returns None if such work may begin, else why not. With `tell`, shows a new reason to the user once."""
         reason = self._caps.may_spend(purpose)
         if tell and reason is not None and purpose not in self._refused:
             self._refused.add(purpose)
@@ -66,16 +65,18 @@ class Accounts:
         return reason
 
     def book(self, request: Request, response: Response) -> None:
-        """Books a request made beside the conversation: on this transcript, and on the day's book."""
+        """Books a request that is not part of the conversation, on the transcript and in the day book."""
         usage = response.usage
         model = response.model or model_id(request.model)
         record = self._log.append(ForkUsage(request.purpose.value, model, usage.wire(), request.thread))
         session = self._log.session_id
-        one = entry(usage, model, self.catalogue, purpose=request.purpose.value, at=when(record), session=session)
+        one = make_entry(
+            usage, model, self.catalogue, purpose=request.purpose.value, at=record_time(record), session=session
+        )
         self._book.add(one)
 
     def watch(self, watch: CacheWatch, request: Request, response: Response, at: datetime) -> None:
-        """Has the watch judge a response, records what it finds, and tells what nobody announced."""
+        """Lets the watch judge a response, records a break and shows it to the user if nobody announced it."""
         if not self.watching():
             watch.forget()
             return
@@ -86,7 +87,7 @@ class Accounts:
         if broken.announcement is None:
             level = "info" if broken.cause in NOBODYS_CHANGE else "warning"
             priced = self.catalogue.facts(model_id(request.model)).priced
-            self._emit(Notice(told(broken, priced=priced), level, "cache"))
+            self._emit(Notice(describe_break(broken, priced=priced), level, "cache"))
 
 
 class Account:
@@ -98,28 +99,28 @@ class Account:
         self._beside = beside
 
     def forked(self) -> Account:
-        """The account of a fork made now: it is expected to read this thread's cache."""
+        """Returns the account of a new fork, which is expected to read this thread's cache."""
         return Account(self._accounts, self._watch.forked(), beside=True)
 
     def afresh(self) -> Account:
-        """The account of work beside this thread that shares no prefix with it: nothing is expected to be cached."""
+        """Returns the account of work with a prefix of its own: nothing of it is expected in the cache."""
         return Account(self._accounts, self._watch.afresh(), beside=True)
 
     def predict(self, request: Request, now: datetime) -> Prediction:
-        """What a request would read from the cache if it were sent now, and what stands in its way."""
+        """Predicts what a request would read from the cache if it were sent now, and what prevents more."""
         return self._watch.predict(request, now)
 
     def sending(self, request: Request, now: datetime) -> None:
-        """Has the watch look at a request before it is sent, so that a cause is known and not made up afterwards."""
+        """Compares a request with the last one before it is sent, so that the cause of a break is known beforehand."""
         if self._accounts.watching():
             self._watch.predict(request, now)
 
     def finished(self, request: Request, response: Response, at: datetime) -> None:
-        """Takes in the response to a request that was begun `at`."""
+        """Takes in the response to a request that was sent `at`."""
         if self._beside:
             self._accounts.book(request, response)
         self._accounts.watch(self._watch, request, response, at)
 
     def failed(self, request: Request) -> None:
-        """Takes in that a request was given up: what it announced still holds for the next."""
+        """Takes in that a request failed. A break that it announced counts for the next request."""
         self._watch.failed(request)

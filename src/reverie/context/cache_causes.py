@@ -1,7 +1,6 @@
-"""Why one request does not continue another: every difference that loses cached tokens, in the order a server reads.
+"""Finds why one request does not continue another: every difference that loses cached tokens, in the server's order.
 
-Compares objects by identity first, so what two requests share costs a pointer each. Only describes; whether anything
-was lost is for `cache_watch.py` to say.
+Objects are compared by identity first, so the shared part of two requests is cheap.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import assert_never
 
 from reverie.models.base import Request
 from reverie.models.wire import Rendered, model_id
@@ -19,7 +17,6 @@ from reverie.types import (
     ImageBlock,
     JsonObject,
     Message,
-    OtherBlock,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -28,11 +25,16 @@ from reverie.types import (
 
 _EXCERPT = 32
 _BEFORE = 12
+_KINDS: dict[type, str] = {
+    ThinkingBlock: "a thinking block",
+    ImageBlock: "an image",
+    DocumentBlock: "a document",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One reason for a break: a word to count by, a sentence about it, and the block where it shows."""
+    """One reason for a break: a word to count by, a sentence, and the path of the block that differs."""
 
     kind: str
     detail: str
@@ -40,7 +42,7 @@ class Cause:
 
 
 def differences(before: Request, after: Request) -> Iterator[Cause]:
-    """What of `before` is not the start of `after`, the most costly difference first."""
+    """Yields what prevents `after` from continuing `before`, the most costly difference first."""
     if model_id(before.model) != model_id(after.model):
         yield Cause("model", f"the model changed from {model_id(before.model)} to {model_id(after.model)}", "model")
     if before.betas != after.betas:
@@ -68,11 +70,11 @@ def _tools(before: Sequence[JsonObject], after: Sequence[JsonObject]) -> Iterato
     old = dict(zip(was, before, strict=True))
     changed = [name for name, tool in zip(now, after, strict=True) if name in old and old[name] != tool]
     if added:
-        yield Cause("tools", f"{_named(added)} added", path)
+        yield Cause("tools", f"{_name_tools(added)} added", path)
     if removed:
-        yield Cause("tools", f"{_named(removed)} removed", path)
+        yield Cause("tools", f"{_name_tools(removed)} removed", path)
     if changed:
-        yield Cause("tools", f"{_named(changed)} changed", path)
+        yield Cause("tools", f"{_name_tools(changed)} changed", path)
     if not (added or removed or changed):
         moved = next(a for a, b in zip(now, was, strict=True) if a != b)
         yield Cause("tools", f"the order of the tools changed, from {moved} on", path)
@@ -82,7 +84,7 @@ def _name(tool: JsonObject) -> str:
     return str(tool.get("name") or tool.get("type") or "?")
 
 
-def _named(names: Sequence[str]) -> str:
+def _name_tools(names: Sequence[str]) -> str:
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return f"the tool {shown} was" if len(names) == 1 else f"the tools {shown} were"
 
@@ -121,12 +123,11 @@ def _mode(thinking: JsonObject | None) -> str:
 
 
 def _messages(before: Sequence[Message], after: Sequence[Message]) -> Cause | None:
-    """The first block of `before` that `after` does not have in the same place."""
     rendered = Rendered()
     last = len(before) - 1
     for i, old in enumerate(before):
         if i >= len(after):
-            return _changed(old, 0, None, i)
+            return _describe_change(old, 0, None, i)
         new = after[i]
         if old is new:
             continue
@@ -134,76 +135,63 @@ def _messages(before: Sequence[Message], after: Sequence[Message]) -> Cause | No
         if was == now or (i == last and was == now[: len(was)]):
             continue
         same = next((k for k, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), min(len(was), len(now)))
-        return _changed(old, same, new, i)
+        return _describe_change(old, same, new, i)
     return None
 
 
-def _changed(old: Message, block: int, new: Message | None, index: int) -> Cause:
+def _describe_change(old: Message, block: int, new: Message | None, index: int) -> Cause:
     path = f"messages[{index}].content[{block}]"
     was = old.content[block] if block < len(old.content) else None
     now = new.content[block] if new is not None and block < len(new.content) else None
     if was is None and now is not None:
-        return Cause("messages", f"{_described(now)} was put in", path)
+        return Cause("messages", f"{_describe(now)} was put in", path)
     if was is None:
         return Cause("messages", "the history changed", path)
     if now is None:
-        return Cause("messages", f"{_described(was)} is gone", path)
+        return Cause("messages", f"{_describe(was)} is gone", path)
     old_text, new_text = _text(was), _text(now)
     if type(was) is type(now) and old_text != new_text:
-        return Cause("messages", f"{_described(was)} changed: {_contrast(old_text, new_text)}", path)
-    return Cause("messages", f"{_described(was)} changed", path)
+        return Cause("messages", f"{_describe(was)} changed: {_contrast(old_text, new_text)}", path)
+    return Cause("messages", f"{_describe(was)} changed", path)
 
 
-def _described(block: Block) -> str:
+def _describe(block: Block) -> str:
     match block:
         case TextBlock():
-            return f"the text {_quoted(block.text)}"
-        case ThinkingBlock():
-            return "a thinking block"
+            return f"the text {_quote(block.text)}"
         case ToolUseBlock():
             return f"the call of {block.name} ({block.id})"
         case ToolResultBlock():
             return f"the result {block.tool_use_id}"
-        case ImageBlock():
-            return "an image"
-        case DocumentBlock():
-            return "a document"
-        case OtherBlock():
-            return "a block"
         case _:
-            assert_never(block)
+            return _KINDS.get(type(block), "a block")
 
 
 def _text(block: Block) -> str:
     match block:
-        case TextBlock():
+        case TextBlock() | ToolResultBlock():
             return block.text
         case ThinkingBlock():
             return block.thinking
         case ToolUseBlock():
             return str(block.input)
-        case ToolResultBlock():
-            return block.text
-        case ImageBlock() | DocumentBlock() | OtherBlock():
-            return ""
         case _:
-            assert_never(block)
+            return ""
 
 
 def _contrast(old: str, new: str) -> str:
-    """The two texts around the first character in which they differ."""
     at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    return f"it was {_quoted(old, at)}, it is {_quoted(new, at)}"
+    return f"it was {_quote(old, at)}, it is {_quote(new, at)}"
 
 
-def _quoted(text: str, at: int = 0) -> str:
+def _quote(text: str, at: int = 0) -> str:
     start = max(0, at - _BEFORE)
     piece = " ".join(text[start : start + _EXCERPT].split())
     return f"“{'…' if start else ''}{piece}{'…' if start + _EXCERPT < len(text) else ''}”"
 
 
 def _images(before: Sequence[Message], after: Sequence[Message]) -> Iterator[Cause]:
-    """Whether there are images at all decides how messages are cached. What both share is looked at only if it must."""
+    """Messages are cached differently with and without images, so the first and the last image are a cause."""
     shared = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a is not b), len(before))
     had, has = _first_image(before, shared), _first_image(after, shared)
     if (had is None) != (has is None) and _first_image(before[:shared]) is None:
@@ -221,12 +209,11 @@ def _first_image(messages: Sequence[Message], start: int = 0) -> str | None:
 
 
 def _continues(before: JsonObject | None, after: JsonObject | None) -> bool:
-    """Whether the edits of the cache only grew: what was sent once is sent again in the same place."""
     old: list[object] = (before or {}).get("edits") or []
     new: list[object] = (after or {}).get("edits") or []
     return new[: len(old)] == old
 
 
 def has_thinking(messages: Sequence[Message], is_signed: Callable[[ThinkingBlock], bool]) -> bool:
-    """Whether any thinking went out with these messages."""
+    """Returns whether any thinking was sent with these messages."""
     return any(isinstance(b, ThinkingBlock) and is_signed(b) for message in messages for b in message.content)

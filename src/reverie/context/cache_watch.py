@@ -1,17 +1,18 @@
-"""Watches the prompt cache of one thread: what the next request will read, and why one read less than it could have.
+"""Watches the prompt cache of one thread: predicts what a request reads, and explains why it read less.
 
-A break is a read below 95% of what the request before left in the cache, and at least 2,000 tokens short of it. Its
-cause is named from what changed; if nothing did, from the time that passed; else it was the server. Per request the
-watch follows what is new: what two requests share is the same objects, and costs a glance each.
-A `UsageWatch` goes by the same rule where nobody watched: by the usage of responses alone.
+A break is a read below 95% of what the last request left in the cache, and at least 2,000 tokens short of it. The cause
+is what changed; if nothing changed, the time that passed; else the server. `UsageWatch` follows the same rule with the
+usage of responses only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from reverie.context.cache_causes import Cause, differences, has_thinking
+from reverie.layers.l2_microcompact.economic import LIFETIME_S
 from reverie.models.base import Request, Response
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.features import begins_turn
@@ -23,22 +24,20 @@ from reverie.types import Usage
 
 SHARE = 0.95
 LEAST_DROP = 2_000
-LIFETIME_S = {"5m": 300, "1h": 3_600}
 AUTOMATIC_S = 600
-"""How long servers that cache by themselves keep a prefix nobody asks for: five to ten minutes."""
+"""How long servers that cache automatically keep an unused prefix: five to ten minutes."""
 
 UNFORESEEN = frozenset({"server", "thinking_stripped"})
-"""Causes that show only in the answer."""
+"""Causes that are known only from the response."""
 NOBODYS_CHANGE = frozenset({"expired", "server", "images"})
-"""Causes that nobody's change brought about: told, but no warning."""
+"""Causes without a change of the request. They are shown as info, not as a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a request is expected to read, in tokens, and what is known to stand in its way."""
+    """What a request is expected to read, in tokens, and the known reasons why it will read less."""
 
     cached: int
-    """What the request before left in the cache."""
     causes: tuple[Cause, ...]
     announced: str | None = None
 
@@ -49,10 +48,10 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What is known of the request before: it (None after a resume), what it left cached, when it began.
+    """The last request (None after a resume), what it left in the cache, and when it began.
 
-    Servers that cache by themselves report no writes. That they kept what they read is sure enough to speak of a
-    break; once there is one, their whole prompt counts as lost, since they say that they keep all of it.
+    Servers that cache automatically report no writes. Only what they read is sure to be cached; after a break the whole
+    prompt counts as lost, because they promise to keep all of it.
     """
 
     request: Request | None
@@ -68,7 +67,7 @@ class _Left:
 
 
 class CacheWatch:
-    """One thread's watch. `predict` may be asked at any time; `finished` is told every response."""
+    """The watch of one thread. Call `predict` at any time and `finished` for every response."""
 
     def __init__(self, catalogue: Catalogue, *, window: int, parent: CacheWatch | None = None) -> None:
         self._catalogue = catalogue
@@ -80,32 +79,32 @@ class CacheWatch:
         self._changes: tuple[Request, tuple[Cause, ...]] | None = None
 
     def forked(self) -> CacheWatch:
-        """The watch of a fork: its first request is expected to read what the last one here left."""
+        """Returns the watch of a fork. Its first request is expected to read what the last one here left."""
         return CacheWatch(self._catalogue, window=self._window, parent=self)
 
     def afresh(self) -> CacheWatch:
-        """The watch of a thread with a prefix of its own: it has nothing to read yet."""
+        """Returns the watch of a thread with its own prefix, which has nothing to read yet."""
         return CacheWatch(self._catalogue, window=self._window)
 
     def resumed(self, usage: Usage, at: datetime) -> None:
-        """Takes up a conversation from its transcript; its prefix is the same bytes, only time has passed."""
+        """Continues from a transcript: the prefix is the same bytes, only time has passed."""
         self._left = _Left.by(None, usage, at)
 
     def forget(self) -> None:
-        """Begins anew, as if nothing had been sent."""
+        """Starts again as if nothing had been sent."""
         self._left = self._announced = self._changes = None
 
     def predict(self, request: Request, now: datetime) -> Prediction:
-        """What this request would meet if it were sent now: what changed, and whether the cache has grown too old."""
+        """Returns what this request would read if it were sent now: what changed, and whether the cache has expired."""
         left = self._left
         if left is None:
             return Prediction(0, ())
-        late = self._expired(request, (now - left.at).total_seconds())
-        causes = (*self._changed(left, request), *([late] if late is not None else []))
+        late = self._find_expiry(request, (now - left.at).total_seconds())
+        causes = (*self._find_changes(left, request), *([late] if late is not None else []))
         return Prediction(left.cached, causes, request.announced_break)
 
     def finished(self, request: Request, response: Response, at: datetime) -> CacheBreak | None:
-        """Takes in a response to a request begun `at`; the break it suffered, if any, announced or not."""
+        """Takes in the response to a request sent `at`. Returns the break if there was one, announced or not."""
         left, usage = self._left, response.usage
         announced = "; ".join(filter(None, (self._announced, request.announced_break))) or None
         self._announced = None
@@ -115,25 +114,21 @@ class CacheWatch:
         read = usage.cache_read_input_tokens
         expected = min(left.whole, usage.prompt)
         if self._parent is not None and self._parent._left is not None and read >= SHARE * self._parent._left.cached:
-            self._parent._touched(at)
-        lost = expected - read
-        if read >= SHARE * min(left.cached, usage.prompt) or lost < self._least:
+            self._parent._extend_life(at)
+        if read >= SHARE * min(left.cached, usage.prompt) or expected - read < self._least:
             return None
         facts = self._catalogue.facts(model_id(request.model))
         predicted = self._changes is not None and self._changes[0] is request
         found = self._explain(left, request, response, at)
         if announced is None and (response.applied_edits or found[0].kind == "thinking_stripped"):
             announced = found[0].detail  # asked for, or the model's own rule: nothing to find out
-        equivalents = paid_again(usage, expected, facts)
-        return CacheBreak(
+        return _make_break(
+            facts,
+            usage,
+            expected,
             cause=found[0].kind,
-            detail=_sentence(found),
+            detail="; also, ".join(cause.detail for cause in found[:2]),
             path=found[0].path,
-            expected=expected,
-            read=read,
-            lost_tokens=lost,
-            equivalents=round(equivalents, 1),
-            cost=equivalents * price(facts, usage.prompt).input / 1_000_000,
             model=response.model,
             purpose=request.purpose.value,
             thread=request.thread,
@@ -142,18 +137,17 @@ class CacheWatch:
         )
 
     def failed(self, request: Request) -> None:
-        """A request ended without an answer: a break it announced is still to come."""
+        """Takes in that a request failed: the break that it announced is still to come."""
         if request.announced_break and request.announced_break != self._announced:
             self._announced = "; ".join(filter(None, (self._announced, request.announced_break)))
 
-    def _touched(self, at: datetime) -> None:
-        """A fork read this thread's entry, which lengthens its life."""
+    def _extend_life(self, at: datetime) -> None:
         if self._left is not None and at > self._left.at:
             self._left = replace(self._left, at=at)
 
     def _explain(self, left: _Left, request: Request, response: Response, at: datetime) -> list[Cause]:
-        found = [*self._changed(left, request)]
-        late = self._expired(request, (at - left.at).total_seconds())
+        found = [*self._find_changes(left, request)]
+        late = self._find_expiry(request, (at - left.at).total_seconds())
         if late is not None:
             found.append(late)
         if not found and response.applied_edits:
@@ -162,14 +156,14 @@ class CacheWatch:
             found.append(Cause("thinking_stripped", "this model drops earlier thinking when a new turn begins"))
         return found or [Cause("server", "nothing changed and little time passed: the server dropped it")]
 
-    def _changed(self, left: _Left, request: Request) -> tuple[Cause, ...]:
-        """What differs from the request before; compared once, whether it is asked for before or after sending."""
+    def _find_changes(self, left: _Left, request: Request) -> tuple[Cause, ...]:
+        """Returns what differs from the last request. Compared once, before or after it is sent."""
         if self._changes is None or self._changes[0] is not request:
             causes = tuple(differences(left.request, request)) if left.request is not None else ()
             self._changes = (request, causes)
         return self._changes[1]
 
-    def _expired(self, request: Request, idle: float) -> Cause | None:
+    def _find_expiry(self, request: Request, idle: float) -> Cause | None:
         if request.markers:
             ttl = request.markers[0].ttl
             lifetime, kept = LIFETIME_S[ttl], "1 h" if ttl == "1h" else "5 min"
@@ -188,8 +182,8 @@ class CacheWatch:
         )
 
 
-def told(broken: CacheBreak, *, priced: bool) -> str:
-    """The break in one line, for the person."""
+def describe_break(broken: CacheBreak, *, priced: bool) -> str:
+    """Describes a break in one line for the user."""
     who = "" if broken.thread == "main" else f" by {broken.thread}"
     paid = f", ${broken.cost:.4f} more" if priced else ""
     at = f" ({broken.path})" if broken.path and broken.path not in broken.detail else ""
@@ -198,24 +192,20 @@ def told(broken: CacheBreak, *, priced: bool) -> str:
     )
 
 
-def _sentence(causes: list[Cause]) -> str:
-    more = f"; also, {causes[1].detail}" if len(causes) > 1 else ""
-    return causes[0].detail + more
+def _make_break(facts: ModelFacts, usage: Usage, expected: int, **fields: Any) -> CacheBreak:
+    equivalents, read = paid_again(usage, expected, facts), usage.cache_read_input_tokens
+    cost = equivalents * price(facts, usage.prompt).input / 1_000_000
+    lost = {"expected": expected, "read": read, "lost_tokens": expected - read}
+    return CacheBreak(**lost, equivalents=round(equivalents, 1), cost=cost, **fields)
 
 
 def paid_again(usage: Usage, expected: int, facts: ModelFacts) -> float:
-    """What the lost tokens cost beyond a cache read, in tokens of fresh input."""
+    """Returns what the lost tokens cost beyond a cache read, in tokens of fresh input."""
     read = usage.cache_read_input_tokens
     first = read + usage.cache_creation_1h
     second = read + usage.cache_creation_input_tokens
-    paid = 0.0
-    for start, end, rate in (
-        (read, first, facts.cache_write_1h),
-        (first, second, facts.cache_write_5m),
-        (second, usage.prompt, 1.0),
-    ):
-        paid += max(0, min(end, expected) - start) * (rate - facts.cache_read)
-    return paid
+    written = ((read, first, facts.cache_write_1h), (first, second, facts.cache_write_5m), (second, usage.prompt, 1.0))
+    return sum(max(0, min(end, expected) - start) * (rate - facts.cache_read) for start, end, rate in written)
 
 
 def _time(seconds: float) -> str:
@@ -225,13 +215,13 @@ def _time(seconds: float) -> str:
 
 @dataclass(slots=True)
 class UsageWatch:
-    """One conversation, response by response. `announced` says what is known to have changed since the last one."""
+    """Watches one conversation by the usage of its responses. `announced` is a known change since the last one."""
 
     announced: str | None = None
     _left: tuple[Usage, str, datetime | None] | None = None
 
     def response(self, usage: Usage, model: str, at: datetime | None, facts: ModelFacts) -> CacheBreak | None:
-        """Takes in what a response reported; the break it shows, if any."""
+        """Takes in the usage of a response. Returns the break that it shows, if any."""
         left, self._left = self._left, (usage, model, at)
         announced, self.announced = self.announced, None
         if left is None:
@@ -250,15 +240,4 @@ class UsageWatch:
             cause, detail = "model", f"the model changed from {model_before} to {model}"
         elif idle > LIFETIME_S[kept]:
             cause, detail = "expired", f"{int(idle // 60)} min passed since the response before"
-        equivalents = paid_again(usage, expected, facts)
-        return CacheBreak(
-            cause=cause,
-            detail=detail,
-            lost_tokens=expected - read,
-            expected=expected,
-            read=read,
-            cost=equivalents * price(facts, usage.prompt).input / 1_000_000,
-            equivalents=round(equivalents, 1),
-            model=model,
-            announcement=announced,
-        )
+        return _make_break(facts, usage, expected, cause=cause, detail=detail, model=model, announcement=announced)

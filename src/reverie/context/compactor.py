@@ -1,8 +1,7 @@
-"""What a person can do to the context: compact it, look at that beforehand, take it back, pin, rewind, clear.
+"""What the user can do to the context: compact, preview, undo, pin, rewind and clear. Used by chat, CLI and socket.
 
-Every one of them is one more record; nothing on disk is rewritten. While a turn runs a compaction waits for the end of
-its round; pins and previews need not wait, and whatever would take away what the turn stands on is refused. The same
-object serves the chat, the commands and the socket of a live session.
+Each of them appends a record; nothing on disk is rewritten. During a turn a compaction waits for the end of the round,
+pins and previews work at once, and changes that would remove what the turn needs are refused.
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import KW_ONLY, dataclass, field
 
-from reverie.context.compacted import Compacted, Undone, compacted_by
+from reverie.context.compaction_report import CompactionReport, UndoReport, report_of
 from reverie.context.conversation import Conversation
 from reverie.context.pipeline import follow, record
 from reverie.errors import ReverieError, StorageError, Unreachable, UserError
@@ -20,65 +20,48 @@ from reverie.layers.base import (
     AskFork,
     BreakCause,
     CarryOut,
-    Commit,
     Companion,
     Effect,
     EffectResult,
     ReadFile,
+    StageCommit,
     WaitFor,
 )
-from reverie.layers.l4_compaction.ground import Wanted
-from reverie.layers.l4_compaction.partial import is_persons
+from reverie.layers.l4_compaction.partial import is_from_user
 from reverie.layers.l4_compaction.pins import check_pin, find_pin, next_id
+from reverie.layers.l4_compaction.setup import CompactionRequest
 from reverie.layers.l4_compaction.stage import Compaction
 from reverie.layers.weighing import weigh_entries
 from reverie.origins import fence
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.chain import conversation
-from reverie.storage.transcript.records import (
-    CompactBoundary,
-    Pin,
-    Rewind,
-    Undo,
-    from_record,
-    to_data,
-)
+from reverie.storage.transcript.records import CompactBoundary, Pin, Rewind, Undo, from_record, to_data
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Block, Message, Origin, Record
 
 UNDO = "undo"
 """The reason of a rewind that takes another one back."""
-_PREVIEW = "a preview asks no model"
+_PREVIEW = "a preview does not call a model"
 _SHARE_KEPT = 0.6
-"""Of the threshold: what undo brings back where all of it does not fit."""
+"""The share of the threshold that `undo --fit` fills with old messages."""
 
 
+@dataclass(eq=False)
 class Compactor(Companion):
-    """One a conversation. `in_turn` says whether a turn is running; `on_clear` is called after the context is empty."""
+    """The compactor of one conversation. `on_clear` is called after the context is empty."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        compaction: Compaction,
-        talk: Callable[[], Conversation],
-        *,
-        ensure_header: Callable[[], None],
-        in_turn: Callable[[], bool],
-        set_notes_aside: Callable[[], None],
-        on_clear: Callable[[], Awaitable[None]],
-        emit: Callable[[Event], None],
-    ) -> None:
-        self._parts = parts
-        self._compaction = compaction
-        self._talk = talk
-        self._ensure_header = ensure_header
-        self._in_turn = in_turn
-        self._set_notes_aside = set_notes_aside
-        self._on_clear = on_clear
-        self._emit = emit
-        self._running: asyncio.Task[object] | None = None
-        self._waiting: tuple[Wanted, asyncio.Future[Compacted]] | None = None
+    parts: Parts
+    compaction: Compaction
+    talk: Callable[[], Conversation]
+    _: KW_ONLY
+    ensure_header: Callable[[], None]
+    in_turn: Callable[[], bool]
+    set_notes_aside: Callable[[], None]
+    on_clear: Callable[[], Awaitable[None]]
+    emit: Callable[[Event], None]
+    _running: asyncio.Task[object] | None = field(default=None, init=False)
+    _waiting: tuple[CompactionRequest, asyncio.Future[CompactionReport]] | None = field(default=None, init=False)
 
     async def between_rounds(self) -> Sequence[Block]:
         await self._serve()
@@ -86,50 +69,50 @@ class Compactor(Companion):
 
     @property
     def running(self) -> bool:
-        """Whether the context is being changed right now: no turn can begin then."""
+        """Whether the context is changing right now, so that no turn can begin."""
         return self._running is not None
 
     def cancel(self) -> bool:
-        """Stops a compaction under way; nothing of it is recorded. False if there is none."""
+        """Stops the current compaction; nothing of it is recorded. Returns False if there is none."""
         return self._running is not None and self._running.cancel()
 
     # -- compacting -----------------------------------------------------------------------------------------------
 
-    async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
-        """Compacts now, or at the end of the round under way. `text` says what the summary is to mind; `from_` and
-        `up_to` name a message of a part."""
-        wanted = self._wanted(text, from_, up_to)
-        if self._in_turn():
+    async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
+        """Compacts now, or at the end of the current round. `text` has instructions for the summary; `from_` and
+        `up_to` name the message where a part begins or ends."""
+        wanted = self._check_request(text, from_, up_to)
+        if self.in_turn():
             return await self._at_the_end_of_the_round(wanted)
         with self._alone():
             return await self._compact(wanted)
 
-    async def _compact(self, wanted: Wanted) -> Compacted:
-        self._ensure_header()
-        commit = await self._walk(self._compaction, self._log.view, wanted, self._talk().carry_out)
+    async def _compact(self, wanted: CompactionRequest) -> CompactionReport:
+        self.ensure_header()
+        commit = await self._walk(self.compaction, self._log.view, wanted, self.talk().carry_out)
         record(self._log, commit)
         self._announce(BreakCause.COMPACTED, commit.breaks.why if commit.breaks else "the conversation was compacted")
         self._confirm()
-        self._emit(Notice(commit.notice or "", source="layers"))
-        return compacted_by(commit)
+        self.emit(Notice(commit.notice or "", source="layers"))
+        return report_of(commit)
 
-    async def _at_the_end_of_the_round(self, wanted: Wanted) -> Compacted:
+    async def _at_the_end_of_the_round(self, wanted: CompactionRequest) -> CompactionReport:
         if self._waiting is not None:
             raise UserError("a compaction waits for the end of this round already")
         done = asyncio.get_running_loop().create_future()
         self._waiting = (wanted, done)
-        self._emit(Notice("The conversation will be compacted at the end of this round.", source="layers"))
+        self.emit(Notice("The conversation will be compacted at the end of this round.", source="layers"))
         try:
             return await done
         finally:
-            self._forget(done)  # whoever asked may have gone
+            self._forget(done)  # the caller may have gone
 
-    def _forget(self, done: asyncio.Future[Compacted]) -> None:
+    def _forget(self, done: asyncio.Future[CompactionReport]) -> None:
         if self._waiting is not None and self._waiting[1] is done:
             self._waiting = None
 
     async def _serve(self) -> None:
-        """Does what waits, inside the turn. That it failed is told to whoever asked, and never stops the turn."""
+        """Runs the waiting compaction inside the turn. The caller gets its error; the turn goes on."""
         waiting, self._waiting = self._waiting, None
         if waiting is None:
             return
@@ -145,7 +128,7 @@ class Compactor(Companion):
             _settle(done, made)
 
     async def turn_over(self, *, cancelled: bool) -> None:
-        """The turn is over: what still waits is done now, unless everything was to stop."""
+        """Runs what still waits after a turn, unless the turn was cancelled."""
         if cancelled and self._waiting is not None:
             _settle(self._waiting[1], UserError("the turn was cancelled, and the compaction that waited with it"))
             self._waiting = None
@@ -153,15 +136,15 @@ class Compactor(Companion):
             with suppress(asyncio.CancelledError):  # nothing of it was recorded, and the turn was over before
                 await self._serve()
 
-    async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
-        """What a compaction would leave, without recording, writing, asking a model or running a hook."""
-        wanted = self._wanted(text, from_, up_to)
-        self._ensure_header()
+    async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
+        """Returns what a compaction would leave, without records, writes, model calls or hooks."""
+        wanted = self._check_request(text, from_, up_to)
+        self.ensure_header()
         view = self._log.view.copy()
-        return compacted_by(await self._walk(Compaction(self._compaction.ground), view, wanted, self._pretend))
+        return report_of(await self._walk(Compaction(self.compaction.ground), view, wanted, self._pretend))
 
-    def _wanted(self, text: str, from_: str | None, up_to: str | None) -> Wanted:
-        parts = self._parts
+    def _check_request(self, text: str, from_: str | None, up_to: str | None) -> CompactionRequest:
+        parts = self.parts
         if parts.settings.window.disable_compact:
             raise UserError("compaction is switched off (REVERIE_DISABLE_COMPACT, window.disable_compact)")
         if from_ is not None and up_to is not None:
@@ -170,10 +153,12 @@ class Compactor(Companion):
             raise UserError("compacting a part is switched off (flag compaction.partial)")
         if not self._log.view.entries:
             raise UserError("there is nothing to compact yet: nothing was said")
-        return Wanted("manual", text.strip(), from_, up_to)
+        return CompactionRequest("manual", text.strip(), from_, up_to)
 
-    async def _walk(self, compaction: Compaction, view: View, wanted: Wanted, carry_out: CarryOut) -> Commit:
-        now = self._talk().now()
+    async def _walk(
+        self, compaction: Compaction, view: View, wanted: CompactionRequest, carry_out: CarryOut
+    ) -> StageCommit:
+        now = self.talk().now()
         commit = await follow(compaction.steps(view, now, wanted), carry_out)
         if not commit.appends:
             raise ReverieError(commit.notice or "the conversation was not compacted")
@@ -181,18 +166,18 @@ class Compactor(Companion):
 
     async def _pretend(self, effect: Effect) -> EffectResult:
         if isinstance(effect, ReadFile | WaitFor):
-            return await self._talk().carry_out(effect)
+            return await self.talk().carry_out(effect)
         if isinstance(effect, AskFork):
             return EffectResult(ok=False, text=_PREVIEW, error=Unreachable(_PREVIEW))
         return EffectResult(ok=True)
 
     # -- taking back ----------------------------------------------------------------------------------------------
 
-    async def undo(self, *, fit: bool = False) -> Undone:
-        """Takes back the last compaction, rewind or clear. After a compaction later turns stay; where the full history
-        does not fit the window, it says so.
+    async def undo(self, *, fit: bool = False) -> UndoReport:
+        """Takes back the last compaction, rewind or clear; turns after a compaction stay.
 
-        With `fit` as much of it as fits comes back, the newest first, and the rest is summarised again.
+        If the whole history does not fit the window, raises `UserError`; with `fit` brings back as much as fits, the
+        newest first, and summarises the rest.
         """
         with self._alone():
             left = self._last_rewind()
@@ -201,10 +186,10 @@ class Compactor(Companion):
                 self._announce(BreakCause.TAKEN_BACK, "a rewind was taken back")
                 self._confirm()
                 tokens = self._log.view.meter.tokens
-                return Undone(left.uuid or "", tokens, "The conversation is where it was before.")
+                return UndoReport(left.uuid or "", tokens, "The conversation is where it was before.")
             boundary = self._last_boundary()
-            then = self._without(boundary)
-            tokens, limit = then.meter.tokens, self._talk().thresholds.blocking
+            then = self._view_without(boundary)
+            tokens, limit = then.meter.tokens, self.talk().thresholds.blocking
             if tokens >= limit and not fit:
                 raise UserError(
                     f"the full history is about {tokens:,} tokens and the limit is {limit:,}: it does not fit. "
@@ -215,14 +200,15 @@ class Compactor(Companion):
             self._announce(BreakCause.TAKEN_BACK, "a compaction was taken back")
             self._confirm()
         if tokens < limit:
-            return Undone(boundary, tokens, f"The compaction is taken back: the context holds {tokens:,} tokens again.")
-        cut = self._fitting(self._log.view)
+            return UndoReport(
+                boundary, tokens, f"The compaction is taken back: the context holds {tokens:,} tokens again."
+            )
+        cut = self._cut_point(self._log.view)
         done = await self.compact(up_to=cut)
         kept = f"{done.tokens_after:,} of {tokens:,} tokens are back; what is older is summarised"
-        return Undone(boundary, done.tokens_after, f"The compaction is taken back as far as it fits: {kept}.")
+        return UndoReport(boundary, done.tokens_after, f"The compaction is taken back as far as it fits: {kept}.")
 
     def _last_rewind(self) -> Record | None:
-        """The last rewind or clear that was not taken back, if it came after the last compaction."""
         taken_back = 0
         for one in reversed(self._log.records):
             payload = from_record(one)
@@ -242,14 +228,14 @@ class Compactor(Companion):
                 return one.uuid
         raise UserError("there is no compaction to take back in this conversation")
 
-    def _without(self, boundary: str) -> View:
+    def _view_without(self, boundary: str) -> View:
         undo = Record({"type": "system", "subtype": Undo.subtype, "reverie": to_data(Undo(boundary))})
         return View.of(conversation([*self._log.records, undo]))
 
-    def _fitting(self, view: View) -> str:
-        """The last message that does not fit any more, counted from the end, beside the prefix that is always sent."""
-        room = int(self._talk().thresholds.autocompact * _SHARE_KEPT)
-        room -= view.showing(()).meter.tokens
+    def _cut_point(self, view: View) -> str:
+        """Returns the newest message that no longer fits, next to the prefix that is always sent."""
+        room = int(self.talk().thresholds.autocompact * _SHARE_KEPT)
+        room -= view.with_entries(()).meter.tokens
         for at in range(len(view.entries) - 1, 0, -1):
             room -= weigh_entries(view, view.entries[at : at + 1])
             if room < 0:
@@ -257,25 +243,25 @@ class Compactor(Companion):
         return view.entries[0].uuid or ""
 
     def rewind(self, given: str) -> str:
-        """Goes back to before a message of the person's; what came after is left aside. Returns its text.
+        """Goes back to before a message of the user and returns its text; later messages are left out.
 
         `given` is the message's uuid, the beginning of one, or `-n` for the n-th from the end.
         """
         with self._alone():
-            entry = self._said(given)
+            entry = self._find_user_message(given)
             found = next(one for one in self._log.records if one.uuid == entry.uuid)
             self._log.append(Rewind(found.parent))
             self._announce(BreakCause.TAKEN_BACK, "the conversation was rewound")
             if self._log.view.header is None:
-                self._ensure_header()
+                self.ensure_header()
             self._confirm()
         return entry.message.text
 
     def messages(self) -> list[Entry]:
-        """The messages of the person's that a rewind can go back to, oldest first."""
-        return [entry for entry in self._log.view.history if is_persons(entry) and entry.uuid is not None]
+        """Returns the messages of the user that a rewind can go back to, oldest first."""
+        return [entry for entry in self._log.view.history if is_from_user(entry) and entry.uuid is not None]
 
-    def _said(self, given: str) -> Entry:
+    def _find_user_message(self, given: str) -> Entry:
         said = self.messages()
         if given.startswith("-") and given[1:].isdigit() and 0 < int(given[1:]) <= len(said):
             return said[-int(given[1:])]
@@ -286,13 +272,13 @@ class Compactor(Companion):
         return found[0]
 
     async def clear(self) -> None:
-        """Starts from nothing in the same session; what was said stays in the file, and pins stay."""
+        """Empties the context of this session. The messages stay in the file, and pins stay."""
         with self._alone():
             self._log.append(Rewind(None, "clear"))
-            self._set_notes_aside()
+            self.set_notes_aside()
             self._announce(BreakCause.EMPTIED, "the conversation was cleared")
-            self._ensure_header()
-        await self._on_clear()
+            self.ensure_header()
+        await self.on_clear()
         self._confirm()
 
     # -- pins -----------------------------------------------------------------------------------------------------
@@ -302,8 +288,8 @@ class Compactor(Companion):
         return dict(self._log.view.pins)
 
     def pin(self, text: str) -> str:
-        """Keeps a text through every compaction; returns the pin's id. The model is told of it at once."""
-        budget = self._compaction.ground.numbers().pins_bytes
+        """Keeps a text through every compaction and shows it to the model at once. Returns the pin's id."""
+        budget = self.compaction.ground.numbers().pins_bytes
         clean = check_pin(text, self.pins, budget)
         name = next_id(self.pins)
         known = any(clean in entry.message.text for entry in self._log.view.entries)
@@ -315,7 +301,7 @@ class Compactor(Companion):
         return name
 
     def unpin(self, given: str) -> str:
-        """Takes a pin away; returns its text."""
+        """Removes a pin and returns its text."""
         name = find_pin(given, self.pins)
         text = self.pins[name]
         self._log.append(Pin(name, removed=True))
@@ -326,10 +312,10 @@ class Compactor(Companion):
 
     @property
     def _log(self) -> SessionLog:
-        return self._parts.log
+        return self.parts.log
 
     def _confirm(self) -> None:
-        """Nothing is said to be done before it is on disk. In memory it is done, so that a conversation can go on."""
+        """Waits until the change is on disk. If the disk refuses it, the change stays in memory only."""
         try:
             self._log.confirm()
         except StorageError as error:
@@ -337,12 +323,12 @@ class Compactor(Companion):
             raise StorageError(f"{said}; this change is not stored and is gone when the session ends.") from error
 
     def _announce(self, cause: BreakCause, why: str) -> None:
-        self._talk().announce(cause, why)
+        self.talk().announce(cause, why)
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        if self._in_turn() or self.running:
-            what = "a turn is running" if self._in_turn() else "the conversation is being compacted"
+        if self.in_turn() or self.running:
+            what = "a turn is running" if self.in_turn() else "the conversation is being compacted"
             raise UserError(f"{what} in this session: wait for it, or cancel it")
         self._running = asyncio.current_task()
         try:
@@ -351,7 +337,7 @@ class Compactor(Companion):
             self._running = None
 
 
-def _settle(done: asyncio.Future[Compacted], came: Compacted | ReverieError) -> None:
+def _settle(done: asyncio.Future[CompactionReport], came: CompactionReport | ReverieError) -> None:
     if done.done():  # whoever asked did not wait
         return
     if isinstance(came, ReverieError):

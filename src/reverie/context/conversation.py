@@ -1,8 +1,7 @@
-"""One conversation's way to a request and back: run the layers, assemble, send, count.
+"""The path of one conversation to a request and back: run the layers, assemble, send, count.
 
-The main thread and every fork have one each, over the same parts. What else happens around a round (hooks, notes,
-recall, messages) is done by companions; a fork has none. It never decides when a turn is over.
-`unsent_break` finds what a session that was killed, or moved, has not announced yet.
+The main thread and every fork have one each, over the same parts. Companions do everything else around a round (hooks,
+notes, recall, messages); a fork has none. `unsent_break` finds breaks that an interrupted session has not announced.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from pathlib import Path
 
 from reverie.context.accounts import Account
 from reverie.context.pipeline import Pipeline, Prepared
-from reverie.context.request import End, ImageCount, assemble, end_of, unchanged
+from reverie.context.request import End, ImageCount, assemble, count_unchanged, end_of
 from reverie.errors import PromptTooLong
 from reverie.events import Event, Notice, Retrying
 from reverie.layers.base import AskFork, Break, BreakCause, CarryOut, Companion, Effect, EffectResult, Now
-from reverie.layers.l4_compaction.guards import may_compact
+from reverie.layers.l4_compaction.stage import may_compact
 from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import Retry, RetryPolicy, SendEvent, send
 from reverie.models.window import Thresholds
-from reverie.storage.transcript.file import is_moved
+from reverie.storage.transcript.file import is_from_other_home
 from reverie.storage.transcript.records import (
     AppliedEdits,
     Clears,
@@ -39,12 +38,12 @@ from reverie.tools.base import ToolOutput
 from reverie.types import Block, JsonObject, Message, Purpose, Record, ToolUseBlock
 
 _OWN_CONTEXT = ("autocompact", "reactive")
-"""Stages of a fork that holds a conversation of its own."""
+"""Stages of a fork that has its own conversation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """The state of the window, in tokens. `blocking`: from here on nothing is sent (None: this thread is not held)."""
+class WindowBudget:
+    """The state of the window, in tokens. Nothing is sent above `blocking`; None: this thread has no such limit."""
 
     used: int
     window: int
@@ -52,35 +51,35 @@ class Budget:
     blocking: int | None
 
 
-async def _as_it_is(_call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
+async def _keep_output(_call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
     return output
 
 
-async def _not_carried_out(effect: Effect) -> EffectResult:
+async def _refuse_effect(effect: Effect) -> EffectResult:
     return EffectResult(ok=False, text=f"{type(effect).__name__} is not available in this conversation")
 
 
-def _unheard(_event: Event) -> None:
+def _ignore_event(_event: Event) -> None:
     pass
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """Who is beside a conversation, in the order they are asked; layer 1 for its results; who acts for its layers."""
+    """The companions of a conversation in their order, layer 1 for its results, and what carries out effects."""
 
     companions: tuple[Companion, ...] = ()
-    keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]] = _as_it_is
-    carry_out: CarryOut = _not_carried_out
+    keep: Callable[[ToolUseBlock, ToolOutput], Awaitable[ToolOutput]] = _keep_output
+    carry_out: CarryOut = _refuse_effect
 
 
 def announcement(breaks: Iterable[Break]) -> str | None:
-    """Announced breaks as a request carries them; None if there are none."""
+    """Joins announced breaks for a request; None if there are none."""
     return "; ".join(one.why for one in breaks) or None
 
 
 @dataclass(slots=True)
 class Conversation:
-    """The surroundings of one thread of the loop."""
+    """What one thread of the loop needs around it."""
 
     log: SessionLog
     model: Model
@@ -96,22 +95,20 @@ class Conversation:
     around: Around = field(default_factory=Around)
     clock: Clock = utc_now
     announced: tuple[Break, ...] = ()
-    """Breaks of the prefix that the next request makes."""
+    """Breaks of the prefix that the next request has."""
     account: Account | None = None
-    """Who is told what every response cost."""
     sent: End | None = None
-    """Where the last request of this thread ended."""
     sent_messages: tuple[Message, ...] = ()
     own_from: int | None = None
-    """In a fork: the first message that is not its parent's."""
+    """In a fork: the index of the first message of its own."""
     shared: End | None = None
-    """In a fork child: where what it shares with its siblings ends."""
+    """In a fork child: where the part that it shares with its siblings ends."""
     images: ImageCount = field(default_factory=ImageCount)
     images_left_out: int = 0
     ask: Callable[[Conversation, AskFork], Awaitable[EffectResult]] | None = None
-    """How this very conversation is asked about, beside it: what a layer that wants a fork gets."""
+    """Asks a fork of this conversation one question, for a layer that wants it."""
     just_compacted: bool = False
-    """The request at hand is the first after a compaction: it is not held back, whatever the estimate says."""
+    """The next request is the first after a compaction and is sent whatever the estimate says."""
 
     async def prepare(self, max_tokens: int) -> Request:
         """Runs every stage, then assembles the request."""
@@ -136,16 +133,16 @@ class Conversation:
             sent=self.sent,
             own_from=self.own_from,
             shared=self.shared,
-            same=unchanged(self.sent_messages, messages) if self.announced else None,
+            same=count_unchanged(self.sent_messages, messages) if self.announced else None,
             images_left_out=self.images_left_out,
-            cache_edits=self.log.view.pinned_edits(),
+            cache_edits=self.log.view.sent_cache_edits(),
             server_edits=self.log.view.server_edits,
         )
         self.announced = ()
         return request
 
     def announce(self, cause: BreakCause, why: str) -> None:
-        """Says that the next request breaks the prefix."""
+        """Announces that the next request breaks the prefix."""
         self.announced = (*self.announced, Break(cause, why))
 
     def _leave_out_images(self, count: int) -> None:
@@ -154,7 +151,7 @@ class Conversation:
             self.announce(BreakCause.IMAGES, "older images were left out")
 
     async def recover(self, error: PromptTooLong) -> bool:
-        """One try at a shorter context after the server said that the prompt is too long."""
+        """Makes the context shorter, once, after the server said that the prompt is too long."""
         named = error.actual is not None and error.limit is not None
         excess = max(1, (error.actual or 0) - (error.limit or 0)) if named else None
         done = await self.pipeline.recover(self.log, lambda: replace(self.now(), excess=excess), self.carry_out)
@@ -165,7 +162,7 @@ class Conversation:
         return True
 
     async def carry_out(self, effect: Effect) -> EffectResult:
-        """Does what a layer wants: a fork is one of this conversation, everything else is the session's."""
+        """Carries out an effect of a layer: this conversation asks forks, the session does everything else."""
         if isinstance(effect, AskFork) and self.ask is not None:
             return await self.ask(self, effect)
         return await self.around.carry_out(effect)
@@ -176,7 +173,7 @@ class Conversation:
             self.emit(Notice(text, source="layers"))
 
     async def send(self, request: Request) -> AsyncIterator[SendEvent]:
-        """Sends through the one place that retries, tells about each retry, and has the response booked."""
+        """Sends with retries, reports each retry, and books the response."""
         began, answered = self.clock(), False
         self.went_out(request)
         if self.account is not None:
@@ -193,7 +190,7 @@ class Conversation:
                 async for event in events:
                     if isinstance(event, Finished):
                         answered = True
-                        self._applied(event.response.applied_edits)
+                        self._record_server_edits(event.response.applied_edits)
                         if self.account is not None:
                             self.account.finished(request, event.response, began)
                     yield event
@@ -205,8 +202,7 @@ class Conversation:
         """Remembers what was sent last, so that the next request finds its start in the cache."""
         self.sent, self.sent_messages = end_of(request.messages), request.messages
 
-    def _applied(self, edits: tuple[JsonObject, ...]) -> None:
-        """Records and tells what the server cleared by itself, when that changed."""
+    def _record_server_edits(self, edits: tuple[JsonObject, ...]) -> None:
         if not edits or self.purpose is not Purpose.MAIN or edits == self.log.view.applied_edits:
             return
         self.log.append(AppliedEdits(edits))
@@ -229,14 +225,14 @@ class Conversation:
             blocking=self.thresholds.blocking,
         )
 
-    def budget(self) -> Budget:
+    def budget(self) -> WindowBudget:
         used = self.log.view.meter.tokens
         limits = self.thresholds
         blocking = limits.blocking if self.blocks_when_full and not self.just_compacted else None
-        return Budget(used, limits.window, limits.percent_left(used), blocking)
+        return WindowBudget(used, limits.window, limits.percent_left(used), blocking)
 
     async def observe(self, response: Response) -> None:
-        """Records a response, whole; an empty answer too, since it was paid for."""
+        """Records a whole response; an empty one too, because it was paid for."""
         fields = {
             "id": response.id,
             "type": "message",
@@ -253,7 +249,7 @@ class Conversation:
             await companion.after_response()
 
     async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
-        """Layer 1 for one result: what is recorded of it."""
+        """Runs layer 1 on one result and returns what is recorded."""
         return await self.around.keep(call, output)
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
@@ -269,7 +265,7 @@ class Conversation:
         return None
 
     def forked(self, log: SessionLog, *, purpose: Purpose, thread: str, reused: bool) -> Conversation:
-        """The same way to a request for a fork: same model, limits and retry, layer 1, and nothing else around it."""
+        """Returns the same for a fork: same model, limits, retry and layer 1, but no companions."""
         messages = log.view.messages()
         answers = [i for i, message in enumerate(messages) if message.role == "assistant"]
         return replace(
@@ -282,18 +278,18 @@ class Conversation:
             just_compacted=False,
             around=Around(keep=self.around.keep, carry_out=self.around.carry_out),
             blocks_when_full=purpose not in (Purpose.COMPACTION, Purpose.NOTES),
-            emit=_unheard,
+            emit=_ignore_event,
             account=self.account.forked() if self.account is not None else None,
             own_from=answers[-1] + 1 if answers else 0,
         )
 
 
 def unsent_break(records: Sequence[Record], home: Path) -> tuple[Break, ...]:
-    """Why the next request may differ from the last one that was answered; nothing if it extends it."""
+    """Returns why the next request may differ from the last one that was answered; nothing if it continues it."""
     found = list[str]()
     for record in reversed(records):
         if record.message is not None and record.message.role == "assistant" and not record.is_sidechain:
-            if is_moved(record, str(home)):
+            if is_from_other_home(record, str(home)):
                 return (Break(BreakCause.RESUMED, "Reverie's home was moved"),)
             break
         match from_record(record):

@@ -1,7 +1,7 @@
-"""What background work has cost today, over all sessions of this home, and the cap that stops it.
+"""What background work has cost today in all sessions of this home, and the cap that stops it.
 
-One small file a day, one line a request, appended by a single write, so that many processes share it. The transcripts
-hold the same; the file only saves reading them all before every background job. It can be deleted at any time.
+One small file per day with one line per request. Each line is one write, so many processes can share the file. The
+transcripts hold the same data; the file only saves reading them. It can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.context.ledger import Entry
+from reverie.context.ledger import LedgerEntry
 from reverie.errors import StorageError
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, open_regular
@@ -24,38 +24,38 @@ from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import Purpose
 
 BACKGROUND = frozenset({Purpose.RECALL, Purpose.NOTES, Purpose.EXTRACTION, Purpose.DREAM, Purpose.PROGRESS})
-"""What nobody asked for and nobody waits for. Compaction is not among them: without it a conversation ends."""
+"""Work that nobody asked for or waits for. Not compaction: a conversation cannot go on without it."""
 
 _KEPT_DAYS = 35
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spending:
     """Tokens of fresh input, and US dollars."""
 
     tokens: float = 0.0
     dollars: float = 0.0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(self.tokens + other.tokens, self.dollars + other.dollars)
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(self.tokens + other.tokens, self.dollars + other.dollars)
 
 
 class DayBook:
-    """The books of one home, in `folder`. Never raises for the disk's sake: what it refuses is counted in memory."""
+    """The day books of one home. Never raises for disk errors: what cannot be written is counted in memory."""
 
     def __init__(self, folder: Path, *, clock: Clock = utc_now) -> None:
         self._folder = folder
         self._clock = clock
         self._day: date | None = None
         self._read = 0
-        self._spent = Spent()
-        self._unsaved = Spent()
+        self._spent = Spending()
+        self._unsaved = Spending()
 
     def path(self, day: date) -> Path:
         return self._folder / f"{day.isoformat()}.jsonl"
 
-    def add(self, one: Entry) -> None:
-        """Books a request of background work; others are passed over."""
+    def add(self, one: LedgerEntry) -> None:
+        """Books a request of background work and ignores others."""
         if one.purpose not in BACKGROUND:
             return
         day = self._today()
@@ -63,10 +63,10 @@ class DayBook:
             make_private_dir(self._folder)
             self._append(self.path(day), _line(one))
         except (StorageError, OSError):
-            self._unsaved += Spent(one.equivalents, one.cost)
+            self._unsaved += Spending(one.equivalents, one.cost)
 
-    def today(self) -> Spent:
-        """What all processes together have spent today. Reads only what was added since the last look."""
+    def today(self) -> Spending:
+        """Returns what all processes together have spent today. Reads only what is new since the last call."""
         self._catch_up(self.path(self._today()))
         return self._spent + self._unsaved
 
@@ -74,7 +74,7 @@ class DayBook:
         day = self._clock().astimezone().date()
         if day != self._day:
             self._day, self._read = day, 0
-            self._spent = self._unsaved = Spent()
+            self._spent = self._unsaved = Spending()
             self._forget_old(day)
         return day
 
@@ -89,8 +89,8 @@ class DayBook:
     def _catch_up(self, path: Path) -> None:
         try:
             with os.fdopen(open_regular(path), "rb") as file:
-                if os.fstat(file.fileno()).st_size < self._read:  # rebuilt or cut: begin anew
-                    self._read, self._spent = 0, Spent()
+                if os.fstat(file.fileno()).st_size < self._read:  # rebuilt or cut: start again
+                    self._read, self._spent = 0, Spending()
                 file.seek(self._read)
                 added = file.read(LARGEST)
         except OSError:
@@ -108,7 +108,7 @@ class DayBook:
                     file.unlink(missing_ok=True)
 
 
-def _line(one: Entry) -> bytes:
+def _line(one: LedgerEntry) -> bytes:
     at = None if one.at is None else one.at.isoformat(timespec="seconds")
     body = {
         "at": at,
@@ -121,33 +121,32 @@ def _line(one: Entry) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode() + b"\n"
 
 
-def _spent(line: bytes) -> Spent:
+def _spent(line: bytes) -> Spending:
     try:
         raw: Any = load_json(line)
         body = cast("dict[str, Any]", raw)
-        return Spent(max(0.0, float(body["tokens"])), max(0.0, float(body["usd"])))
+        return Spending(max(0.0, float(body["tokens"])), max(0.0, float(body["usd"])))
     except (ValueError, TypeError, KeyError):
-        return Spent()
+        return Spending()
 
 
+@dataclass(eq=False, slots=True)
 class Caps:
-    """Asked before background work is begun. The limits are functions: a flag may change them while a session runs."""
+    """Checked before background work begins. The limits are functions, because a flag may change them at any time."""
 
-    def __init__(
-        self, book: DayBook, *, tokens_per_day: Callable[[], float], dollars_per_day: Callable[[], float]
-    ) -> None:
-        self._book = book
-        self._tokens = tokens_per_day
-        self._dollars = dollars_per_day
+    book: DayBook
+    _: KW_ONLY
+    tokens_per_day: Callable[[], float]
+    dollars_per_day: Callable[[], float]
 
     def may_spend(self, purpose: Purpose) -> str | None:
-        """None if such work may be begun now; else the reason why not, in one sentence."""
+        """Returns None if such work may begin now, else the reason in one sentence."""
         if purpose not in BACKGROUND:
             return None
-        tokens, dollars = self._tokens(), self._dollars()
+        tokens, dollars = self.tokens_per_day(), self.dollars_per_day()
         if tokens <= 0 and dollars <= 0:
             return None
-        spent = self._book.today()
+        spent = self.book.today()
         if 0 < tokens <= spent.tokens:
             return (
                 f"background work has used {spent.tokens:,.0f} of the {tokens:,.0f} tokens it may use a day "

@@ -1,7 +1,4 @@
-"""Carries out what layers decide: writes the file, runs the hook, asks the fork. A layer decides, this acts.
-
-A failed effect is a result like any other: the layer that wanted it says what follows.
-"""
+"""Carries out what the layers decide: writes files, runs hooks, asks forks. A failed effect is a normal result."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ from typing import assert_never
 from reverie.errors import ReverieError
 from reverie.flags import Flags
 from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile, RunHook, WaitFor, WriteFile
-from reverie.layers.l1_tool_results.limits import ResultLimits
-from reverie.layers.l1_tool_results.single import judge
+from reverie.layers.l1_tool_results.replacement import ResultLimits, judge
 from reverie.regular_files import LARGEST, read_head, read_regular
 from reverie.settings import Settings
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error
@@ -24,14 +20,12 @@ from reverie.tools.base import ToolOutput
 from reverie.types import Purpose, ToolUseBlock
 
 _LARGE = 1_000_000
-"""Bytes from which a write is worth a thread."""
-
-
+"""Bytes from which a write runs in a thread."""
 TAKEN = "another result is kept under this name"
 
 
 def _create(effect: WriteFile) -> bool:
-    """Whether the file holds this data now; False if it was there with other data."""
+    """Returns whether the file holds this data now; False if it was there with other data."""
     make_private_dir(effect.path.parent)
     if create_exclusive(effect.path, effect.data):
         return True
@@ -52,7 +46,7 @@ def _read(effect: ReadFile) -> EffectResult:
 
 
 class Effects:
-    """One a session. `ask_fork` and `run_hook` are the session's."""
+    """The effects of one session."""
 
     def __init__(
         self,
@@ -99,7 +93,7 @@ class Effects:
         return EffectResult(ok=free, text="" if free else TAKEN)
 
     def limits(self) -> ResultLimits:
-        """The limits of layer 1 as they hold now: the settings, what a flag changes of them, and the window."""
+        """Returns the limits of layer 1 as settings, flags and window define them now."""
         given, number = self._settings, self._flags.number
         limits = ResultLimits(
             default=number("tool_results.default_limit", given.default_limit),
@@ -110,14 +104,14 @@ class Effects:
         return limits.for_window(self._window)
 
     async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
-        """Layer 1 for one result: what is recorded of it."""
+        """Runs layer 1 on one result and returns what is recorded."""
         if not self._flags.on("tool_results"):
             return output
         judged = judge(call.name, call.id, output.content, self.limits(), self._folder)
         if judged.write is None:
             return output if judged.shown is output.content else replace(output, content=judged.shown)
         done = await self._write(judged.write)
-        if done.text == TAKEN:  # two calls of one name: an agent beside this one, or a server that counts from one
+        if done.text == TAKEN:  # two calls with one id: another agent, or a server that counts from one
             own = f"{call.id}-{hashlib.sha256(judged.write.data).hexdigest()[:12]}"
             judged = judge(call.name, own, output.content, self.limits(), self._folder)
             done = await self._write(judged.write) if judged.write is not None else done

@@ -1,7 +1,7 @@
-"""The seam between the layers and a loop: all layers of one conversation are put together here, and nowhere else.
+"""Puts all layers of one conversation together and joins them to a loop.
 
-A loop begins and ends turns here; in between, its `conversation` prepares requests, observes responses and keeps
-results. Whoever runs the loop hands in what only it can do (`Host`) and never calls a layer itself.
+The loop begins and ends turns here; its `conversation` prepares requests, observes responses and keeps results. The
+owner of the loop provides what only it can do (`EngineHost`) and never calls a layer.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from reverie.context.pipeline import Pipeline
 from reverie.events import Event, Notice
 from reverie.layers.base import AskFork, Companion, EffectResult, Forks, RunHook, Stage, SteppedStage
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
-from reverie.layers.l2_microcompact.stage import Microcompact, Numbers
+from reverie.layers.l2_microcompact.stage import Microcompact, MicrocompactNumbers
 from reverie.layers.l3_session_notes.keeper import NoteKeeper, note_numbers
-from reverie.layers.l4_compaction.collapse import Collapse
-from reverie.layers.l4_compaction.ground import Ground
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
-from reverie.layers.l4_compaction.snip import Snip
+from reverie.layers.l4_compaction.folding import Collapse, Snip
+from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionSetup
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.layers.l5_extraction.extractor import Extractor
 from reverie.layers.l6_dreaming.dreaming import Dreaming
@@ -50,31 +48,29 @@ async def _no_hook(_effect: RunHook) -> EffectResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """What only the owner of the loop can do. A loop without hooks and agents leaves the defaults."""
+class EngineHost:
+    """What only the owner of the loop can do. A loop without hooks and agents keeps the defaults."""
 
     forks: Forks
     ask: Callable[[Conversation, AskFork], Awaitable[EffectResult]]
-    """Asks the model once about a conversation, without tools."""
     render_header: Callable[[SessionHeader], SessionHeader]
-    """Renders the prefix again, as after a compaction."""
+    """Renders the prefix again, for example after a compaction."""
     ensure_header: Callable[[], None]
-    """Renders the prefix if there is none yet."""
     in_turn: Callable[[], bool]
-    """Whether a turn is running: then nobody else may change the context."""
+    """Whether a turn is running, so that nobody else may change the context."""
     on_clear: Callable[[], Awaitable[None]] = _nothing
     run_hook: Callable[[RunHook], Awaitable[EffectResult]] = _no_hook
     attached: Callable[[], Sequence[Block]] = tuple
-    """What a compaction brings along that others want the model to see again."""
+    """Blocks that the model must see again after a compaction."""
 
 
 class Engine:
-    """The layers around one conversation. `companions` are asked after layer 3, in their order."""
+    """The layers around one conversation. The `companions` come after layer 3, in their order."""
 
     def __init__(
         self,
         parts: Parts,
-        host: Host,
+        host: EngineHost,
         *,
         tasks: Tasks,
         accounts: Accounts,
@@ -138,17 +134,17 @@ class Engine:
     # -- what a loop calls ----------------------------------------------------------------------------------------
 
     async def begin_turn(self, query: str, read: ReadCache) -> None:
-        """A message of the user is recorded: limits as they are set now, and the memories that fit it."""
+        """Call when a user message is recorded: updates the limits and recalls the memories that fit."""
         self.conversation.thresholds = self._parts.limits_now()
         if self.recall is not None and query.strip():
             await self.recall.recall(query, read)
 
     def end_turn(self, *, answered: bool) -> None:
-        """A turn is over: extraction starts in the background."""
+        """Call when a turn is over: starts extraction in the background."""
         self.extractor.turn_ended(answered=answered)
 
     def idle(self, *, answered: bool) -> None:
-        """The user has the answer: the gates of the dream are asked."""
+        """Call when the user has the answer: starts a dream if its gates are open."""
         if answered and self.dreaming is not None:
             self.dreaming.after_turn()
 
@@ -166,7 +162,7 @@ class Engine:
             model=parts.model,
             thresholds=parts.limits,
             emit=self._emit,
-            pipeline=Pipeline(self._stages(), parts.flags.on, self._stage_failed),
+            pipeline=Pipeline(self._stages(), parts.flags.on, self._report_stage_failure),
             retry=RetryPolicy.of(parts.settings),
             request_log=RequestLog(log_to) if log_to is not None else None,
             around=Around(companions, self._effects.keep, self._effects.carry_out),
@@ -185,7 +181,7 @@ class Engine:
                 parts.model.capabilities,
                 warning_at=parts.limits.warning,
                 is_on=parts.flags.on,
-                numbers=lambda: parts.numbers(Numbers, "microcompact"),
+                numbers=lambda: parts.numbers(MicrocompactNumbers, "microcompact"),
                 folder=self._folder,
             ),
             "collapse": Collapse(self._collapse_at, str(parts.places.cwd)),
@@ -198,15 +194,14 @@ class Engine:
         return self._parts.flags.number("compaction.collapse_at_pct", given)
 
     def auto_on(self) -> bool:
-        """Whether the context may be compacted without being asked, whatever the switch."""
+        """Whether the context may be compacted automatically."""
         flags, window = self._parts.flags, self._parts.settings.window
         off = window.disable_compact or window.disable_autocompact or flags.on("context_collapse")
         return not off and flags.on("compaction.auto")
 
-    def _ground(self) -> Ground:
+    def _ground(self) -> CompactionSetup:
         parts, places = self._parts, self._parts.places
-
-        return Ground(
+        return CompactionSetup(
             cwd=places.cwd,
             home=places.home,
             transcript=places.transcript(parts.log.session_id),
@@ -218,17 +213,16 @@ class Engine:
             note_numbers=lambda: note_numbers(parts),
             is_on=parts.flags.on,
             auto_on=self.auto_on,
-            leave_out=self._restored_otherwise,
+            leave_out=self._is_restored_elsewhere,
             attachments=self._host.attached,
         )
 
-    def _restored_otherwise(self, path: Path) -> bool:
-        """Memory and instruction files are shown again anyway, and notes stand for themselves."""
+    def _is_restored_elsewhere(self, path: Path) -> bool:
         folders = [self.notes.path.parent]
         if self._memory is not None:
             folders.append(self._memory.directory.root)
         return path.name in _INSTRUCTION_FILES or any(path.is_relative_to(folder) for folder in folders)
 
-    def _stage_failed(self, name: str, error: Exception) -> None:
+    def _report_stage_failure(self, name: str, error: Exception) -> None:
         self._parts.background.write("stage_failed", stage=name, error=f"{type(error).__name__}: {error}")
         self._emit(Notice(f"the layer {name} failed and was left out: {error}", "warning", "layers"))

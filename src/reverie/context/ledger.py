@@ -1,25 +1,29 @@
-"""What every token was spent on, read from the transcripts themselves: no book is kept that could differ from them.
+"""What every token was spent on, read from the transcripts themselves.
 
-An entry is one request: a response of the conversation, or one made beside it (notes, recall, a dream …). Sums are by
-purpose, day, session, model or project, in tokens and in currency, next to what the same would have cost uncached.
+An entry is one request: a response of the conversation, or one of other work (notes, recall, a dream …). Totals are by
+purpose, day, session, model or project, in tokens and in currency, next to the cost without a cache.
 """
 
 from __future__ import annotations
 
+import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from reverie.context.cache_watch import UsageWatch
-from reverie.context.telling import telling_records
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id
-from reverie.moments import parsed
-from reverie.regular_files import LARGEST
+from reverie.moments import parse_time
+from reverie.regular_files import LARGEST, open_regular
+from reverie.storage.atomic import storage_error
+from reverie.storage.transcript.file import parse_line
 from reverie.storage.transcript.records import CacheBreak, Clears, CompactBoundary, ForkUsage, from_record
 from reverie.types import JsonObject, Purpose, Record, Usage
 
@@ -27,12 +31,13 @@ By: TypeAlias = Literal["layer", "run", "day", "session", "model", "project"]
 UNDATED = "undated"
 
 BYTES_PER_TOKEN = 4
-"""For results that were never sent, so never counted."""
+"""For results that were never sent and so never counted."""
+_LEDGER_WORDS = (b'"usage"', b'"fork_usage"', b'"cache_break"', b"keptBytes", b"clears", b"compact_boundary")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One request: what it was for and what it cost (US dollars; 0 where the model has no price)."""
+class LedgerEntry:
+    """One request: its purpose and its cost in US dollars (0 if the model has no price)."""
 
     at: datetime | None
     purpose: str
@@ -40,35 +45,27 @@ class Entry:
     usage: Usage
     cost: float
     uncached: float
-    """What it would have cost without any cache."""
+    """The cost without any cache."""
     equivalents: float
-    """The same in tokens of fresh input."""
+    """The cost in tokens of fresh input."""
     session: str = ""
     project: str = ""
     priced: bool = True
     thread: str = ""
-    """Which run beside the conversation it belongs to, such as `dream-fresh-2`; empty for the conversation."""
+    """The run that it belongs to, such as `dream-fresh-2`; empty for the conversation."""
     opening: int = 0
-    """Which opening of the session it was made in, counted from 1; 0 where the records do not say."""
+    """The opening of the session, counted from 1; 0 if the records do not say."""
 
     def key(self, by: By) -> str:
-        match by:
-            case "layer":
-                return self.purpose
-            case "run":
-                opening = f"#{self.opening}" if self.opening else ""
-                return " ".join(filter(None, (self.session[:8], opening, self.thread or self.purpose)))
-            case "day":
-                return self.at.astimezone().date().isoformat() if self.at is not None else UNDATED
-            case "session":
-                return self.session
-            case "model":
-                return self.model
-            case "project":
-                return self.project
+        if by == "run":
+            opening = f"#{self.opening}" if self.opening else ""
+            return " ".join(filter(None, (self.session[:8], opening, self.thread or self.purpose)))
+        if by == "day":
+            return self.at.astimezone().date().isoformat() if self.at is not None else UNDATED
+        return self.purpose if by == "layer" else str(getattr(self, by))
 
 
-def entry(
+def make_entry(
     usage: Usage,
     model: str,
     catalogue: Catalogue,
@@ -79,14 +76,14 @@ def entry(
     project: str = "",
     thread: str = "",
     opening: int = 0,
-) -> Entry:
-    """Books one request."""
+) -> LedgerEntry:
+    """Makes the entry of one request."""
     name = model_id(model)
     facts = catalogue.facts(name)
     each = price(facts, usage.prompt)
     uncached = (usage.prompt * each.input + usage.output_tokens * each.output) / 1_000_000
     paid, fresh = cost(usage, facts), input_equivalents(usage, facts)
-    return Entry(at, purpose, name, usage, paid, uncached, fresh, session, project, facts.priced, thread, opening)
+    return LedgerEntry(at, purpose, name, usage, paid, uncached, fresh, session, project, facts.priced, thread, opening)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,7 @@ class Totals:
     uncached: float = 0.0
     equivalents: float = 0.0
     unpriced: int = 0
-    """Requests to models without a price: they are in the tokens and not in the currency."""
+    """Requests to models without a price: counted in tokens, not in currency."""
 
     @property
     def hit_rate(self) -> float:
@@ -108,10 +105,10 @@ class Totals:
 
     @property
     def saved(self) -> float:
-        """What the cache saved, after what writing it cost."""
+        """What the cache saved, minus the cost of writing it."""
         return self.uncached - self.cost
 
-    def plus(self, one: Entry) -> Totals:
+    def plus(self, one: LedgerEntry) -> Totals:
         return Totals(
             self.requests + 1,
             self.usage + one.usage,
@@ -140,8 +137,7 @@ class Totals:
         }
 
 
-def total(entries: Iterable[Entry]) -> Totals:
-    """The sum of entries."""
+def total(entries: Iterable[LedgerEntry]) -> Totals:
     found = Totals()
     for one in entries:
         found = found.plus(one)
@@ -149,8 +145,8 @@ def total(entries: Iterable[Entry]) -> Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """A break of the cache, and when it was."""
+class DatedBreak:
+    """A cache break and its time."""
 
     at: datetime | None
     broken: CacheBreak
@@ -158,7 +154,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Spared:
+class SparedTokens:
     """Tokens that a layer kept out of one request."""
 
     at: datetime | None
@@ -167,23 +163,23 @@ class Spared:
 
 
 class Ledger:
-    """Entries in the order they were read. Feed it records, or begin with `of_session` or `of_transcripts`."""
+    """Entries in the order they were read. Start with `of_session` or `of_transcripts`, or add records."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.entries: list[Entry] = []
-        self.breaks: list[Broken] = []
+        self.entries: list[LedgerEntry] = []
+        self.breaks: list[DatedBreak] = []
         self._catalogue = catalogue
-        self.spared: list[Spared] = []
+        self.spared: list[SparedTokens] = []
         self._places: dict[tuple[str, str], tuple[int, str]] = {}
-        self._kept_out: dict[str, dict[str, int]] = {}
+        self._kept_out: dict[str, Counter[str]] = {}
         self._openings: dict[str, dict[str, int]] = {}
         self._watches: dict[str, UsageWatch] = {}
-        self._told: set[str] = set()
+        self._with_recorded_break: set[str] = set()
         """Sessions with a recorded break since their last response."""
 
     @classmethod
     def of_session(cls, records: Iterable[Record], catalogue: Catalogue) -> Ledger:
-        """The ledger of one session's records."""
+        """Returns the ledger of one session's records."""
         ledger = cls(catalogue)
         for record in records:
             ledger.add(record)
@@ -191,32 +187,32 @@ class Ledger:
 
     @classmethod
     def of_transcripts(cls, paths: Sequence[Path], catalogue: Catalogue, *, since: float = 0.0) -> Ledger:
-        """The ledger of whole files; one that was last written before `since` (a time stamp) is not opened."""
+        """Returns the ledger of whole files. Files last written before `since` (a time stamp) are not opened."""
         ledger = cls(catalogue)
         for path in paths:
             try:
                 found = path.stat()
                 if found.st_mtime >= since and stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST:
-                    for record in telling_records(path):
+                    for record in _read_records(path):
                         ledger.add(record, session=path.stem, project=path.parent.name)
             except FileNotFoundError:
-                continue  # deleted while we looked
+                continue  # deleted meanwhile
         return ledger
 
     def add(self, record: Record, *, session: str = "", project: str = "") -> None:
-        """Takes in one record; those that cost nothing are passed over."""
+        """Adds one record and ignores those without a cost."""
         session = session or str(record.data.get("sessionId") or "")
         project = str(record.data.get("cwd") or project)
-        at = when(record)
+        at = record_time(record)
         payload = from_record(record)
         if isinstance(payload, ForkUsage):
             where = self._where(record, session, project)
             beside = {"purpose": payload.purpose, "thread": payload.thread}
-            self.entries.append(entry(payload.tokens(), payload.model, self._catalogue, **beside, **where))
+            self.entries.append(make_entry(payload.tokens(), payload.model, self._catalogue, **beside, **where))
         elif isinstance(payload, CacheBreak):
-            self.breaks.append(Broken(at, payload, session))
+            self.breaks.append(DatedBreak(at, payload, session))
             if payload.purpose == Purpose.MAIN.value:
-                self._told.add(session)
+                self._with_recorded_break.add(session)
         elif isinstance(payload, CompactBoundary):
             self._kept_out.pop(session, None)
             self._watch(session).announced = "the conversation was compacted"
@@ -228,12 +224,11 @@ class Ledger:
             self._add_response(record, at, session, project)
 
     def _where(self, record: Record, session: str, project: str) -> dict[str, Any]:
-        """When and where the request of a record was made."""
         opening = self._opening(record, session)
-        return {"at": when(record), "session": session, "project": project, "opening": opening}
+        return {"at": record_time(record), "session": session, "project": project, "opening": opening}
 
     def _opening(self, record: Record, session: str) -> int:
-        """The number of the opening that a record was written in: runs of different processes share their names."""
+        """Returns the number of the opening that a record belongs to: runs of different processes share names."""
         name = str(record.data.get("opening") or "")
         known = self._openings.setdefault(session, {})
         return known.setdefault(name, len(known) + 1) if name else 0
@@ -242,8 +237,7 @@ class Ledger:
         return self._watches.setdefault(session, UsageWatch())
 
     def _keep_out(self, session: str, layer: str, tokens: int) -> None:
-        out = self._kept_out.setdefault(session, {})
-        out[layer] = out.get(layer, 0) + tokens
+        self._kept_out.setdefault(session, Counter())[layer] += tokens
 
     def _add_response(self, record: Record, at: datetime | None, session: str, project: str) -> None:
         message = record.message
@@ -253,7 +247,7 @@ class Ledger:
         purpose = Purpose.AGENT if record.is_sidechain else Purpose.MAIN
         model = str(message.fields.get("model") or "")
         where = self._where(record, session, project)
-        found = entry(usage, model, self._catalogue, purpose=purpose.value, **where)
+        found = make_entry(usage, model, self._catalogue, purpose=purpose.value, **where)
         # Records split from one response share its id and repeat its usage; resuming may copy them to another file.
         name = (message.id or "", str(record.data.get("requestId") or session))
         known = self._places.get(name) if message.id else None
@@ -262,19 +256,20 @@ class Ledger:
             self.entries.append(found)
             if purpose is Purpose.MAIN:
                 self._find_break(found)
-                self.spared += [Spared(at, layer, kept) for layer, kept in self._kept_out.get(session, {}).items()]
+                kept_out = self._kept_out.get(session, Counter[str]())
+                self.spared += [SparedTokens(at, layer, kept) for layer, kept in kept_out.items()]
         elif known[1] == session and usage.output_tokens >= self.entries[known[0]].usage.output_tokens:
             self.entries[known[0]] = found
 
-    def _find_break(self, one: Entry) -> None:
-        """A break that was recorded is known with its cause; where none was, usage may show that there was one."""
+    def _find_break(self, one: LedgerEntry) -> None:
+        """Adds a break that usage shows, unless the break is recorded with its cause."""
         broken = self._watch(one.session).response(one.usage, one.model, one.at, self._catalogue.facts(one.model))
-        if broken is not None and one.session not in self._told:
-            self.breaks.append(Broken(one.at, broken, one.session))
-        self._told.discard(one.session)
+        if broken is not None and one.session not in self._with_recorded_break:
+            self.breaks.append(DatedBreak(one.at, broken, one.session))
+        self._with_recorded_break.discard(one.session)
 
     def only(self, *, since: datetime | None = None, day: date | None = None) -> Ledger:
-        """The entries and breaks from a moment on, or of one local day."""
+        """Returns the part from a moment on, or of one local day."""
 
         def counts(at: datetime | None) -> bool:
             if at is None:
@@ -288,7 +283,7 @@ class Ledger:
         return part
 
     def by(self, what: By) -> dict[str, Totals]:
-        """Sums by purpose (`layer`), run, day, session, model or project, in the order they first appear."""
+        """Returns totals by purpose (`layer`), run, day, session, model or project, in order of first appearance."""
         found = dict[str, Totals]()
         for one in self.entries:
             key = one.key(what)
@@ -297,12 +292,12 @@ class Ledger:
 
     @property
     def main(self) -> Totals:
-        """The conversation itself."""
+        """The totals of the conversation itself."""
         return total(one for one in self.entries if one.purpose == Purpose.MAIN)
 
     @property
     def beside(self) -> Totals:
-        """Everything that ran beside it."""
+        """The totals of all other work."""
         return total(one for one in self.entries if one.purpose != Purpose.MAIN)
 
     @property
@@ -310,45 +305,56 @@ class Ledger:
         return total(self.entries)
 
     def spared_by(self) -> dict[str, int]:
-        """Tokens each layer kept out of requests, all requests together; about, and before what its breaks cost."""
-        found = dict[str, int]()
+        """Returns about how many tokens each layer kept out of all requests, before the cost of its breaks."""
+        found = Counter[str]()
         for one in self.spared:
-            found[one.layer] = found.get(one.layer, 0) + one.tokens
-        return found
+            found[one.layer] += one.tokens
+        return dict(found)
 
     def to_json(self, by: By = "layer") -> JsonObject:
-        """All of it, for programs."""
-        told = [one.broken for one in self.breaks if one.broken.announcement is not None]
+        """Returns all of it for programs."""
+        announced = [one.broken for one in self.breaks if one.broken.announcement is not None]
         found = [one.broken for one in self.breaks if one.broken.announcement is None]
         return {
             "total": self.total.to_json(),
             "by": by,
             "parts": {key: sums.to_json() for key, sums in self.by(by).items()},
             "hit_rate": {"main": round(self.main.hit_rate, 4), "beside": round(self.beside.hit_rate, 4)},
-            "breaks": {"announced": _breaks_json(told), "unannounced": _breaks_json(found)},
+            "breaks": {"announced": _breaks_json(announced), "unannounced": _breaks_json(found)},
             "spared_tokens": self.spared_by(),
         }
 
 
 def _breaks_json(breaks: Sequence[CacheBreak]) -> JsonObject:
-    causes = dict[str, int]()
-    for one in breaks:
-        causes[one.cause] = causes.get(one.cause, 0) + 1
     return {
         "count": len(breaks),
         "lost_tokens": sum(one.lost_tokens for one in breaks),
         "cost_usd": round(sum(one.cost for one in breaks), 6),
-        "causes": causes,
+        "causes": dict(Counter(one.cause for one in breaks)),
     }
 
 
-def when(record: Record) -> datetime | None:
-    """When a record was written, if it says so."""
-    return parsed(record.timestamp)
+def record_time(record: Record) -> datetime | None:
+    """Returns when a record was written, if it has a time."""
+    return parse_time(record.timestamp)
+
+
+def _read_records(path: Path) -> Iterator[Record]:
+    """Yields the records of a transcript that a ledger needs. Other lines are not parsed and bad ones are skipped."""
+    try:
+        with os.fdopen(open_regular(path), "rb") as lines:
+            for line in lines:
+                if any(word in line for word in _LEDGER_WORDS):
+                    with suppress(ValueError):
+                        yield from parse_line(line)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise storage_error(error, path, "read the transcript") from error
 
 
 class RunningLedger:
-    """The ledger of a live session: every look takes in what was appended since the last one."""
+    """The ledger of a live session. Each `now` takes in what was appended since the last one."""
 
     def __init__(self, records: Sequence[Record], catalogue: Catalogue) -> None:
         self._records = records
@@ -356,7 +362,6 @@ class RunningLedger:
         self._seen = 0
 
     def now(self) -> Ledger:
-        """Everything up to this moment."""
         for record in self._records[self._seen :]:
             self._ledger.add(record)
         self._seen = len(self._records)

@@ -1,7 +1,6 @@
-"""The order of the layers, written here and nowhere else: what happens to the context before every request.
+"""The order of the layers before every request. It is written here only.
 
-A stage that fails is contained at this edge, logged and shown; the next stage runs and nothing is lost. A stage whose
-flag is off does not run at all.
+A stage that fails is logged and shown; the next stage runs and nothing is lost. A stage whose flag is off does not run.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from reverie.layers.base import Break, CarryOut, Commit, Now, Stage, SteppedStage, Steps
+from reverie.layers.base import Break, CarryOut, Now, Stage, StageCommit, SteppedStage, Steps
 from reverie.storage.transcript.session_log import SessionLog
 
 ORDER = ("tool_result_budget", "snip", "microcompact", "collapse", "autocompact")
@@ -24,51 +23,45 @@ class Prepared:
 
     breaks: tuple[Break, ...] = ()
     notices: tuple[str, ...] = ()
-    acted: tuple[str, ...] = ()
-
-
-def _always_on(_flag: str) -> bool:
-    return True
 
 
 @dataclass(slots=True)
 class Pipeline:
-    """The stages of one conversation. An absent stage is a layer that is not there."""
+    """The stages of one conversation."""
 
     stages: Mapping[str, Stage | SteppedStage] = field(default_factory=dict[str, Stage | SteppedStage])
-    is_on: Callable[[str], bool] = _always_on
+    is_on: Callable[[str], bool] = lambda _flag: True
     on_failure: Callable[[str, Exception], None] = lambda _name, _error: None
     breaking: tuple[Break, ...] = ()
-    """While the stages run: the breaks that those before announced. A fork made by a later one has them as well."""
+    """While the stages run: the breaks announced so far. A fork that a later stage makes has them too."""
 
     def only(self, *names: str) -> Pipeline:
-        """The same pipeline with these stages alone: what a fork runs. A stage that counts begins anew."""
+        """Returns a pipeline with these stages only, for a fork. Stages that count start again."""
         kept = {name: _fresh(stage) for name, stage in self.stages.items() if name in names}
         return Pipeline(kept, self.is_on, self.on_failure)
 
     async def prepare(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared:
-        """Runs every stage once, in order, each on what the one before it left."""
-        breaks, notices, acted = list[Break](), list[str](), list[str]()
+        """Runs every stage once, in order, each on the result of the stage before."""
+        breaks, notices = list[Break](), list[str]()
         try:
             for name in ORDER:
                 done = await self._run(name, log, now, carry_out)
                 if done is not None:
-                    acted.append(name)
                     breaks += [done.breaks] if done.breaks else []
                     notices += [done.notice] if done.notice else []
                     self.breaking = tuple(breaks)
         finally:
             self.breaking = ()
-        return Prepared(tuple(breaks), tuple(notices), tuple(acted))
+        return Prepared(tuple(breaks), tuple(notices))
 
     async def recover(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared | None:
-        """After a prompt that was too long: one try at making it shorter. None if nothing could be done."""
+        """Tries once to make a prompt shorter that was too long. Returns None if nothing could be done."""
         done = await self._run(RECOVERY, log, now, carry_out)
         if done is None or not (done.appends or done.payloads):
             return None
-        return Prepared((done.breaks,) if done.breaks else (), (done.notice,) if done.notice else (), (RECOVERY,))
+        return Prepared((done.breaks,) if done.breaks else (), (done.notice,) if done.notice else ())
 
-    async def _run(self, name: str, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Commit | None:
+    async def _run(self, name: str, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> StageCommit | None:
         stage = self.stages.get(name)
         if stage is None or (stage.flag and not self.is_on(stage.flag)):
             return None
@@ -97,20 +90,20 @@ def _fresh(stage: Stage | SteppedStage) -> Stage | SteppedStage:
     return cast(SteppedStage, fresh()) if fresh is not None else stage
 
 
-async def follow(steps: Steps, carry_out: CarryOut) -> Commit:
-    """Drives steps to their end: everything one step wants is done at once, then the next is asked for."""
+async def follow(steps: Steps, carry_out: CarryOut) -> StageCommit:
+    """Drives the steps to their end: carries out all effects of one step, then asks for the next."""
     try:
         effects = next(steps)
         while True:
             effects = steps.send(await asyncio.gather(*(carry_out(effect) for effect in effects)))
     except StopIteration as done:
-        return cast(Commit, done.value)
+        return cast(StageCommit, done.value)
     finally:
         steps.close()
 
 
-def record(log: SessionLog, commit: Commit) -> None:
-    """Records what a stage decided: its decisions, and what it appends as one block, all of it or nothing."""
+def record(log: SessionLog, commit: StageCommit) -> None:
+    """Records the decisions of a stage, and what it appends as one block: all of it or nothing."""
     for payload in commit.payloads:
         log.append(payload)
     log.append_all([(append.what, append.fields) for append in commit.appends])

@@ -1,8 +1,7 @@
-"""Everything of the prefix that is rendered once a session: system prompt with the memory section, reminder, thinking.
+"""Renders the prefix once per session: system prompt with the memory section, reminder and thinking.
 
-Static text stands before what depends on the project, and that before what depends on the day. A bare session has
-neither memory nor instruction files. Kept in the session header: saves in between change nothing in front of the
-conversation. What went wrong on the way is told, and never keeps a session from starting.
+Static text comes first, then text that depends on the project, then text that depends on the day. The result is kept in
+the session header, so later saves do not change it. Problems are reported and never prevent a session from starting.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from pathlib import Path
 from typing import assert_never
 
 from reverie.flags import PrefixFlags
-from reverie.instructions import InstructionFile, Scope, load_instructions
+from reverie.instructions import InstructionFile, InstructionScope, load_instructions
 from reverie.instructions.find import read_text
 from reverie.memory.index import load_index
 from reverie.memory.prompt import memory_prompt, uses_team
 from reverie.memory.taxonomy import INDEX, TEAM
-from reverie.origins import broken_tags
+from reverie.origins import escape_tags
 from reverie.paths import Places, memory_place, memory_switch
-from reverie.permissions.inside import check_memory_root, is_inside
+from reverie.permissions.memory_paths import check_memory_root, is_inside
 from reverie.prompts import render
 from reverie.settings import Settings
-from reverie.settings.sections import Model
+from reverie.settings.sections import ModelSettings
 from reverie.storage.transcript.records import SessionHeader, from_record
 from reverie.types import JsonObject, Origin, Record, TextBlock
 
@@ -36,7 +35,7 @@ _LEAST_THINKING = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What a session header takes from here, and sentences to show once."""
+    """The parts of a session header that come from here, and warnings to show once."""
 
     system: tuple[str, ...]
     reminder: str
@@ -55,12 +54,8 @@ def render_prefix(
     managed_dir: Path | None = None,
     prompt: str = "",
 ) -> Prefix:
-    """Renders the prefix. `tools` are the names of the tools the model has; `managed_dir` is for tests.
-
-    `prompt` stands in the place of the system prompt's static text.
-
-    Raises `SettingsError` if a folder that somebody named as memory cannot be one.
-    """
+    """Renders the prefix. `tools` are the names of the model's tools; `managed_dir` is for tests; `prompt` replaces the
+    static text of the system prompt. Raises `SettingsError` if a folder that is set as memory cannot be used."""
     found = load_instructions(places, settings, managed_dir=managed_dir, window=window)
     warnings = list(found.warnings)
     system = system_prompt(places.cwd, branch, today)
@@ -76,8 +71,8 @@ def render_prefix(
     return Prefix(system, reminder(found.files, shown), tuple(warnings))
 
 
-def thinking_of(model: Model, max_output: int) -> JsonObject | None:
-    """How a request asks for thinking; the budget leaves room for an answer below `max_output`."""
+def thinking_of(model: ModelSettings, max_output: int) -> JsonObject | None:
+    """Returns how a request asks for thinking. The budget leaves room for an answer below `max_output`."""
     match model.thinking:
         case "off":
             return None
@@ -90,16 +85,16 @@ def thinking_of(model: Model, max_output: int) -> JsonObject | None:
             assert_never(model.thinking)
 
 
-def effort_of(model: Model) -> str | None:
-    """How hard a request asks the model to try; None leaves it to the model."""
+def effort_of(model: ModelSettings) -> str | None:
+    """Returns the effort of a request; None leaves it to the model."""
     return None if model.effort == "default" else model.effort
 
 
 def system_prompt(cwd: Path, git_branch: str, today: date) -> tuple[str, ...]:
-    """The blocks of the system prompt, static before dynamic."""
-    repository = f"Git repository, branch {broken_tags(git_branch)}" if git_branch else "Not a git repository"
+    """Returns the blocks of the system prompt, static ones first."""
+    repository = f"Git repository, branch {escape_tags(git_branch)}" if git_branch else "Not a git repository"
     place = {
-        "cwd": broken_tags(str(cwd)),
+        "cwd": escape_tags(str(cwd)),
         "repository": repository,
         "platform": f"{platform.system()} {platform.machine()}",
         "date": today.isoformat(),
@@ -108,33 +103,33 @@ def system_prompt(cwd: Path, git_branch: str, today: date) -> tuple[str, ...]:
 
 
 def date_change(today: date) -> TextBlock:
-    """What the model is told when a conversation goes on on another day."""
+    """Returns the reminder for a conversation that continues on another day."""
     return TextBlock(render("reverie.context", "date_change.md", {"date": today.isoformat()}), Origin.CODE)
 
 
-def date_changed(records: Sequence[Record], today: date) -> bool:
-    """Whether the model still believes in another day: the header's, or the last it was told."""
+def is_date_outdated(records: Sequence[Record], today: date) -> bool:
+    """Returns whether the model still has another date: that of the header, or of the last reminder."""
     for record in reversed(records):
         header = from_record(record)
         if "knownDate" in record.data or isinstance(header, SessionHeader):
-            told = header.date if isinstance(header, SessionHeader) else str(record.data["knownDate"])
-            return told != today.isoformat()
+            known = header.date if isinstance(header, SessionHeader) else str(record.data["knownDate"])
+            return known != today.isoformat()
     return True
 
 
 EMPTY = "(It is empty: nothing has been saved yet.)"
 
 _WHOSE = {
-    Scope.MANAGED: "for everybody on this machine",
-    Scope.USER: "the user's own, for every project",
-    Scope.PROJECT: "the project's",
-    Scope.LOCAL: "the user's own, for this project",
+    InstructionScope.MANAGED: "for everybody on this machine",
+    InstructionScope.USER: "the user's own, for every project",
+    InstructionScope.PROJECT: "the project's",
+    InstructionScope.LOCAL: "the user's own, for this project",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ShownIndex:
-    """An index as the model is shown it, or why it could not be read."""
+    """An index as the model sees it, or why it could not be read."""
 
     title: str
     path: Path
@@ -143,26 +138,26 @@ class ShownIndex:
 
 
 def indexes(directory: Path, *, team: bool) -> tuple[ShownIndex, ...]:
-    """The index of a memory directory, and the team's if there is one, each cut to its limits."""
-    found = [_shown("Memory index", directory / INDEX, directory)]
+    """Returns the index of a memory directory and the team's if there is one, each cut to its limits."""
+    found = [_read_index("Memory index", directory / INDEX, directory)]
     if team:
-        found.append(_shown("Team memory index", directory / TEAM / INDEX, directory))
+        found.append(_read_index("Team memory index", directory / TEAM / INDEX, directory))
     return tuple(found)
 
 
 def reminder(files: tuple[InstructionFile, ...], shown: tuple[ShownIndex, ...]) -> str:
-    """The whole reminder; empty if there is nothing to say."""
+    """Returns the whole reminder; empty if there is nothing to say."""
     parts: list[str] = []
     if files:
         each = [f"## {file.path} ({_WHOSE[file.scope]})\n\n{file.text}" for file in files]
-        parts.append(render("reverie.context", "instructions.md", {"files": broken_tags("\n\n".join(each))}))
+        parts.append(render("reverie.context", "instructions.md", {"files": escape_tags("\n\n".join(each))}))
     for index in shown:
-        values = {"title": index.title, "path": broken_tags(str(index.path)), "index": broken_tags(index.text) or EMPTY}
+        values = {"title": index.title, "path": escape_tags(str(index.path)), "index": escape_tags(index.text) or EMPTY}
         parts.append(render("reverie.context", "index.md", values))
     return render("reverie.context", "reminder.md", {"parts": "\n\n".join(parts)}) if parts else ""
 
 
-def _shown(title: str, path: Path, directory: Path) -> ShownIndex:
+def _read_index(title: str, path: Path, directory: Path) -> ShownIndex:
     if not os.path.lexists(path):
         return ShownIndex(title, path, "")
     if not is_inside(str(path), directory):

@@ -1,28 +1,28 @@
-"""From the view to a request: system, tools, messages, and where the cache markers stand.
+"""Makes a request from the view: system, tools, messages and the places of the cache markers. Pure.
 
-Pure: the same view gives the same request. Markers stand on the end of the system prompt, where the turn began, on the
-end of the request before this one and on the end of this one. A request therefore always finds its predecessor's entry
-at a marker, however many blocks a round added; the walk back of twenty blocks is never relied on for it.
+Markers are at the end of the system prompt, where the turn began, at the end of the last request and at the end of this
+one. So a request always finds the entry of the last one at a marker, however many blocks a round added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
-from reverie.layers.l2_microcompact.server_edits import BETA
+from reverie.layers.l2_microcompact.stage import BETA
 from reverie.models.base import Capabilities, Marker, Request, Ttl
 from reverie.storage.transcript.records import SessionHeader
 from reverie.types import Block, ImageBlock, JsonObject, Message, Purpose, TextBlock, ThinkingBlock, ToolResultBlock
 
 LOOKBACK = 20
-"""Blocks a server looks at from a marker backwards, the marker's own included."""
+"""How many blocks a server looks back from a marker, including the marker's own."""
 MAX_IMAGES = 100
 IMAGE_BATCH = 20  # left out in batches, so that the prefix does not break with every new image
 IMAGE_LEFT_OUT = "[An older image was left out: a request holds at most 100.]"
 
 End = tuple[int, int]
-"""Where a request ends: the message and the block in it that its last marker stands on."""
+"""Where a request ends: the message and the block of its last marker."""
 
 
 def assemble(
@@ -44,12 +44,11 @@ def assemble(
     cache_edits: JsonObject | None = None,
     server_edits: JsonObject | None = None,
 ) -> Request:
-    """The request for these messages. `reused`: a later request will extend it, so its end is worth a cache entry.
+    """Returns the request for these messages. `reused`: a later request continues it, so its end gets a cache entry.
 
-    `sent` is where the last request of this thread ended; `own_from`, for a fork, the first message that is its own;
-    `shared`, for a fork child, where what it shares with its siblings ends.
-    `same`: where a break is announced, how many messages are as they were in that request.
-    `cache_edits` and `server_edits` are what layer 2 asks of the server; an endpoint that cannot is not asked.
+    `sent` is where the last request of this thread ended; `own_from`, in a fork, its first own message; `shared`, in a
+    fork child, where the part ends that it shares with its siblings. `same`: after an announced break, how many
+    messages are unchanged. Layer 2 sets `cache_edits` and `server_edits`; endpoints without them do not get them.
     """
     shown = without_images(messages, images_left_out) if images_left_out else messages
     markers: tuple[Marker, ...] = ()
@@ -80,7 +79,7 @@ def assemble(
 
 
 def _with_thinking(max_tokens: int, thinking: JsonObject | None) -> int:
-    """Room for the answer beside the thinking: its budget is part of the prefix, so a short answer cannot lower it."""
+    """Adds room for the answer: the thinking budget is part of the prefix, so a short answer cannot lower it."""
     budget = int((thinking or {}).get("budget_tokens") or 0)
     return max_tokens if budget < max_tokens else budget + max_tokens
 
@@ -96,9 +95,9 @@ def place_markers(
     shared: End | None = None,
     same: int | None = None,
 ) -> tuple[Marker, ...]:
-    """At most four markers, in the order of the prompt, a longer lifetime never behind a shorter one.
+    """Returns at most four markers in the order of the prompt; a longer lifetime never follows a shorter one.
 
-    What a fork adds is read again within seconds or never, so its own messages are kept for 5 minutes only.
+    The messages of a fork are read again within seconds or never, so they are kept for 5 minutes only.
     """
     markers = list[Marker]()
     if header.system:
@@ -114,21 +113,21 @@ def place_markers(
 def _ends(
     messages: Sequence[Message], reused: bool, sent: End | None, shared: End | None, same: int | None
 ) -> list[End]:
-    """The three ends worth a marker, the most useful first."""
+    """Returns the three ends that are worth a marker, the most useful first."""
     asked = [i for i in range(len(messages) - 1, -1, -1) if messages[i].role == "user"]  # newest first
     if not asked:
         return []
     last = asked[0]
     wanted = [_end(messages, last)]
-    # The end of the request before this one; after an announced break, the last one before what was changed.
+    # The end of the last request; after an announced break, the last end before the change.
     before = next((i for i in asked[1:] if same is None or i < same), None)
     wanted += [_end(messages, before)] if before is not None else []
     if shared is not None and shared[0] == last:
         wanted.append(shared)  # its siblings' requests are the same up to here
     if sent is not None and sent[0] == last and wanted[0][1] - sent[1] >= LOOKBACK:
-        # The answer to the last request never came, and much was added to the message it ended with.
+        # The last request was not answered, and much was added to its last message.
         wanted.append(sent)
-    # Models that drop the thinking of a finished turn go on from where it began; so does an edited last message.
+    # Models that drop the thinking of a finished turn continue from its start; so does an edited last message.
     began = next((i for i in asked[1:] if not isinstance(messages[i].content[0], ToolResultBlock)), None)
     if began is not None:
         wanted.append(_end(messages, began))
@@ -137,23 +136,17 @@ def _ends(
     return found[:3] if reused else [end for end in found if end != wanted[0]][:3]
 
 
-def unchanged(before: Sequence[Message], now: Sequence[Message]) -> int:
-    """How many messages from the start two requests share. The view hands out the same object while nothing changed."""
-    count = 0
-    for old, new in zip(before, now, strict=False):
-        if old is not new:
-            break
-        count += 1
-    return count
+def count_unchanged(before: Sequence[Message], now: Sequence[Message]) -> int:
+    """Returns how many messages from the start two requests share. Unchanged messages are the same objects."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(before, now, strict=False)))
 
 
 def end_of(messages: Sequence[Message]) -> End | None:
-    """Where a request with these messages ends."""
+    """Returns where a request with these messages ends."""
     return _end(messages, len(messages) - 1) if messages and messages[-1].role == "user" else None
 
 
 def _end(messages: Sequence[Message], index: int) -> End:
-    """The last block of a message that can carry a marker; -1 if none can."""
     blocks = messages[index].content
     for i in range(len(blocks) - 1, -1, -1):
         block = blocks[i]
@@ -163,15 +156,15 @@ def _end(messages: Sequence[Message], index: int) -> End:
 
 
 class ImageCount:
-    """Counts the images of a conversation that grows; only what is new in it is looked at."""
+    """Counts the images of a growing conversation; looks only at what is new."""
 
     def __init__(self) -> None:
         self._messages: Sequence[Message] = ()
         self._images = 0
 
     def left_out(self, messages: Sequence[Message]) -> int:
-        """How many of the oldest images do not fit into a request."""
-        same = unchanged(self._messages, messages)
+        """Returns how many of the oldest images do not fit into a request."""
+        same = count_unchanged(self._messages, messages)
         self._images += sum(_images(message.content) for message in messages[same:])
         self._images -= sum(_images(message.content) for message in self._messages[same:])
         self._messages = messages
@@ -179,7 +172,7 @@ class ImageCount:
 
 
 def without_images(messages: tuple[Message, ...], count: int) -> tuple[Message, ...]:
-    """The messages with a text for each of the `count` oldest images."""
+    """Replaces the `count` oldest images by a text each."""
     out = list(messages)
     for i, message in enumerate(messages):
         if count <= 0:

@@ -1,18 +1,18 @@
-"""Rules with `paths:` come into the conversation when such a file is touched: beside the result, once.
+"""Shows rules with `paths:` to the model when it touches such a file: next to the result, once.
 
-What was shown is read from the conversation itself, so resume, rewind and compaction need no state of their own: a rule
-that is out of view is shown again. The prefix never changes.
+The conversation itself says which rules were shown, so a rule that is out of view is shown again. The prefix never
+changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reverie.instructions import ConditionalRule, Instructions
 from reverie.layers.base import Companion
-from reverie.origins import broken_tags
+from reverie.origins import escape_tags
 from reverie.prompts import render
 from reverie.storage.transcript.view import View
 from reverie.tools.base import ToolOutput
@@ -20,48 +20,46 @@ from reverie.types import Block, Origin, TextBlock, ToolUseBlock
 
 FILE_TOOLS = ("Read", "Edit", "Write")
 MAX_CHARACTERS = 40_000
-"""A longer rule is cut, with a note where the rest is."""
+"""A longer rule is cut, with a note that says where the rest is."""
 
 
+@dataclass(eq=False)
 class RuleAttachments(Companion):
-    """One a session. `load` is asked once, when the first file is touched; `is_on` at each use."""
+    """The rules of one session. `load` is called once, when the first file is touched; `is_on` at each use."""
 
-    def __init__(
-        self, load: Callable[[], Instructions], view: Callable[[], View], cwd: Path, is_on: Callable[[], bool]
-    ) -> None:
-        self._load = load
-        self._view = view
-        self._cwd = cwd
-        self._is_on = is_on
-        self._instructions: Instructions | None = None
-        self._round: str | None = None
-        self._this_round: set[str] = set()
+    load: Callable[[], Instructions]
+    view: Callable[[], View]
+    cwd: Path
+    is_on: Callable[[], bool]
+    _instructions: Instructions | None = field(default=None, init=False)
+    _round: str | None = field(default=None, init=False)
+    _this_round: set[str] = field(default_factory=set[str], init=False)
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
-        """The rules for the file that a call touched, which the model has not in view yet."""
-        if output.is_error or call.name not in FILE_TOOLS or not self._is_on():
+        """Returns the rules for the touched file that are not in view yet."""
+        if output.is_error or call.name not in FILE_TOOLS or not self.is_on():
             return ()
-        path = _touched(call, self._cwd)
+        path = _find_path(call, self.cwd)
         if path is None:
             return ()
         if self._instructions is None:
-            self._instructions = self._load()
+            self._instructions = self.load()
         rules = self._instructions.matching_rules(path)
         texts = [text for text in map(_attachment, rules) if not self._is_shown(text)] if rules else []
         self._this_round.update(texts)
         return [TextBlock(text, Origin.CODE) for text in texts]
 
     def _is_shown(self, text: str) -> bool:
-        entries = self._view().entries
+        entries = self.view().entries
         current = next((entry.uuid for entry in reversed(entries) if entry.message.role == "assistant"), None)
-        if current != self._round:  # what was given beside earlier results stands in the conversation by now
+        if current != self._round:  # rules of earlier rounds are in the conversation by now
             self._round, self._this_round = current, set()
         return text in self._this_round or any(
             isinstance(block, TextBlock) and block.text == text for entry in entries for block in entry.message.content
         )
 
 
-def _touched(call: ToolUseBlock, cwd: Path) -> Path | None:
+def _find_path(call: ToolUseBlock, cwd: Path) -> Path | None:
     if not isinstance(call.input, dict):
         return None
     given: object = call.input.get("file_path")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
@@ -74,4 +72,4 @@ def _attachment(rule: ConditionalRule) -> str:
     if len(rule.text) > MAX_CHARACTERS:
         note = f"\n\n[Cut after {MAX_CHARACTERS:,} characters; read {rule.path} for the rest.]"
         rule = replace(rule, text=rule.text[:MAX_CHARACTERS] + note)
-    return render("reverie.context", "rule.md", {"path": broken_tags(str(rule.path)), "text": broken_tags(rule.text)})
+    return render("reverie.context", "rule.md", {"path": escape_tags(str(rule.path)), "text": escape_tags(rule.text)})

@@ -1,7 +1,7 @@
-"""How long a new session should keep its prompt cache: five minutes or an hour, by what would have been cheaper.
+"""Chooses the lifetime of the prompt cache for a new session: five minutes or an hour, whichever is cheaper.
 
-An hour costs more to write and survives longer pauses. Which is cheaper depends on how somebody works, so the last
-sessions of the folder are billed both ways. Reads the ends of a few files, once a session; without evidence, 5m.
+An hour costs more to write and survives longer pauses. So the last sessions of the folder are billed both ways, from
+the ends of a few files, once per session. Without evidence: 5m.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from typing import Any, cast
 
 from reverie.models.base import Ttl
 from reverie.models.catalogue import ModelFacts
-from reverie.moments import changed, parsed
+from reverie.moments import modified_time, parse_time
 from reverie.parsing import RECORD_DEPTH, load_json
 from reverie.regular_files import read_tail
 from reverie.types import Usage
 
 SESSIONS = 8
 SESSION_BYTES = 524_288
-"""Read from the end of each of the newest sessions."""
 LEAST_REQUESTS = 20
-"""Fewer say nothing about a habit."""
+"""Fewer requests do not show a habit."""
 LEAST_GAIN = 0.02
-"""An hour is chosen only if it would have been cheaper by this share."""
+"""An hour must be cheaper by at least this share."""
 
 _LIFETIME_S = {"5m": 300.0, "1h": 3_600.0}
 _TIMESTAMP = re.compile(rb'"timestamp":\s*"([0-9T:.+Z-]+)"')
@@ -37,7 +36,7 @@ _ASSISTANT = re.compile(rb'"type":\s*"assistant"')
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From one request to the next: seconds in between, and the tokens of both prompts."""
+    """From one request to the next: the seconds between them, and the tokens of both prompts."""
 
     gap_s: float
     before: int
@@ -46,22 +45,22 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TtlChoice:
-    """A lifetime and, in half a sentence, why."""
+    """A lifetime, and the reason in half a sentence."""
 
     ttl: Ttl
     reason: str
 
 
 def choose_ttl(project: Path, facts: ModelFacts, ttls: Sequence[Ttl], *, skip: str = "") -> TtlChoice:
-    """The lifetime for a new session in the folder `project` of transcripts; `skip` is the session's own id."""
+    """Chooses the lifetime for a session in the transcript folder `project`. `skip` is the session's own id."""
     if "1h" not in ttls:
-        return TtlChoice("5m", "this model offers no other lifetime" if ttls else "this model takes no cache markers")
+        return TtlChoice("5m", "this model has no other lifetime" if ttls else "this model has no cache markers")
     found = [list(steps(path)) for path in newest(project, skip)]
     return decide([step for each in found for step in each], facts, sessions=len(found))
 
 
 def decide(taken: Sequence[Step], facts: ModelFacts, *, sessions: int = 1) -> TtlChoice:
-    """What the steps of earlier sessions would have cost with either lifetime, and the cheaper of the two."""
+    """Returns the cheaper lifetime for the steps of earlier sessions."""
     cached = [step for step in taken if step.after >= facts.cache_minimum]
     if len(cached) < LEAST_REQUESTS:
         known = f"only {len(cached)}" if cached else "no"
@@ -78,7 +77,7 @@ def decide(taken: Sequence[Step], facts: ModelFacts, *, sessions: int = 1) -> Tt
 
 
 def expected_cost(taken: Sequence[Step], facts: ModelFacts, ttl: Ttl) -> float:
-    """What these prompts cost with this lifetime, in tokens of fresh input."""
+    """Returns the cost of these prompts with this lifetime, in tokens of fresh input."""
     write = facts.cache_write_1h if ttl == "1h" else facts.cache_write_5m
     paid = 0.0
     for step in taken:
@@ -90,11 +89,11 @@ def expected_cost(taken: Sequence[Step], facts: ModelFacts, ttl: Ttl) -> float:
 
 
 def newest(project: Path, skip: str = "") -> list[Path]:
-    """The newest few transcripts of a folder."""
+    """Returns the newest transcripts of a folder."""
     try:
         with os.scandir(project) as entries:
             found = [
-                (changed(entry.stat()), entry.path)
+                (modified_time(entry.stat()), entry.path)
                 for entry in entries
                 if entry.name.endswith(".jsonl")
                 and not entry.name.startswith("agent-")
@@ -106,7 +105,7 @@ def newest(project: Path, skip: str = "") -> list[Path]:
 
 
 def steps(path: Path) -> Iterator[Step]:
-    """The steps of one transcript, as far as its end tells. Only responses are parsed; the rest is searched."""
+    """Yields the steps at the end of one transcript. Only responses are parsed; other lines are searched."""
     asked: datetime | None = None
     last: tuple[datetime, int] | None = None
     last_id = ""
@@ -136,11 +135,10 @@ def _last_lines(path: Path) -> list[bytes]:
 
 def _moment(line: bytes) -> datetime | None:
     found = _TIMESTAMP.search(line)
-    return None if found is None else parsed(found[1].decode("ascii", "replace"))
+    return None if found is None else parse_time(found[1].decode("ascii", "replace"))
 
 
 def _prompt(line: bytes) -> tuple[int, str]:
-    """The prompt's tokens of a response, and its id."""
     try:
         raw: Any = load_json(line, depth=RECORD_DEPTH)
         message = cast("dict[str, Any]", raw)["message"]

@@ -1,7 +1,7 @@
-"""What fills the window, by source: system prompt, tools, instructions, what was said, thought, called and returned.
+"""What fills the window, by source: system prompt, tools, instructions, messages, thinking, calls and results.
 
-Every block is weighed by the calibrated estimate and the weights are scaled to the count the window goes by, so the
-parts always add up to it. Looks at everything once, when asked; never during a round.
+Every block is weighed by the calibrated estimate, and the weights are scaled so that they add up to the used tokens.
+Runs only on request, never during a round.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import assert_never
 
 from reverie.models.features import measure_blocks
 from reverie.models.window import Thresholds
@@ -22,7 +21,6 @@ from reverie.types import (
     JsonObject,
     Message,
     Origin,
-    OtherBlock,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -47,32 +45,32 @@ SOURCES = {
     "injected": "reminders and hooks",
     "agents": "messages of agents",
 }
-"""Every source, in the order it is shown, with what people call it."""
+"""Every source in display order, with its label."""
 
 NOT_RECORDED = "not_recorded"
-_TEXTS = {
-    Origin.TYPED: "user",
-    Origin.ENTERED: "user",
-    Origin.PASTED: "material",
-    Origin.PIPED: "material",
-    Origin.MODEL: "assistant",
-    Origin.TOOL: "restored",
-    Origin.PAGE: "restored",
-    Origin.PLAN: "restored",
-    Origin.RECALLED: "recalled",
-    Origin.HOOK: "injected",
-    Origin.AGENT: "agents",
-    Origin.TEAM: "agents",
-    Origin.SUMMARY: "summary",
-    Origin.NOTES: "summary",
-    Origin.IMPORTED: "injected",
-    Origin.CODE: "injected",
+_ORIGINS = {
+    "user": (Origin.TYPED, Origin.ENTERED),
+    "material": (Origin.PASTED, Origin.PIPED),
+    "assistant": (Origin.MODEL,),
+    "restored": (Origin.TOOL, Origin.PAGE, Origin.PLAN),
+    "recalled": (Origin.RECALLED,),
+    "injected": (Origin.HOOK, Origin.IMPORTED, Origin.CODE),
+    "agents": (Origin.AGENT, Origin.TEAM),
+    "summary": (Origin.SUMMARY, Origin.NOTES),
+}
+_TEXTS = {origin: source for source, origins in _ORIGINS.items() for origin in origins}
+
+_BLOCKS: dict[type, str] = {
+    ThinkingBlock: "thinking",
+    ToolUseBlock: "tool_calls",
+    ImageBlock: "images",
+    DocumentBlock: "images",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one source holds of the window; tool results are told apart by `tool`."""
+    """What one source uses of the window. Tool results have one share per `tool`."""
 
     source: str
     tokens: int
@@ -87,29 +85,27 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class WindowFill:
-    """The window, in tokens: `used` + `free` + `buffer` + `reserve` is the window, unless it is over-full."""
+    """The window in tokens: `used` + `free` + `buffer` + `reserve` is the window, unless it is over-full."""
 
     model: str
     window: int
     used: int
     shares: tuple[Share, ...]
     free: int
-    """Left before the context is compacted."""
+    """Left before a compaction."""
     buffer: int
     """Between compaction and the reserve."""
     reserve: int
-    """Kept for the reply."""
+    """Kept for the response."""
     percent_left: int
     ttl: str = "5m"
     ttl_reason: str = ""
     on_disk: int = 0
-    """Results of this context whose whole is on disk."""
     on_disk_bytes: int = 0
     cleared: int = 0
-    """Results of this context that were cleared."""
     cleared_tokens: int = 0
     over: int = 0
-    """By how much the parts of another agent's context are estimated above what was reported of the whole."""
+    """By how much the parts of another agent's context exceed the reported total."""
 
     def to_json(self) -> JsonObject:
         return {
@@ -133,7 +129,7 @@ class WindowFill:
 
     @classmethod
     def from_json(cls, raw: JsonObject) -> WindowFill:
-        """Reads what `to_json` gave, as a live session answers with it."""
+        """Reads what `to_json` returned."""
         shares = tuple(Share(s["source"], s["tokens"], s["blocks"], s.get("tool", "")) for s in raw["sources"])
         plain = {key: raw[key] for key in ("model", "window", "used", "free", "buffer", "reserve", "percent_left")}
         return cls(
@@ -150,7 +146,7 @@ class WindowFill:
 
 
 def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
-    """What the window of this conversation holds right now. `model` names it where no header does."""
+    """Measures the window of this conversation. `model` names it if there is no header."""
     weigh = view.meter.calibrator.estimate
     weights, blocks = dict[tuple[str, str], float](), dict[tuple[str, str], int]()
     for source, tool, block in _sources(view):
@@ -185,7 +181,7 @@ def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
 
 
 def _shares(weights: dict[tuple[str, str], float], blocks: dict[tuple[str, str], int], used: int) -> Iterator[Share]:
-    """Whole tokens that add up to `used`: each share is the step between two rounded running sums."""
+    """Yields whole tokens that add up to `used`: each share is the step between two rounded running sums."""
     unknown = weights.get((NOT_RECORDED, ""), 0.0)
     scale = (used - unknown) / (sum(weights.values()) - unknown or 1.0)
     order = list(SOURCES)
@@ -213,18 +209,10 @@ def _sources(view: View) -> Iterator[tuple[str, str, Block]]:
 
 
 def _source(message: Message, block: Block, call_name: Callable[[str], str | None]) -> tuple[str, str]:
-    match block:
-        case TextBlock():
-            return ("assistant" if message.role == "assistant" else _TEXTS[block.origin]), ""
-        case ThinkingBlock():
-            return "thinking", ""
-        case ToolUseBlock():
-            return "tool_calls", ""
-        case ToolResultBlock():
-            return "tool_results", call_name(block.tool_use_id) or "unknown"
-        case ImageBlock() | DocumentBlock():
-            return "images", ""
-        case OtherBlock():
-            return ("assistant" if message.role == "assistant" else "injected"), ""
-        case _:
-            assert_never(block)
+    if isinstance(block, ToolResultBlock):
+        return "tool_results", call_name(block.tool_use_id) or "unknown"
+    if type(block) in _BLOCKS:
+        return _BLOCKS[type(block)], ""
+    if message.role == "assistant":
+        return "assistant", ""
+    return (_TEXTS[block.origin] if isinstance(block, TextBlock) else "injected"), ""

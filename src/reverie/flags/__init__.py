@@ -1,7 +1,6 @@
 """Kill switches, through OpenFeature: `Flags.on(name)` and `Flags.number(name, default)`.
 
-Any OpenFeature provider can be plugged in; without one, flags come from TOML files, read again when they
-change. OpenFeature itself is loaded by the first `Flags`, so that commands which only read never pay for it.
+Any OpenFeature provider works; without one, flags come from TOML files, which are read again when they change.
 """
 
 from __future__ import annotations
@@ -31,24 +30,23 @@ __all__ = ["FLAGS", "Flag", "Flags", "PrefixFlags"]
 N = TypeVar("N", int, float)
 _domains = count(1)
 
-START_S = 2.0
-"""Longest wait, in seconds, for a provider to become ready."""
+START_S = 2.0  # the longest wait in seconds for a provider to become ready
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixFlags:
-    """The flags that shape the prefix, as they stood when the session's header was written."""
+    """The flags that shape the prefix, with their values when the session's header was written."""
 
     values: Mapping[str, bool]
 
     def on(self, name: str) -> bool:
         """Whether a prefix flag is on; any other name is a programming error."""
-        _known(name, prefix=True)
-        # A flag that did not exist when the header was written cannot have shaped that prefix.
+        _find_flag(name, prefix=True)
+        # A flag that did not exist when the header was written did not shape that prefix.
         return self.values.get(name, False)
 
     def to_json(self) -> dict[str, bool]:
-        """For the session header; `from_json` reads it again on resume."""
+        """The form for the session header; `from_json` reads it on resume."""
         return dict(self.values)
 
     @classmethod
@@ -57,7 +55,7 @@ class PrefixFlags:
 
 
 class Flags:
-    """What is switched on. Give a `provider`, or take the files with `Flags.open(places, settings)`."""
+    """The current flags. Give a `provider`, or use the files with `Flags.open(places, settings)`."""
 
     def __init__(self, provider: FeatureProvider) -> None:
         from openfeature import api
@@ -65,7 +63,7 @@ class Flags:
         from reverie.flags.file_provider import FileProvider
 
         _keep_quiet()
-        # A domain of its own: two sessions in one process may have different homes.
+        # A separate domain: two sessions in one process may have different homes.
         self._domain = f"reverie-{next(_domains)}"
         self._provider = provider
         self._warnings: list[str] = []
@@ -78,7 +76,7 @@ class Flags:
 
     @classmethod
     def open(cls, places: Places, settings: Settings, *, managed_dir: Path | None = None) -> Flags:
-        """The provider that `flags.provider` names, else the flags files. A broken file is a `SettingsError`."""
+        """Opens the provider in `flags.provider`, else the flags files. A broken file is a `SettingsError`."""
         if settings.flags.provider:
             return cls(_named_provider(settings.flags.provider))
         from reverie.flags.file_provider import FileProvider
@@ -87,39 +85,31 @@ class Flags:
         return cls(FileProvider(places.flags_file, (managed_dir or MANAGED) / "flags.toml", settings.flag_env))
 
     def on(self, name: str) -> bool:
-        """Whether a mechanism is switched on right now. Ask at each use.
-
-        An unknown name, or one that shapes the prefix (ask `snapshot()`), is a programming error.
-        """
-        known = self._asked()
+        """Whether a flag is on right now. Ask at each use. Prefix flags are in `snapshot()`."""
+        known = self._cached_answers()
         if name not in known:
-            known[name] = self._client.get_boolean_value(name, _known(name, prefix=False).default)
+            known[name] = self._client.get_boolean_value(name, _find_flag(name, prefix=False).default)
         return bool(known[name])
 
     def number(self, name: str, default: N) -> N:
-        """The number a flag gives, else `default`, the value of the setting of the same name.
-
-        A number the setting itself would refuse is left out, with a warning.
-        """
+        """Returns the number of a flag, else `default`. A number that is not valid is ignored with a warning."""
         kind = number_kind(name)
         if kind is None:
             raise KeyError(f"{name} is not a setting that a flag may change; mark it `live` in the schema")
-        known = self._asked()
+        known = self._cached_answers()
         if name not in known:
             known[name] = self._client.get_float_value(name, float("nan"))
         given = known[name]
-        if given != given:  # nothing was said about it
-            return default
-        if given == default:
+        if given != given or given == default:  # not set, or the same
             return default
         try:
             return cast("N", kind.check(int(given) if kind.whole and given.is_integer() else given, NOWHERE))
         except Misfit as misfit:
-            self._warn(f"flag `{name}` is {given:g}, but must be {misfit.wanted}; {default} holds.")
+            self._warn(f"flag `{name}` is {given:g}, but must be {misfit.wanted}; {default} is used.")
             return default
 
-    def _asked(self) -> dict[str, float]:
-        """What was asked since the flags files last changed. Other providers are asked at each use."""
+    def _cached_answers(self) -> dict[str, float]:
+        """Returns the answers since the flags files last changed. Other providers are asked at each use."""
         state = self._files.state() if self._files is not None else None
         if state is None or state != self._state:
             self._answers = {}
@@ -127,35 +117,36 @@ class Flags:
         return self._answers
 
     def snapshot(self) -> PrefixFlags:
-        """The flags that shape the prefix, to be kept in the session header and asked for the rest of the session."""
+        """Returns the flags that shape the prefix, for the session header and the rest of the session."""
         read = self._client.get_boolean_value
         return PrefixFlags(
             MappingProxyType({flag.name: read(flag.name, flag.default) for flag in FLAGS.values() if flag.prefix})
         )
 
     def all(self) -> dict[str, tuple[bool, str]]:
-        """Every flag, prefix flags too: its value now and where it came from."""
+        """Returns every flag, prefix flags too: its value now and its source."""
         read = self._client.get_boolean_value
         return {name: (read(name, flag.default), self._source(name)) for name, flag in FLAGS.items()}
 
     def numbers(self) -> dict[str, tuple[float, str]]:
-        """The numbers that flags files or variables set, and where; another provider cannot be asked for a list."""
+        """Returns the numbers in flags files or variables, and their source; other providers cannot list them."""
         numbers = self._files.numbers() if self._files is not None else {}
         return {name: (value, self._source(name)) for name, value in numbers.items()}
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was ignored so far, and why: sentences to show once."""
+        """Sentences about ignored values, each to show once."""
         return (*(self._files.warnings if self._files is not None else ()), *self._warnings)
 
     def close(self) -> None:
-        """Gives the provider back to OpenFeature, which shuts it down."""
+        """Returns the provider to OpenFeature, which shuts it down."""
         from openfeature import api
+        from openfeature.provider.no_op_provider import NoOpProvider
 
-        api.set_provider(_nothing(), self._domain)
+        api.set_provider(NoOpProvider(), self._domain)
 
     def _wait_until_ready(self) -> None:
-        """A flag service that is down must not stop anybody: after a moment the defaults hold, and the user is told."""
+        """Waits a moment for the provider. If it is down, the defaults count, and there is a warning."""
         from openfeature.provider import ProviderStatus
 
         until = time.monotonic() + START_S
@@ -164,7 +155,7 @@ class Flags:
         if self._client.get_provider_status() is not ProviderStatus.READY:
             self._warn(
                 f"The flag provider {self._provider.get_metadata().name!r} is not ready; "
-                "where it does not answer, the defaults hold."
+                "where it does not answer, the defaults are used."
             )
 
     def _source(self, name: str) -> str:
@@ -175,7 +166,7 @@ class Flags:
             self._warnings.append(sentence)
 
 
-def _known(name: str, *, prefix: bool) -> Flag:
+def _find_flag(name: str, *, prefix: bool) -> Flag:
     flag = FLAGS.get(name)
     if flag is None:
         raise KeyError(f"there is no flag {name!r}; flags are listed in flags/registry.py")
@@ -187,17 +178,10 @@ def _known(name: str, *, prefix: bool) -> Flag:
 
 @cache
 def _keep_quiet() -> None:
-    """Without any handler, a provider that fails would print a traceback at each use."""
+    """Adds a log handler. Without one, a failing provider would print a traceback at each use."""
     import logging
 
     logging.getLogger("openfeature").addHandler(logging.NullHandler())
-
-
-@cache
-def _nothing() -> FeatureProvider:
-    from openfeature.provider.no_op_provider import NoOpProvider
-
-    return NoOpProvider()
 
 
 def _named_provider(name: str) -> FeatureProvider:
@@ -211,5 +195,5 @@ def _named_provider(name: str) -> FeatureProvider:
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise SettingsError(f"flags.provider: {name!r} cannot be loaded: {error}.") from error
     if not hasattr(made, "resolve_boolean_details"):
-        raise SettingsError(f"flags.provider: {name!r} is no OpenFeature provider.")
+        raise SettingsError(f"flags.provider: {name!r} is not an OpenFeature provider.")
     return cast("FeatureProvider", made)

@@ -1,8 +1,8 @@
-"""The default OpenFeature provider: flags from TOML files, read again whenever one of them changes.
+"""The default OpenFeature provider: flags from TOML files, read again when one of them changes.
 
-The home's file gives way to variables of this process, and both to the managed file: whoever runs a fleet can stop it.
-A file that breaks, empties or vanishes under a running session leaves the switches as they were: saving a file must
-not switch anything on for a moment.
+Variables of this process win over the home's file, and the managed file wins over both, so that an administrator can
+stop a fleet. If a file breaks, becomes empty or disappears during a session, the flags stay as they were: saving a file
+must not switch anything on for a moment.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from openfeature.flag_evaluation import FlagResolutionDetails, Reason
 from openfeature.provider import AbstractProvider, Metadata
 
 from reverie.errors import SettingsError
-from reverie.flags.registry import ENV_PREFIX, FLAGS, all_names, env_name, flattened, number_kind
+from reverie.flags.registry import ENV_PREFIX, FLAGS, all_names, env_name, flatten, number_kind
 from reverie.settings.kinds import NOWHERE, Misfit, Switch
-from reverie.settings.loading import nearest
-from reverie.settings.toml_file import TomlFile, visible
+from reverie.settings.loading import find_nearest
+from reverie.settings.toml_file import TomlFile, format_key
 
 if TYPE_CHECKING:
     from openfeature.flag_evaluation import FlagValueType
@@ -29,14 +29,13 @@ T = TypeVar("T")
 _Values = dict[str, bool | int | float]
 _Signature = tuple[int, int, int]
 
-GRACE_S = 1.0
-"""Seconds an empty or missing file must stay so before it is believed."""
+GRACE_S = 1.0  # how many seconds an empty or missing file must stay that way before it counts
 _RACY_NS = 50_000_000
-"""A file this young may change again without its time changing: it is read again at the next use."""
+"""A file this young may change again without a new time: it is read again at the next use."""
 
 
 class FileProvider(AbstractProvider):
-    """Flags from `home_file`, `env` (the `REVERIE_FLAG_*` variables) and `managed_file`, each over the one before."""
+    """Flags from `home_file`, `env` (the `REVERIE_FLAG_*` variables) and `managed_file`; later ones win."""
 
     def __init__(self, home_file: Path, managed_file: Path | None = None, env: Mapping[str, str] | None = None) -> None:
         super().__init__()
@@ -44,7 +43,7 @@ class FileProvider(AbstractProvider):
         self._home = _Watched(home_file)
         self._managed = _Watched(managed_file) if managed_file else None
         self._env = self._from_env(env or {})
-        # A mistake is an error now, when somebody can mend it, and a warning later, when work is under way.
+        # A mistake is an error now, when somebody can fix it, and a warning later, during work.
         for watched in self._watched():
             watched.refresh(self._warn, strict=True)
 
@@ -52,7 +51,7 @@ class FileProvider(AbstractProvider):
         return Metadata("reverie flags file")
 
     def value(self, name: str) -> bool | int | float | None:
-        """What is said about a flag now, or None if nothing is."""
+        """Returns the current value of a flag, or None if it is not set."""
         for watched in self._watched():
             watched.refresh(self._warn, strict=False)
         if self._managed and name in self._managed.values:
@@ -60,19 +59,19 @@ class FileProvider(AbstractProvider):
         return self._env.get(name, self._home.values.get(name))
 
     def state(self) -> tuple[object, ...] | None:
-        """Stands for all values as they are now: equal as long as none has changed. None if that cannot be told."""
+        """Identifies the current values: equal as long as none has changed. None if that is not known."""
         for watched in self._watched():
             watched.refresh(self._warn, strict=False)
         states = tuple(watched.state for watched in self._watched())
         return None if None in states else states
 
     def numbers(self) -> _Values:
-        """The numbers that are set, as they stand."""
-        told = {**self._home.values, **self._env, **(self._managed.values if self._managed else {})}
-        return {name: value for name, value in told.items() if name not in FLAGS}
+        """Returns the numbers that are set."""
+        values = {**self._home.values, **self._env, **(self._managed.values if self._managed else {})}
+        return {name: value for name, value in values.items() if name not in FLAGS}
 
     def source(self, name: str) -> str:
-        """Where the value comes from, for `reverie settings --flags`."""
+        """Returns the source of a value, for `reverie settings --flags`."""
         if self._managed and name in self._managed.values:
             return str(self._managed.path)
         if name in self._env:
@@ -93,7 +92,7 @@ class FileProvider(AbstractProvider):
             if not variable.startswith(ENV_PREFIX) or not text:
                 continue
             if variable not in names:
-                near = nearest(variable, names)
+                near = find_nearest(variable, names)
                 hint = f"did you mean {near}?" if near else "`reverie settings --flags` lists the flags."
                 self._warn(f"environment {variable}: unknown flag, ignored; {hint}")
                 continue
@@ -138,7 +137,7 @@ class FileProvider(AbstractProvider):
 
 
 class _Watched:
-    """One file, its values as last understood, and how to see cheaply that it has changed: one stat."""
+    """One file with its last valid values; one stat shows whether it has changed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -151,7 +150,7 @@ class _Watched:
         signature = self._signature()
         if signature == self._seen and (signature is not None or self._absent):
             return
-        if self.values and (signature is None or signature[1] == 0) and not self._doubted_long():
+        if self.values and (signature is None or signature[1] == 0) and not self._is_doubt_over():
             return
         self._doubted_since = None
         try:
@@ -163,7 +162,7 @@ class _Watched:
             warn(f"{error} The flags stay as they were.")
         else:
             if self._signature() != signature and not strict:
-                return  # it changed while it was read, and may have been read half: looked at again next time
+                return  # it changed during the read, and may be half read: try again next time
             self.values = values
         self._absent = signature is None
         young = signature is not None and time.time_ns() - signature[0] < _RACY_NS
@@ -171,7 +170,7 @@ class _Watched:
 
     @property
     def state(self) -> _Signature | Literal["absent"] | None:
-        """Stands for the values; None while the file is so young that it may change without looking changed."""
+        """Identifies the values; None while the file is so young that a change might not show."""
         return "absent" if self._absent else self._seen
 
     def _signature(self) -> _Signature | None:
@@ -179,9 +178,9 @@ class _Watched:
             found = self.path.stat()
         except OSError:
             return None
-        return found.st_ctime_ns, found.st_size, found.st_ino  # not the mtime: whoever writes can set that back
+        return found.st_ctime_ns, found.st_size, found.st_ino  # not the mtime, which a writer can set back
 
-    def _doubted_long(self) -> bool:
+    def _is_doubt_over(self) -> bool:
         now = time.monotonic()
         if self._doubted_since is None:
             self._doubted_since = now
@@ -196,12 +195,12 @@ if TYPE_CHECKING:
 
 def _values_of(file: TomlFile, warn: _Warn) -> _Values:
     values: _Values = {}
-    for name, given, keys in flattened(file.data):
+    for name, given, keys in flatten(file.data):
         where = f"{file.path}:{file.line(keys)}"
         if name not in FLAGS and number_kind(name) is None:
-            near = nearest(name, all_names())
+            near = find_nearest(name, all_names())
             hint = f"did you mean `{near}`?" if near else "`reverie settings --flags` lists the flags."
-            warn(f"{where}: unknown flag `{visible(name)}`, ignored; {hint}")
+            warn(f"{where}: unknown flag `{format_key(name)}`, ignored; {hint}")
             continue
         value, wanted = _fit(name, given)
         if value is None:
@@ -211,7 +210,7 @@ def _values_of(file: TomlFile, warn: _Warn) -> _Values:
 
 
 def _fit(name: str, given: object) -> tuple[bool | int | float | None, str]:
-    """The value of a flag, or None; and what it should have been. Text comes from a variable."""
+    """Returns the value of a flag, or None; and what it should be. Text comes from a variable."""
     kind = number_kind(name) or Switch()
     try:
         return kind.check(kind.from_text(given) if isinstance(given, str) else given, NOWHERE), kind.wanted

@@ -1,7 +1,6 @@
 """Every kill switch with its default, and the names of the numbers that a flag may change. Data only.
 
-Off means exactly as if absent. A flag that shapes the prompt's prefix is read once a session, because a change would
-throw the cached prefix away; all others are asked at each use, so that a switch stops what is already running.
+Off means as if absent. A flag that shapes the prefix is read once per session; all others are asked at each use.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from typing import cast
 
 from reverie.settings.fields import Setting
 from reverie.settings.kinds import Counts, Numeric
-from reverie.settings.schema import all_settings
+from reverie.settings.schema import list_settings
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One switch. `prefix`: it shapes the prefix, so it is read once a session."""
+    """One switch. `prefix`: it shapes the prefix, so it is read once per session."""
 
     name: str
     default: bool
@@ -36,12 +35,12 @@ _ON = (
     Flag("compaction.notes", True, "Compaction takes the notes where it can, without a model call."),
     Flag("compaction.reactive", True, "A prompt the server finds too long is compacted and sent again."),
     Flag("compaction.partial", True, "Only a part of the conversation can be compacted."),
-    Flag("extraction", True, "What a turn taught us goes to memory (layer 5)."),
+    Flag("extraction", True, "Lessons of a turn go to memory (layer 5)."),
     Flag("dream", True, "Memory is consolidated across sessions (layer 6)."),
     Flag("recall", True, "Memories that fit a message are shown with it."),
     Flag("search_past_context", True, "The prompt says how to search earlier sessions.", prefix=True),
-    Flag("agent_memory", True, "Agents have memories of their own (layer 7)."),
-    Flag("progress_summary", True, "Running agents say in a few words what they are at."),
+    Flag("agent_memory", True, "Agents have their own memories (layer 7)."),
+    Flag("progress_summary", True, "Running agents say in a few words what they are doing."),
     Flag("rules", True, "Rules with `paths:` load when such a file is touched."),
     Flag("fork_children", True, "Several children may be forked from one message."),
     Flag("cache_watch", True, "Breaks of the prompt cache are detected and explained."),
@@ -65,12 +64,12 @@ ENV_PREFIX = "REVERIE_FLAG_"
 
 @cache
 def numbers() -> Mapping[str, Setting]:
-    """The settings a flag of the same name may change while a session runs."""
-    return {key: setting for key, setting in all_settings().items() if setting.live}
+    """Returns the settings that a flag of the same name may change while a session runs."""
+    return {key: setting for key, setting in list_settings().items() if setting.live}
 
 
 def number_kind(name: str) -> Numeric | None:
-    """What a number may be, or None if there is no such flag. `tool_results.limits.Bash` is one of a table."""
+    """Returns the kind of a number, or None if there is no such flag. `tool_results.limits.Bash` is one of a table."""
     found = numbers().get(name)
     if found is not None:
         return found.kind if isinstance(found.kind, Numeric) else None
@@ -79,25 +78,21 @@ def number_kind(name: str) -> Numeric | None:
 
 
 def all_names() -> tuple[str, ...]:
-    """Everything that may stand in a flags file, tables of numbers by the name of the table."""
+    """Returns all names for a flags file; a table of numbers has the name of the table."""
     return (*FLAGS, *numbers())
 
 
 def env_name(name: str) -> str:
-    """The variable that sets a flag for one process: `recall.no_index` is `REVERIE_FLAG_RECALL_NO_INDEX`."""
+    """Returns the variable that sets a flag for one process: `REVERIE_FLAG_RECALL_NO_INDEX` for `recall.no_index`."""
     return ENV_PREFIX + name.upper().replace(".", "_")
 
 
-def flattened(table: Mapping[str, object], above: str = "") -> Iterable[tuple[str, object, tuple[str, ...]]]:
-    """(name, value, keys as written) of every flag in a TOML table.
-
-    `on` inside a table is the flag that has the table's name, so that `extraction` can stand beside
-    `extraction.noninteractive`.
-    """
+def flatten(table: Mapping[str, object], above: str = "") -> Iterable[tuple[str, object, tuple[str, ...]]]:
+    """Yields (name, value, keys) for every flag in a TOML table. `on` in a table is the flag of the table's name."""
     for key, value in table.items():
         name = above if key == "on" and above else f"{above}.{key}" if above else key
         if isinstance(value, dict):
-            for inner, given, keys in flattened(cast("dict[str, object]", value), name):
+            for inner, given, keys in flatten(cast("dict[str, object]", value), name):
                 yield inner, given, (key, *keys)
         else:
             yield name, value, (key,)

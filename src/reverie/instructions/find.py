@@ -1,13 +1,11 @@
-"""Which instruction files there may be, in the order they count: managed, user, then from the root down to the cwd.
+"""Finds the possible instruction files in their order: managed, user, then from the root down to the cwd.
 
-Only names and places are decided here; whether a file may be read, and what it says, is `load.py`'s business. One file
-is read by `read_text`: regular files only, bounded, text or a sentence why not. It never raises for what is on disk.
+`load.py` decides which of them are read. `read_text` reads one regular file of limited size, and never raises.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,47 +23,42 @@ MAX_RULES = 1_000
 _MAX_RULE_DEPTH = 8
 
 
-class Scope(StrEnum):
-    """Whose word a file is."""
+class InstructionScope(StrEnum):
+    """Who a file comes from."""
 
-    MANAGED = "managed"
-    """Whoever runs this machine."""
-    USER = "user"
-    """This user, in every project."""
-    PROJECT = "project"
-    """Everybody who works on the project; also folders above it."""
-    LOCAL = "local"
-    """This user, in this project."""
+    MANAGED = "managed"  # the administrator of this machine
+    USER = "user"  # this user, in every project
+    PROJECT = "project"  # everybody who works on the project; folders above it count too
+    LOCAL = "local"  # this user, in this project
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A file that exists where instructions may stand."""
+class InstructionCandidate:
+    """A file that exists in a place for instructions."""
 
     path: Path
-    scope: Scope
-    folder: Path
-    """The folder it speaks for; patterns of a rule are relative to it."""
+    scope: InstructionScope
+    folder: Path  # the folder it applies to; patterns of a rule are relative to it
     rule: bool = False
 
 
-def candidates(places: Places, managed_dir: Path | None = None) -> Iterator[Candidate]:
-    """Every instruction file there is, the least specific first. `managed_dir` stands in for `/etc/reverie`."""
+def candidates(places: Places, managed_dir: Path | None = None) -> Iterator[InstructionCandidate]:
+    """Yields every instruction file, the least specific first. `managed_dir` replaces `/etc/reverie`."""
     managed = managed_dir or MANAGED
-    yield from _named(managed, NAMES, Scope.MANAGED, places.checkout)
-    yield from _rules(managed / RULES, Scope.MANAGED, places.checkout)
-    yield from _named(managed.parent / "claude-code", ("CLAUDE.md",), Scope.MANAGED, places.checkout)
-    yield from _named(places.home, NAMES, Scope.USER, places.checkout)
-    yield from _rules(places.home / RULES, Scope.USER, places.checkout)
+    yield from _named(managed, NAMES, InstructionScope.MANAGED, places.checkout)
+    yield from _rules(managed / RULES, InstructionScope.MANAGED, places.checkout)
+    yield from _named(managed.parent / "claude-code", ("CLAUDE.md",), InstructionScope.MANAGED, places.checkout)
+    yield from _named(places.home, NAMES, InstructionScope.USER, places.checkout)
+    yield from _rules(places.home / RULES, InstructionScope.USER, places.checkout)
     for folder in reversed((places.cwd, *places.cwd.parents)):
-        # A worktree that lies inside its own repository has these files itself, as they are on its branch.
+        # A worktree inside its own repository has these files itself, in the version of its branch.
         if not _is_shadowed(folder, places):
-            yield from _named(folder, NAMES, Scope.PROJECT, folder)
+            yield from _named(folder, NAMES, InstructionScope.PROJECT, folder)
             for hidden in HIDDEN:
-                yield from _named(folder / hidden, NAMES, Scope.PROJECT, folder)
+                yield from _named(folder / hidden, NAMES, InstructionScope.PROJECT, folder)
             for hidden in HIDDEN:
-                yield from _rules(folder / hidden / RULES, Scope.PROJECT, folder)
-        yield from _named(folder, LOCAL_NAMES, Scope.LOCAL, folder)
+                yield from _rules(folder / hidden / RULES, InstructionScope.PROJECT, folder)
+        yield from _named(folder, LOCAL_NAMES, InstructionScope.LOCAL, folder)
 
 
 def _is_shadowed(folder: Path, places: Places) -> bool:
@@ -74,15 +67,16 @@ def _is_shadowed(folder: Path, places: Places) -> bool:
     return folder.is_relative_to(places.root) and not folder.is_relative_to(places.checkout)
 
 
-def _named(where: Path, names: tuple[str, ...], scope: Scope, folder: Path) -> Iterator[Candidate]:
+def _named(
+    where: Path, names: tuple[str, ...], scope: InstructionScope, folder: Path
+) -> Iterator[InstructionCandidate]:
     for name in names:
         path = where / name
         if os.path.lexists(path) and not _is_folder(path):
-            yield Candidate(path, scope, folder)
+            yield InstructionCandidate(path, scope, folder)
 
 
-def _rules(where: Path, scope: Scope, folder: Path) -> Iterator[Candidate]:
-    """Every `.md` file below a rules folder, by name; linked folders are followed, each once."""
+def _rules(where: Path, scope: InstructionScope, folder: Path) -> Iterator[InstructionCandidate]:
     if not _is_folder(where):
         return
     found: list[Path] = []
@@ -101,49 +95,35 @@ def _rules(where: Path, scope: Scope, folder: Path) -> Iterator[Candidate]:
         for entry in listed:
             if len(found) >= MAX_RULES or len(seen) > MAX_RULES:
                 return
-            if entry.name.endswith(".md") and not _is_dir(entry):
+            is_folder = _is_folder(entry.path)
+            if entry.name.endswith(".md") and not is_folder:
                 found.append(Path(entry.path))
-            elif _is_dir(entry) and not entry.name.startswith("."):
+            elif is_folder and not entry.name.startswith("."):
                 walk(Path(entry.path), depth + 1)
 
     walk(where, 0)
-    yield from (Candidate(path, scope, folder, rule=True) for path in found)
+    yield from (InstructionCandidate(path, scope, folder, rule=True) for path in found)
 
 
-def _is_folder(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(path.stat().st_mode)
-    except OSError:
-        return False
+def _is_folder(path: Path | str) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 (False for any error, unlike Path.is_dir)
 
 
-def _is_dir(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-MAX_FILE_BYTES = 1_000_000
-"""Larger files are nobody's instructions."""
+MAX_FILE_BYTES = 1_000_000  # larger files are not instructions
 
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """What a file holds, or `problem`: why it cannot be used, as the end of a sentence about it."""
+    """The text of a file, or `problem`: why it cannot be used, as the end of a sentence."""
 
     text: str = ""
     problem: str = ""
-    damaged: bool = False
-    """It held bytes that are not UTF-8; each stands as a replacement character."""
+    damaged: bool = False  # it contained bytes that are not UTF-8; each became a replacement character
     owner: int = 0
 
 
 def read_text(path: Path, *, cut: bool = False) -> ReadText:
-    """The text of a regular file, line ends made plain. `path` has its links resolved already.
-
-    With `cut`, a file that is too large is read as far as the limit instead of refused.
-    """
+    """Reads a regular file and normalises line ends. With `cut`, a file that is too large is read up to the limit."""
     try:
         with os.fdopen(open_regular(path, follow=False), "rb") as file:
             owner, raw = os.fstat(file.fileno()).st_uid, file.read(MAX_FILE_BYTES + 1)

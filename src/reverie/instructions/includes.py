@@ -1,7 +1,6 @@
-"""`@path` in an instruction file: where one stands, what it may mean, and the text with its content in place.
+"""`@path` in an instruction file: finds includes, and inserts the content of the files they name.
 
-A word that names no file (an e-mail, a mention, a decorator) stays as it is without a complaint. Which file a word
-means and whether it may be read is asked of the caller: nothing here touches the disk.
+A word that does not name a file stays unchanged. The caller reads the files: nothing here uses the disk.
 """
 
 from __future__ import annotations
@@ -11,10 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from reverie.instructions.markdown import Prose
+from reverie.instructions.markdown import MarkdownProse
 
-MAX_WORDS = 500
-"""Words with an `@` that are looked at in one file; no file written by a person has more."""
+MAX_WORDS = 500  # the most words with an `@` that are checked in one file
 
 _WORD = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
 _LEAD = re.compile(r"[ \t]*(?:[-*+][ \t]+|\d{1,9}[.)][ \t]+)?")
@@ -23,16 +21,15 @@ _TAIL = ".,;:!?)]}>\"'*_"
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """One `@path` in a text: its bounds, and those of its line if nothing else stands on it."""
+    """One `@path` in a text: its position, and that of its line if the line contains nothing else."""
 
     start: int
     end: int
-    word: str
-    """As written, without the `@`."""
+    word: str  # the word without the `@`
     line: tuple[int, int] | None
 
     def spellings(self) -> Iterator[str]:
-        """What the path may be, likeliest first: as written, without a `#fragment`, without closing punctuation."""
+        """Yields possible paths, likeliest first: unchanged, without a `#fragment`, without closing punctuation."""
         path = self.word.replace("\\ ", " ")
         yield path
         bare, hash_mark, _ = path.partition("#")
@@ -45,11 +42,11 @@ class Include:
 
 
 Expansion: TypeAlias = str | None
-"""The content of an included file; empty if it is shown elsewhere already; None if the word is to stay."""
+"""The content of an included file; empty if it is shown elsewhere; None if the word stays."""
 
 
 def includes(text: str) -> Iterator[Include]:
-    """Every word that begins with `@`, in code or not, in order."""
+    """Yields every word that starts with `@`, in code or not, in order."""
     if "@" not in text:
         return
     for number, found in enumerate(_WORD.finditer(text)):
@@ -63,12 +60,9 @@ def includes(text: str) -> Iterator[Include]:
         yield Include(start, end, found[1], (line_start, line_end) if alone else None)
 
 
-def expanded(text: str, means: Callable[[Include], bool], content: Callable[[Include], Expansion]) -> str:
-    """The text with what its includes name. `means` says whether a word names a file at all, `content` what it holds.
-
-    An include alone on its line is replaced; one inside a sentence stays, and the content follows at the end.
-    """
-    prose = Prose(text)
+def expand(text: str, means: Callable[[Include], bool], content: Callable[[Include], Expansion]) -> str:
+    """Inserts the content of includes: in place of their line, or at the end for an include inside a sentence."""
+    prose = MarkdownProse(text)
     out: list[str] = []
     behind: list[str] = []
     done = 0

@@ -1,7 +1,6 @@
-"""Loads the instruction files that hold in a folder: found, included, cleaned, bounded, with a warning for what is not.
+"""Loads the instruction files of a folder: found, included, cleaned and limited, with a warning for each problem.
 
-Every file is shown once, wherever it is named. A project's file reaches outside the project only where the user has
-approved it, since a stranger may have written it. One bad file never keeps the others from loading.
+Every file is shown once. A project's file may include files outside the project only if the user approved them.
 """
 
 from __future__ import annotations
@@ -12,48 +11,43 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from reverie.instructions.find import Candidate, Scope, candidates, read_text
-from reverie.instructions.includes import MAX_WORDS, Include, expanded, includes
+from reverie.instructions.find import InstructionCandidate, InstructionScope, candidates, read_text
+from reverie.instructions.includes import MAX_WORDS, Include, expand, includes
 from reverie.instructions.markdown import without_comments
-from reverie.instructions.rules import ConditionalRule, gitignore, matching, split_rule
+from reverie.instructions.rules import ConditionalRule, gitignore, match_rules, split_rule
 from reverie.models.window import REFERENCE_WINDOW, scaled
 from reverie.paths import Places
 from reverie.settings import Settings
 
-MAX_DEPTH = 5
-"""How far includes may be nested."""
+MAX_DEPTH = 5  # how deep includes may be nested
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionFile:
-    """One file as the model is shown it: what it includes in place, comments left out."""
+    """One file as the model sees it: with its includes and without comments."""
 
     path: Path
-    scope: Scope
+    scope: InstructionScope
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """What holds here: files in the order they count (later ones win), and rules for some files only."""
+    """The instructions of a folder: files in order (later ones win), and rules for some files only."""
 
     files: tuple[InstructionFile, ...] = ()
     conditional_rules: tuple[ConditionalRule, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def matching_rules(self, touched: Path, shown: Collection[Path] = ()) -> list[ConditionalRule]:
-        """The rules for a file that was touched, without those whose `path` is in `shown`."""
-        return matching(self.conditional_rules, touched, shown)
+        """Returns the rules for a touched file, except for those whose `path` is in `shown`."""
+        return match_rules(self.conditional_rules, touched, shown)
 
 
 def load_instructions(
     places: Places, settings: Settings, *, managed_dir: Path | None = None, window: int = REFERENCE_WINDOW
 ) -> Instructions:
-    """Reads every instruction file that holds in `places.cwd`; nothing at all in a bare session.
-
-    `managed_dir` stands in for `/etc/reverie`. Below a window of 200,000 the limits shrink with it. Never raises for
-    what it finds on disk.
-    """
+    """Reads the instruction files for `places.cwd`; none in a bare session. Small windows have lower limits."""
     if settings.session.bare:
         return Instructions()
     return _Loader(places, settings, window).load(managed_dir)
@@ -61,7 +55,7 @@ def load_instructions(
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """How far the includes of a file may lead."""
+    """How far the includes of a file may reach."""
 
     anywhere: bool
     depth: int = 0
@@ -74,7 +68,7 @@ class _Loader:
         self._user_home = settings.places.user_home
         self._warn_from = max(1, scaled(given.warn_characters, window))
         self._most = self._left = max(1, scaled(given.max_characters, window))
-        self._exclude = tuple(_excluded_spelling(pattern, self._user_home) for pattern in given.exclude)
+        self._exclude = tuple(_expand_home(pattern, self._user_home) for pattern in given.exclude)
         self._approved = [os.path.realpath(path) for path in given.approved_includes]
         self._project = os.path.realpath(places.checkout)
         self._shown: set[str] = set()
@@ -82,7 +76,7 @@ class _Loader:
 
     def load(self, managed_dir: Path | None) -> Instructions:
         files: list[InstructionFile] = []
-        later: dict[str, tuple[Candidate, tuple[str, ...], str]] = {}
+        later: dict[str, tuple[InstructionCandidate, tuple[str, ...], str]] = {}
         texts: set[tuple[Path, str]] = set()
         for one in candidates(self._places, managed_dir):
             read = self._open(one)
@@ -96,39 +90,40 @@ class _Loader:
             if not self._fits(one.path, text):
                 continue
             self._shown.add(real)
-            text = self._finished(text, one, real)
-            # A copy beside its original (AGENTS.md and CLAUDE.md with the same words) is shown once.
+            text = self._finish(text, one, real)
+            # Two files with the same text (AGENTS.md and CLAUDE.md) are shown once.
             if text and (one.folder, text) not in texts:
                 texts.add((one.folder, text))
                 files.append(InstructionFile(one.path, one.scope, text))
-        self._left = self._most  # rules with paths are not shown now, so they do not count against what is
+        self._left = self._most  # rules with paths are not shown now, so they do not count
         rules = [self._rule(real, *one) for real, one in later.items() if real not in self._shown]
         return Instructions(tuple(files), tuple(filter(None, rules)), tuple(dict.fromkeys(self._warnings)))
 
-    def _rule(self, real: str, one: Candidate, patterns: tuple[str, ...], text: str) -> ConditionalRule | None:
-        """A rule is shown beside what was shown at the start, but not beside every other rule."""
+    def _rule(
+        self, real: str, one: InstructionCandidate, patterns: tuple[str, ...], text: str
+    ) -> ConditionalRule | None:
+        """Loads a rule. It knows what is shown at the start, but not the other rules."""
         if not self._fits(one.path, text):
             return None
         shown = set(self._shown)
         self._shown.add(real)
-        text = self._finished(text, one, real)
+        text = self._finish(text, one, real)
         self._shown = shown
         return ConditionalRule(one.path, one.folder, patterns, text) if text else None
 
     # -- one file -------------------------------------------------------------------------------------------------
 
-    def _open(self, one: Candidate) -> tuple[str, str] | None:
-        """The real path and the text of a file found by its name; None if it is not to be used."""
+    def _open(self, one: InstructionCandidate) -> tuple[str, str] | None:
         try:
             real = os.path.realpath(one.path, strict=True)
         except OSError as error:
             self._warn(f"{one.path} cannot be read ({error.strerror}); it was left out.")
             return None
-        if real in self._shown or (one.scope is not Scope.MANAGED and self._is_excluded(one.path, real)):
+        if real in self._shown or (one.scope is not InstructionScope.MANAGED and self._is_excluded(one.path, real)):
             return None
-        if one.scope in (Scope.PROJECT, Scope.LOCAL) and not self._may_stand_for(one, real):
+        if one.scope in (InstructionScope.PROJECT, InstructionScope.LOCAL) and not self._is_allowed_link(one, real):
             self._warn(
-                f"{one.path} leads to {real}, outside the project, and was left out; to allow it, list that file under "
+                f"{one.path} leads to {real}, outside the project, and was left out; to allow it, add that file to "
                 "`instructions.approved_includes` in your own settings."
             )
             return None
@@ -137,21 +132,21 @@ class _Loader:
             self._warn(f"{one.path} {read.problem}; it was left out.")
             return None
         if self._is_strangers(one, real, read.owner):
-            self._warn(f"{one.path} belongs to another user and lies outside the project; it was left out.")
+            self._warn(f"{one.path} belongs to another user and is outside the project; it was left out.")
             return None
         if read.damaged:
             self._warn(
-                f"{one.path} holds bytes that are not UTF-8, shown as \N{REPLACEMENT CHARACTER}; save it as UTF-8."
+                f"{one.path} has bytes that are not UTF-8 (shown as \N{REPLACEMENT CHARACTER}); save it as UTF-8."
             )
         return real, read.text
 
-    def _finished(self, text: str, one: Candidate, real: str) -> str:
-        reach = _Reach(anywhere=one.scope in (Scope.MANAGED, Scope.USER))
+    def _finish(self, text: str, one: InstructionCandidate, real: str) -> str:
+        reach = _Reach(anywhere=one.scope in (InstructionScope.MANAGED, InstructionScope.USER))
         text = self._with_includes(text, one.path, real, reach).strip()
         if len(text) > self._warn_from:
             self._warn(
-                f"{one.path} has {len(text):,} characters with what it includes, and over {self._warn_from:,} it costs "
-                "every request more than it helps; move detail into rules with `paths:` or into files read when needed."
+                f"{one.path} has {len(text):,} characters with its includes. Above {self._warn_from:,} it costs every "
+                "request more than it helps; move details into rules with `paths:` or into files read when needed."
             )
         return text
 
@@ -165,14 +160,18 @@ class _Loader:
         self._left -= len(text)
         return True
 
-    def _may_stand_for(self, one: Candidate, real: str) -> bool:
-        """A name in the project may be a link, but not one that leaves it: a clone must not fetch the user's files."""
+    def _is_allowed_link(self, one: InstructionCandidate, real: str) -> bool:
+        """A link in a project must not lead out of it, or a clone could fetch the user's files."""
         inside = one.folder.is_relative_to(self._project)
         return _is_under(real, self._project if inside else os.path.realpath(one.folder)) or self._is_approved(real)
 
-    def _is_strangers(self, one: Candidate, real: str, owner: int) -> bool:
-        """Above the project lie folders such as /tmp, where anybody may put a file."""
-        if one.scope in (Scope.MANAGED, Scope.USER) or _is_under(real, self._project) or self._is_approved(real):
+    def _is_strangers(self, one: InstructionCandidate, real: str, owner: int) -> bool:
+        """Above the project there are folders such as /tmp, where anybody may put a file."""
+        if (
+            one.scope in (InstructionScope.MANAGED, InstructionScope.USER)
+            or _is_under(real, self._project)
+            or self._is_approved(real)
+        ):
             return False
         return owner not in (os.getuid(), 0)
 
@@ -190,14 +189,13 @@ class _Loader:
             return target is not None
 
         def content(include: Include) -> str | None:
-            return self._included(found[include.start], include, path, reach)
+            return self._include(found[include.start], include, path, reach)
 
         if sum(1 for _ in includes(text)) == MAX_WORDS:
-            self._warn(f"{path} has more than {MAX_WORDS} words that begin with @; only the first are looked at.")
-        return expanded(text, means, content)
+            self._warn(f"{path} has more than {MAX_WORDS} words that start with @; only the first ones are checked.")
+        return expand(text, means, content)
 
     def _target(self, include: Include, folders: tuple[Path, ...]) -> str | None:
-        """The real path of the regular file an include names, or None if it names none."""
         for spelling in include.spellings():
             if spelling.endswith("/"):
                 continue
@@ -209,18 +207,18 @@ class _Loader:
                     real = os.path.realpath(start, strict=True)
                     if stat.S_ISREG(os.stat(real).st_mode):  # noqa: PTH116 (a stat of a resolved string)
                         return real
-                except (OSError, ValueError):  # not there, too long, a loop: then it is only a word
+                except (OSError, ValueError):  # missing, too long, a loop: then it is only a word
                     continue
         return None
 
-    def _included(self, real: str, include: Include, by: Path, reach: _Reach) -> str | None:
+    def _include(self, real: str, include: Include, by: Path, reach: _Reach) -> str | None:
         if self._is_excluded(Path(real), real):
             return None
         in_project = _is_under(real, self._project)
         if not (in_project or reach.anywhere or self._is_approved(real)):
             self._warn(
-                f"{by} includes {real}, which lies outside the project and was not read; to allow it, list that file "
-                "under `instructions.approved_includes` in your own settings."
+                f"{by} includes {real}, which is outside the project and was not read; to allow it, add that file to "
+                "`instructions.approved_includes` in your own settings."
             )
             return None
         if real in self._shown:
@@ -235,7 +233,7 @@ class _Loader:
         if not self._fits(real, read.text):
             return None
         self._shown.add(real)
-        # What a user's file may do, a project's file does not get to do because the user's file names it.
+        # A project's file does not get more rights because a file of the user includes it.
         inner = _Reach(anywhere=reach.anywhere and not in_project, depth=reach.depth + 1)
         return self._with_includes(read.text, Path(real), real, inner)
 
@@ -262,7 +260,7 @@ def _is_under(path: str, folder: str) -> bool:
     return path.startswith(f"{folder.rstrip('/')}/")
 
 
-def _excluded_spelling(pattern: str, user_home: Path) -> str:
+def _expand_home(pattern: str, user_home: Path) -> str:
     negated = "!" if pattern.startswith("!") else ""
     rest = pattern.removeprefix("!")
     return f"{negated}{user_home}/{rest[2:]}" if rest.startswith("~/") else pattern

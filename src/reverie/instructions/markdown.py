@@ -1,7 +1,6 @@
-"""Where in a Markdown text something stands: in code or in prose; and the text without its HTML block comments.
+"""Finds code and prose in a Markdown text, and removes HTML block comments.
 
-Blocks are found by a CommonMark parser, code spans by CommonMark's rule for backticks. The parser takes longer to load
-than everything else here takes together, so it is asked only where its answer is not already plain. Pure.
+It uses a CommonMark parser, which loads slowly, only where the answer is not clear without it. Pure.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ _BLOCK_COMMENT = re.compile(r"^[ \t>*+\-\d.)]*(<!--)", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->(?:[ \t]*<!--.*?-->)*", re.DOTALL)
 
 
-class Prose:
-    """One text, asked where its prose is. The parser runs at the first question that needs it."""
+class MarkdownProse:
+    """Finds the prose of one text. The parser runs at the first question that needs it."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -34,7 +33,7 @@ class Prose:
         self._regions: list[tuple[int, int]] | None = None
 
     def holds(self, at: int) -> bool:
-        """Whether the character at `at` stands outside code: spans, fences, indented blocks, `<pre>` and the like."""
+        """Whether the character at `at` is outside code: spans, fences, indented blocks, `<pre>` and similar."""
         line = self._text.rfind("\n", 0, at) + 1
         if at <= self._code_from and not _INDENTATION.search(self._text, line, at):
             return True
@@ -45,13 +44,10 @@ class Prose:
 
 
 def without_comments(text: str) -> str:
-    """The text without HTML comments that stand as blocks of their own; those in code or in a sentence stay.
-
-    A comment that is never closed stays too: cutting the rest of a file away would hide a mistake.
-    """
+    """Returns the text without HTML block comments. Comments in code, in a sentence or without an end stay."""
     out: list[str] = []
     done = 0
-    prose: Prose | None = None
+    prose: MarkdownProse | None = None
     for opening in _BLOCK_COMMENT.finditer(text):
         at = opening.start(1)
         if at < done:
@@ -59,19 +55,18 @@ def without_comments(text: str) -> str:
         closed = _COMMENT.match(text, at)
         if closed is None:
             break
-        prose = prose or Prose(text)
+        prose = prose or MarkdownProse(text)
         if not prose.holds(at):
             continue
         end = closed.end()
         if not text[opening.start() : at].strip() and text[end : end + 1] in ("\n", ""):
-            at, end = opening.start(), end + 1  # it had its lines to itself, so they go with it
+            at, end = opening.start(), end + 1  # it was alone on its lines, so they are removed too
         out.append(text[done:at])
         done = end
     return "".join(out) + text[done:] if out else text
 
 
 def _code_regions(text: str) -> Iterator[tuple[int, int]]:
-    """Stretches of code that do not overlap."""
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     for token in _parser().parse(text):
         if token.map is None:
@@ -84,7 +79,7 @@ def _code_regions(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Code spans: a run of backticks up to the next run of the same length; an escaped backtick opens none."""
+    """Yields code spans: a run of backticks up to the next run of the same length; escaped backticks do not count."""
     runs = [(run.start(), run.end()) for run in _TICKS.finditer(text, start, end)]
     last = {after - opened: index for index, (opened, after) in enumerate(runs)}
     index = 0

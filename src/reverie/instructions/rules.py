@@ -1,7 +1,6 @@
-"""Rules: files that hold everywhere, or, with `paths:` in their head, only for the files those patterns match.
+"""Rules: files that apply everywhere, or, with `paths:` in their head, only to the files that match.
 
-A rule with paths is not shown at the start but when such a file is touched. Patterns are git's ignore patterns plus
-braces, seen from the folder that the rules belong to. Nothing here reads the disk.
+A rule with paths is shown when such a file is touched. Patterns are git's ignore patterns plus braces. Pure.
 """
 
 from __future__ import annotations
@@ -34,22 +33,21 @@ class ConditionalRule:
     """A rule for some files only."""
 
     path: Path
-    base: Path
-    """What its patterns are relative to."""
+    base: Path  # the folder that its patterns are relative to
     patterns: tuple[str, ...]
     text: str
 
 
 def split_rule(text: str) -> tuple[tuple[str, ...], str]:
-    """The patterns of a rule (none: it holds everywhere) and its text without the head."""
+    """Returns the patterns of a rule (none: it applies everywhere) and its text without the head."""
     front = split(text)
     if not front.present:
         return (), text
     return _patterns(front.lines)[:MAX_PATTERNS], front.body.lstrip("\n")
 
 
-def matching(rules: Iterable[ConditionalRule], touched: Path, shown: Collection[Path] = ()) -> list[ConditionalRule]:
-    """The rules for a file that was touched, without those in `shown`, in order."""
+def match_rules(rules: Iterable[ConditionalRule], touched: Path, shown: Collection[Path] = ()) -> list[ConditionalRule]:
+    """Returns the rules for a touched file, without those in `shown`, in order."""
     ways = dict.fromkeys((os.path.normpath(touched), os.path.realpath(touched)))
     found: list[ConditionalRule] = []
     for rule in rules:
@@ -64,7 +62,7 @@ def matching(rules: Iterable[ConditionalRule], touched: Path, shown: Collection[
 
 @lru_cache(maxsize=256)
 def gitignore(patterns: tuple[str, ...]) -> GitIgnoreSpec:
-    """Patterns compiled, braces spread out. One that git would not understand matches nothing."""
+    """Compiles patterns and expands braces. A pattern that git would not accept matches nothing."""
     from pathspec import GitIgnoreSpec
 
     good: list[str] = []
@@ -79,7 +77,7 @@ def gitignore(patterns: tuple[str, ...]) -> GitIgnoreSpec:
 
 
 def _patterns(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """What stands under `paths`, also unquoted: `*.py` is no YAML, but everybody writes it."""
+    """Returns the patterns under `paths`, even unquoted ones: `*.py` is not valid YAML, but everybody writes it."""
     for number, line in enumerate(lines):
         key = _PATHS.match(line)
         if key is None:
@@ -120,7 +118,6 @@ def _scalar(text: str) -> str:
 
 
 def _commas(text: str) -> list[str]:
-    """Parts between commas, those inside braces and quotes left alone."""
     cuts, depth, quote, is_blank = [-1], 0, "", True
     for found in _MARK.finditer(text):
         char = found[0]

@@ -1,4 +1,4 @@
-"""How fast the simulator bills a long session in process: two hundred rounds growing to 150,000 tokens."""
+"""How fast the simulator bills a long session in process: 200 rounds up to 150,000 tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOKENS = 150_000
 
 
 @dataclass(frozen=True, slots=True)
-class Billed:
+class BillingFigures:
     rounds: int
     tokens: int
     seconds: float
@@ -25,9 +25,9 @@ class Billed:
 
 
 def requests(rounds: int = ROUNDS, tokens: int = TOKENS) -> Iterator[dict[str, Any]]:
-    """The requests of one conversation: two parallel calls a round, the marker moved along."""
-    filler = "The quick brown fox jumps over the lazy dog. " * (1 + 4 * tokens // (2 * rounds) // 45)
-    filler = filler[: 4 * tokens // (2 * rounds)]
+    """The requests of one conversation: two parallel calls per round, and a marker on the last block."""
+    size = 4 * tokens // (2 * rounds)
+    filler = ("The quick brown fox jumps over the lazy dog. " * (1 + size // 45))[:size]
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
     tools = [{"name": f"tool{n}", "description": "Does one thing. " * 60, "input_schema": schema} for n in range(12)]
     system = [{"type": "text", "text": filler * 6, "cache_control": {"type": "ephemeral"}}]
@@ -46,8 +46,8 @@ def requests(rounds: int = ROUNDS, tokens: int = TOKENS) -> Iterator[dict[str, A
         ]
 
 
-def measure_billing(rounds: int = ROUNDS, tokens: int = TOKENS) -> Billed:
-    """Bills one session; making its requests is not counted."""
+def measure_billing(rounds: int = ROUNDS, tokens: int = TOKENS) -> BillingFigures:
+    """Bills one session. The time to make its requests is not counted."""
     bodies = list(requests(rounds, tokens))
     meter = Meter()
     started = time.perf_counter()
@@ -55,4 +55,4 @@ def measure_billing(rounds: int = ROUNDS, tokens: int = TOKENS) -> Billed:
     for number, body in enumerate(bodies):
         prompt = meter.bill(body, float(number)).usage.prompt
     seconds = time.perf_counter() - started
-    return Billed(rounds, prompt, seconds, float(meter.ledger.totals()["hit_rate"]))
+    return BillingFigures(rounds, prompt, seconds, float(meter.ledger.totals()["hit_rate"]))

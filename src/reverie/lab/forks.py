@@ -1,8 +1,7 @@
-"""What fork children cost: so many of one message after a long history, against as many fresh agents that know it too.
+"""The cost of forks after a long history, compared with fresh agents that get the same context.
 
-A real session over HTTP against the simulator. Every request of every child is then billed once more as a fresh agent
-would pay for it: the same bytes, with a cache of its own that begins empty. Other layers are off: the figures are the
-prefix's.
+A real session over HTTP against the simulator. Every request of every fork is also billed with its own empty cache, as
+for a fresh agent. Other layers are off.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.models import wire
-from reverie.models.base import Capabilities, Finished, Model, ModelEvent, Request
+from reverie.models.base import Finished, Model, ModelEvent, Request
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import input_equivalents
 from reverie.models.registry import model_access, open_model
@@ -26,6 +24,7 @@ from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings
 from reverie.simulator import Meter, ScriptResponder, Simulator
 from reverie.simulator.http import running
+from reverie.text.columns import table as columns
 from reverie.types import Purpose, ToolUseBlock, Usage
 
 CHILDREN = 8
@@ -37,7 +36,7 @@ _OFF = ("MICROCOMPACT_TIME", "MICROCOMPACT_ECONOMIC", "SESSION_NOTES", "EXTRACTI
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """What the prompts of one child came to: of its first request, and of all it sent. Costs in tokens of input."""
+    """The prompts of one fork: of its first request, and of all requests. Costs are in tokens of input."""
 
     first: Usage
     first_cost: float
@@ -49,7 +48,7 @@ class Child:
 
     @property
     def share(self) -> float:
-        """How much of its first prompt it read from the cache."""
+        """The share of its first prompt that it read from the cache."""
         return self.first.cache_read_input_tokens / self.first.prompt
 
     def wire(self) -> dict[str, float]:
@@ -67,19 +66,27 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
-class Forks:
-    """The children in the order their first answers came."""
+class ForkFigures:
+    """The forks in the order of their first answers."""
 
     history: int
     children: tuple[Child, ...]
 
     @property
     def ratio(self) -> float:
-        """What all children paid for their prompts, of what as many fresh agents would have."""
-        return sum(child.cost for child in self.children) / sum(child.fresh_cost for child in self.children)
+        """The cost of all forks, as a share of that of fresh agents."""
+        return self.cost / self.fresh_cost
+
+    @property
+    def cost(self) -> float:
+        return sum(child.cost for child in self.children)
+
+    @property
+    def fresh_cost(self) -> float:
+        return sum(child.fresh_cost for child in self.children)
 
     def summary(self) -> dict[str, Any]:
-        """The figures a program reads."""
+        """The figures for programs."""
         first, *further = self.children
         return {
             "model": MODEL,
@@ -88,19 +95,19 @@ class Forks:
             "first": first.wire(),
             "further": [child.wire() for child in further],
             "least_read_share": round(min(child.share for child in self.children), 5),
-            "cost": round(sum(child.cost for child in self.children), 1),
-            "fresh_cost": round(sum(child.fresh_cost for child in self.children), 1),
+            "cost": round(self.cost, 1),
+            "fresh_cost": round(self.fresh_cost, 1),
             "ratio": round(self.ratio, 4),
         }
 
 
-def measure_forks(children: int = CHILDREN, tokens: int = TOKENS) -> Forks:
-    """Runs one session whose agent forks itself `children` times after about `tokens` of history."""
+def measure_forks(children: int = CHILDREN, tokens: int = TOKENS) -> ForkFigures:
+    """Runs a session whose agent forks itself `children` times after about `tokens` of history."""
     with TemporaryDirectory(prefix="reverie-forks-") as folder:
         return asyncio.run(_measure(Path(folder), children, tokens))
 
 
-async def _measure(folder: Path, children: int, tokens: int) -> Forks:
+async def _measure(folder: Path, children: int, tokens: int) -> ForkFigures:
     project = folder / "project"
     project.mkdir()
     files = max(1, -(-tokens * 4 // _READ_BYTES))
@@ -109,30 +116,22 @@ async def _measure(folder: Path, children: int, tokens: int) -> Forks:
     simulator = Simulator(ScriptResponder(Script.parse(_play(files, children), "forks")))
     with running(simulator) as url:
         settings = _settings(folder, url)
-        inner = open_model(MODEL, model_access(settings), Catalogue.load())
-        model = _Heard(inner)
+        model = _RecordingModel(open_model(MODEL, model_access(settings), Catalogue.load()))
         async with await Session.open(cwd=project, model=model, settings=settings) as session:
             async for _ in session.send("Read everything, then split the work."):
                 pass
-    return Forks(model.history, tuple(_child(one) for one in model.children.values()))
+    return ForkFigures(model.history, tuple(_child(one) for one in model.children.values()))
 
 
-class _Heard:
-    """A model whose requests and what they cost are kept, by thread."""
+class _RecordingModel:
+    """A model that keeps the requests of forks and their usage, by thread."""
 
     def __init__(self, inner: Model) -> None:
         self._inner = inner
+        self.name, self.capabilities = inner.name, inner.capabilities
         self.history = 0
-        """Tokens of the request whose answer the children were forked from."""
+        """Tokens of the request whose answer made the forks."""
         self.children: dict[str, list[tuple[Request, Usage]]] = {}
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._inner.capabilities
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         async for event in self._inner.stream(request):
@@ -170,7 +169,7 @@ def _settings(folder: Path, url: str) -> Settings:
 
 
 def _play(files: int, children: int) -> str:
-    """The main agent reads all files, a few a round, and forks; each child reads one again and reports."""
+    """The script: the main agent reads all files, a few per round, and forks; each fork reads one file again."""
     rounds = [
         "\n".join(f'call Read {{"file_path": "part{n}.txt"}}' for n in range(at, min(at + 5, files + 1)))
         for at in range(1, files + 1, 5)
@@ -191,14 +190,13 @@ def _prose(number: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(found: Forks) -> str:
-    """The same for people."""
+def table(found: ForkFigures) -> str:
+    """The figures for people."""
     rows = [("child", "prompt", "read", "paid", "fresh", "share")]
     for number, child in enumerate(found.children, 1):
         first = (str(number), f"{child.first.prompt:,}", f"{child.share:.2%}")
         rows.append((*first, f"{child.cost:,.0f}", f"{child.fresh_cost:,.0f}", f"{child.cost / child.fresh_cost:.3f}"))
-    paid, fresh = sum(child.cost for child in found.children), sum(child.fresh_cost for child in found.children)
-    rows.append(("all", "", "", f"{paid:,.0f}", f"{fresh:,.0f}", f"{found.ratio:.3f}"))
-    told = f"{len(found.children)} children of one message after {found.history:,} tokens; costs in input tokens."
-    words = "prompt and read: of the first request. paid: all rounds. fresh: the same bytes with an own cache."
-    return "\n".join([*columns(rows, right=range(1, 6)), "", told, words])
+    rows.append(("all", "", "", f"{found.cost:,.0f}", f"{found.fresh_cost:,.0f}", f"{found.ratio:.3f}"))
+    title = f"{len(found.children)} children of one message after {found.history:,} tokens; costs in input tokens."
+    words = "prompt and read: of the first request. paid: all rounds. fresh: the same bytes with their own cache."
+    return "\n".join([*columns(rows, right=range(1, 6)), "", title, words])

@@ -1,7 +1,6 @@
-"""How fast the embedded mind writes notes and a summary of recorded sessions, and whether they hold what code writes.
+"""How fast the offline mind writes notes and a summary of recorded sessions, and whether they equal those by code.
 
-Asked as a session asks any model: the conversation, the directive, the Edit tool. What survives a compaction is
-measured on the code's text (`reverie lab survival`); here it is shown that the mind's is the same. Reads transcripts.
+`reverie lab survival` measures what the texts by code keep. So if the texts are equal, its figures hold here too.
 """
 
 from __future__ import annotations
@@ -13,22 +12,22 @@ from statistics import median
 from time import process_time
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.errors import ReverieError
-from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
+from reverie.lab.survival.moments import SIMULATED_AT, CompactionMoment, load_moments
 from reverie.layers.base import EffectResult
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import split
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l3_session_notes.writer import directive as notes_directive
 from reverie.layers.l4_compaction.by_code import Limits, write_notes, write_summary
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.setup import CompactionNumbers
+from reverie.layers.l4_compaction.summary import check_summary
 from reverie.layers.l4_compaction.summary import directive as summary_directive
-from reverie.layers.l4_compaction.summary import judged
 from reverie.models.base import Request
 from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
 from reverie.offline.step import Act, Say, Step
 from reverie.offline.tasks import next_step
+from reverie.text.columns import table as columns
 from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock
 
 _FILE = Path("/session/session-memory/summary.md")
@@ -36,8 +35,8 @@ _EDIT: JsonObject = {"name": "Edit", "input_schema": {}}
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """One session up to a cut: how large it is, how long each text took, and whether it is the code's."""
+class WrittenTexts:
+    """One session up to a cut: its size, the time for each text, and whether the texts equal those by code."""
 
     session: str
     tokens: int
@@ -47,48 +46,50 @@ class Written:
     summary_same: bool
 
 
-def measure(paths: Sequence[Path], at: int = SIMULATED_AT) -> list[Written]:
-    """Every compaction of these sessions, and every long one cut at `at` tokens."""
-    return [_measured(moment) for moment in load_moments(paths, at)]
+def measure(paths: Sequence[Path], at: int = SIMULATED_AT) -> list[WrittenTexts]:
+    """Measures every compaction of these sessions, and every long session cut at `at` tokens."""
+    return [_measure(moment) for moment in load_moments(paths, at)]
 
 
-def _measured(moment: Moment) -> Written:
+def _measure(moment: CompactionMoment) -> WrittenTexts:
     messages = tuple(entry.message for entry in moment.before)
     template, numbers = default_template(), NoteNumbers()
-    told = notes_directive(template, _FILE, template, numbers)
-    notes, notes_ms = _timed(_request(moment, messages, told, Purpose.NOTES))
+    prompt = notes_directive(template, _FILE, template, numbers)
+    notes, notes_ms = _time(_request(moment, messages, prompt, Purpose.NOTES))
     most = CompactionNumbers().summary_tokens
-    text, summary_ms = _timed(_request(moment, messages, summary_directive("whole", ""), Purpose.COMPACTION, most))
+    text, summary_ms = _time(_request(moment, messages, summary_directive("whole", ""), Purpose.COMPACTION, most))
     limits = Limits(total=numbers.total_tokens * PROSE_BYTES, ledger=numbers.section_tokens * PROSE_BYTES)
     by_code = write_notes(moment.before, template, limits, cwd=moment.cwd)
-    found, _ = judged(EffectResult(ok=True, text=text.text if isinstance(text, Say) else ""), 10**9, estimate_text)
+    found, _ = check_summary(
+        EffectResult(ok=True, text=text.text if isinstance(text, Say) else ""), 10**9, estimate_text
+    )
     summary = write_summary(moment.before, Limits.for_tokens(most), cwd=moment.cwd, alone=False)
-    return Written(
+    return WrittenTexts(
         moment.session,
         sum(map(estimate_message, messages)),
         notes_ms,
         summary_ms,
-        _bodies(_edited(template, notes), template) == _bodies(by_code, template),
+        _bodies(_apply_edits(template, notes), template) == _bodies(by_code, template),
         found == summary.strip(),
     )
 
 
 def _request(
-    moment: Moment, messages: tuple[Message, ...], told: str, purpose: Purpose, max_tokens: int = 8_000
+    moment: CompactionMoment, messages: tuple[Message, ...], prompt: str, purpose: Purpose, max_tokens: int = 8_000
 ) -> Request:
-    directive = Message("user", (TextBlock(told, Origin.CODE),))
+    directive = Message("user", (TextBlock(prompt, Origin.CODE),))
     system = (f"- Working folder: {moment.cwd}",) if moment.cwd else ()
     return Request("embedded", system, (_EDIT,), (*messages, directive), max_tokens, purpose=purpose)
 
 
-def _timed(request: Request) -> tuple[Step, float]:
-    """The answer and what it took of the processor, in milliseconds: other work on the machine is not counted."""
+def _time(request: Request) -> tuple[Step, float]:
+    """The answer and its processor time in milliseconds."""
     began = process_time()
     step = next_step(request)
     return step, round(1000 * (process_time() - began), 1)
 
 
-def _edited(notes: str, step: Step) -> str:
+def _apply_edits(notes: str, step: Step) -> str:
     for call in step.calls if isinstance(step, Act) else ():
         if notes.count(call.input["old_string"]) != 1:
             raise ReverieError("an edit of the notes does not fit its file exactly once")
@@ -100,8 +101,8 @@ def _bodies(notes: str, template: str) -> list[str]:
     return [section.body for section in split(notes, template)]
 
 
-def summary(written: Sequence[Written]) -> dict[str, Any]:
-    """The figures a program reads."""
+def summary(written: Sequence[WrittenTexts]) -> dict[str, Any]:
+    """The figures for programs."""
     notes, summaries = [one.notes_ms for one in written], [one.summary_ms for one in written]
     return {
         "sessions": len(written),
@@ -114,13 +115,13 @@ def summary(written: Sequence[Written]) -> dict[str, Any]:
     }
 
 
-def table(written: Sequence[Written]) -> str:
-    """The same for people."""
-    rows = [("session", "tokens", "notes", "summary", "as code writes them")]
+def table(written: Sequence[WrittenTexts]) -> str:
+    """The figures for people."""
+    rows = [("session", "tokens", "notes", "summary", "same as by code")]
     for one in written:
         same = " and ".join(name for name, is_so in (("notes", one.notes_same), ("summary", one.summary_same)) if is_so)
         took = (f"{one.notes_ms:.0f} ms", f"{one.summary_ms:.0f} ms")
         rows.append((one.session[:8], f"{one.tokens:,}", *took, same or "neither"))
     took = [one.notes_ms for one in written]
-    told = f"notes: {median(took):.0f} ms, at most {max(took):.0f} ms"
-    return "\n".join([*columns(rows, right=(1, 2, 3)), told])
+    times = f"notes: {median(took):.0f} ms, at most {max(took):.0f} ms"
+    return "\n".join([*columns(rows, right=(1, 2, 3)), times])

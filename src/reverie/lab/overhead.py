@@ -1,8 +1,7 @@
-"""What preparing a request costs in time, beside LangChain's two middlewares on the same history in the same run.
+"""The time to prepare a request, compared with LangChain's two middlewares on the same history in the same run.
 
-Ours is `prepare` of a real session with all its layers, settings and flags: from the recorded results of a round to the
-request handed to `stream`. Recording and rendering as JSON are reported apart; LangChain's figure has neither.
-The history has results of every kind, many of them such as could be cleared but are not worth it.
+Ours is `prepare` of a real session with all its layers, from the recorded results of a round to the request. Recording
+and rendering as JSON are separate figures; LangChain's figure includes neither.
 """
 
 from __future__ import annotations
@@ -12,16 +11,15 @@ import gc
 import importlib.util
 import random
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.errors import UserError
 from reverie.lab.replay.outside import Converter, Middlewares
-from reverie.lab.scratch import Silent
+from reverie.lab.scratch import SilentModel
 from reverie.loop import record_result
 from reverie.models import wire
 from reverie.models.base import Capabilities
@@ -29,13 +27,14 @@ from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings
 from reverie.storage.transcript.session_log import SessionLog
+from reverie.text.columns import table as columns
 from reverie.tools.base import ToolOutput
 from reverie.types import Message, Origin, TextBlock, ToolUseBlock
 
 SIZES = (20_000, 80_000, 160_000)
-"""Tokens of history, system prompt and tools included."""
+"""Tokens of history, with system prompt and tools."""
 TIMED = 31
-"""Rounds that are timed at each size; the median counts."""
+"""Timed rounds per size; the median counts."""
 _WORDS = (
     "reverie: all layers of a session, up to the request. langchain: its context editing and summarisation",
     "middlewares on the same messages. recording: the answer and its results. rendering: the request as JSON.",
@@ -47,25 +46,17 @@ _CODE = ("def", "return", "value", "the", "path", "of", "file", "import", "if", 
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Medians in milliseconds a round, at one size of the history."""
+    """Medians in milliseconds per round, for one size of the history."""
 
     tokens: int
-    ours_ms: float
+    reverie_ms: float
+    langchain_ms: float
     recording_ms: float
     rendering_ms: float
-    theirs_ms: float
-
-    def wire(self) -> dict[str, float]:
-        return {
-            "reverie_ms": round(self.ours_ms, 4),
-            "langchain_ms": round(self.theirs_ms, 4),
-            "recording_ms": round(self.recording_ms, 4),
-            "rendering_ms": round(self.rendering_ms, 4),
-        }
 
 
 def measure_overhead() -> list[Overhead]:
-    """Builds a history of each size and times rounds at its end. UserError if LangChain is not installed."""
+    """Times rounds at the end of a history of each size. UserError if LangChain is not installed."""
     if importlib.util.find_spec("langchain") is None:
         raise UserError("The comparison needs LangChain: install it with `pip install 'reverie[lab]'`.")
     return [asyncio.run(_measure(size)) for size in SIZES]
@@ -75,15 +66,15 @@ async def _measure(size: int) -> Overhead:
     with TemporaryDirectory(prefix="reverie-overhead-") as folder:
         home = Path(folder) / "home"
         settings = replace(Settings(), places=PlaceSettings(home=home, user_home=Path(folder)))
-        model = Silent("anthropic:claude-opus-4-5", Capabilities(cache_markers=True, ttls=("5m", "1h")))
+        model = SilentModel("anthropic:claude-opus-4-5", Capabilities(cache_markers=True, ttls=("5m", "1h")))
         async with await Session.open(cwd=folder, model=model, settings=settings) as session:
-            work = _Work(session)
-            await work.grow(size - _BEFORE)
-            return await work.time(size)
+            rounds = _TimedRounds(session)
+            await rounds.grow(size - _BEFORE)
+            return await rounds.time(size)
 
 
-class _Work:
-    """A session at work: a search and a look into something else each round."""
+class _TimedRounds:
+    """Adds rounds with two tool calls each to a session, and times them."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -110,17 +101,17 @@ class _Work:
             ToolUseBlock(f"toolu_{number}b", "mcp__docs__look", {"page": number}),
         )
         usage = {"input_tokens": self._log.view.meter.tokens, "output_tokens": 120}
-        said = TextBlock(self._text(200), Origin.MODEL)
+        text = TextBlock(self._text(200), Origin.MODEL)
         fields = {"id": f"msg_{number}", "model": "claude-opus-4-5", "usage": usage}
-        self._log.append_message(Message("assistant", (said, *calls), fields=fields))
+        self._log.append_message(Message("assistant", (text, *calls), fields=fields))
         record_result(self._log, calls[0].id, ToolOutput(self._text(_SMALL)))
         record_result(self._log, calls[1].id, ToolOutput(self._text(characters)))
 
     async def time(self, size: int) -> Overhead:
-        ours_s, recording_s, rendering_s, theirs_s = list[float](), list[float](), list[float](), list[float]()
+        ours, theirs = list[tuple[float, float, float]](), list[float]()
         conversation, histories = self._session.conversation, list[tuple[Message, ...]]()
         gc.collect()
-        gc.disable()  # a collection would hit one or the other by chance
+        gc.disable()  # a collection would slow down one of them by chance
         try:
             for _ in range(TIMED):
                 began = time.perf_counter()
@@ -132,32 +123,33 @@ class _Work:
                 rendered = time.perf_counter()
                 conversation.went_out(request)
                 histories.append(request.messages)
-                recording_s.append(recorded - began)
-                ours_s.append(prepared - recorded)
-                rendering_s.append(rendered - prepared)
-            theirs, converter = Middlewares(), Converter()
+                ours.append((prepared - recorded, recorded - began, rendered - prepared))
+            middlewares, converter = Middlewares(), Converter()
             for history in histories:
-                messages = converter.converted(history)
+                messages = converter.convert(history)
                 began = time.perf_counter()
-                theirs.run(messages)
-                theirs_s.append(time.perf_counter() - began)
+                middlewares.run(messages)
+                theirs.append(time.perf_counter() - began)
         finally:
             gc.enable()
-        each = [median(times) * 1_000 for times in (ours_s, recording_s, rendering_s, theirs_s)]
-        return Overhead(size, *each)
+        prepare_ms, record_ms, render_ms = (median(times) * 1_000 for times in zip(*ours, strict=True))
+        return Overhead(size, prepare_ms, median(theirs) * 1_000, record_ms, render_ms)
 
 
 def summary(found: list[Overhead]) -> dict[str, Any]:
-    """The figures a program reads, by the size of the history."""
-    return {str(each.tokens): each.wire() for each in found}
+    """The figures for programs, by the size of the history."""
+    rounded = ({name: round(value, 4) for name, value in asdict(each).items()} for each in found)
+    return {str(each.pop("tokens")): each for each in rounded}
 
 
 def table(found: list[Overhead]) -> str:
-    """The same for people."""
+    """The figures for people."""
     rows = [("history", "reverie", "langchain", "share", "recording", "rendering")]
     for each in found:
-        times = (f"{each.ours_ms:.3f} ms", f"{each.theirs_ms:.3f} ms", f"{each.ours_ms / each.theirs_ms:.3f}")
+        ours, theirs = each.reverie_ms, each.langchain_ms
+        times = (f"{ours:.3f} ms", f"{theirs:.3f} ms", f"{ours / theirs:.3f}")
         rows.append((f"{each.tokens:,}", *times, f"{each.recording_ms:.3f} ms", f"{each.rendering_ms:.3f} ms"))
     first, last = found[0], found[-1]
-    grows = f"From {first.tokens:,} to {last.tokens:,} tokens ours grows {last.ours_ms / first.ours_ms:.2f} times."
+    factor = last.reverie_ms / first.reverie_ms
+    grows = f"From {first.tokens:,} to {last.tokens:,} tokens ours grows {factor:.2f} times."
     return "\n".join([*columns(rows, right=range(6)), "", grows, *_WORDS])

@@ -1,6 +1,6 @@
-"""Draws what a replay found: what each policy cost in all, and how the cost of one long session grew.
+"""Draws the figures of a replay: the cost of each policy, and how the cost of one long session grew.
 
-Needs matplotlib, which the extra `lab` brings; nothing else of Reverie does.
+Needs matplotlib, from the extra `lab`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from reverie.errors import StorageError, UserError
 from reverie.lab.replay.policies import BASELINE, OURS
-from reverie.lab.replay.report import Replayed, totals
+from reverie.lab.replay.report import SessionCosts, totals
 from reverie.regular_files import refuse_special
 
 _COLOURS = {
@@ -29,11 +29,11 @@ _COLOURS = {
 }
 _WIDEST = 1.15
 _MANY_TIMES = 3.0
-"""A policy that costs this many times `cached` would squash all others: its line is left out, its bar is cut."""
+"""For a policy that costs this many times `cached` the line is left out and the bar is cut, to show the others."""
 
 
 def check_plot(path: Path) -> None:
-    """Says what is wrong before an hour is spent on replaying."""
+    """UserError if the plot cannot be written. Called before the replay, which can take an hour."""
     if importlib.util.find_spec("matplotlib") is None:
         raise UserError("A plot needs matplotlib: install it with `pip install 'reverie[lab]'`.")
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
@@ -43,8 +43,8 @@ def check_plot(path: Path) -> None:
     refuse_special(path)
 
 
-def draw(done: Sequence[Replayed], path: Path) -> None:
-    """Writes the picture: bars for all sessions on the left, one long session round by round on the right."""
+def draw(done: Sequence[SessionCosts], path: Path) -> None:
+    """Writes the picture: bars for all sessions on the left, one long session on the right."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -66,7 +66,7 @@ def draw(done: Sequence[Replayed], path: Path) -> None:
         pyplot.close(figure)
 
 
-def _bars(axes: Any, done: Sequence[Replayed]) -> None:
+def _bars(axes: Any, done: Sequence[SessionCosts]) -> None:
     paid = totals(done)
     baseline = paid[BASELINE].cost
     bound = sum(each.bound for each in done) / baseline
@@ -89,11 +89,11 @@ def _bars(axes: Any, done: Sequence[Replayed]) -> None:
     axes.set_title(f"What {len(done)} recorded sessions cost", loc="left", fontweight="bold")
 
 
-def _growth(axes: Any, done: Sequence[Replayed]) -> None:
+def _growth(axes: Any, done: Sequence[SessionCosts]) -> None:
     each = max(done, key=lambda one: one.rounds)
     most = _MANY_TIMES * each.outcomes[BASELINE].cost
     for name, outcome in sorted(each.outcomes.items(), key=lambda one: -one[1].cost):
-        if outcome.cost <= most:  # else it would squash the others; the bars show it
+        if outcome.cost <= most:
             costs = [cost / 1_000 for cost in outcome.by_round]
             wide = 2.4 if name in (OURS, BASELINE) else 1.3
             axes.plot(range(1, each.rounds + 1), costs, color=_COLOURS.get(name, "#999999"), linewidth=wide, label=name)

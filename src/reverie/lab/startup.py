@@ -1,7 +1,7 @@
 """How long a command takes to start, as a multiple of the bare interpreter on the same machine.
 
-Real processes, run in turn so that a busy moment hits all of them alike, and medians of each. It works in a home of
-its own with sessions it wrote itself; the user's home is neither read nor written.
+Runs real processes in turn, so that a busy moment hits all of them alike, and takes medians. It works in its own home
+with sessions that it wrote itself; it does not use the user's home.
 """
 
 from __future__ import annotations
@@ -22,12 +22,19 @@ from typing import Any
 from reverie.errors import UserError
 from reverie.paths import slug
 from reverie.storage.transcript.session_log import SessionLog
+from reverie.text.columns import table
 from reverie.types import Message, Origin, TextBlock
 
 RUNS = 15
-"""Fewest runs of each command that give a median worth telling."""
+"""Runs of each command that give a useful median."""
 
 SESSIONS = 50
+_NAMES = {
+    "bare": "python -c pass",
+    "version": "reverie --version",
+    "sessions": "reverie sessions list",
+    "remember": "reverie remember",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,33 +44,49 @@ class Startup:
     bare_ms: float
     version_ms: float
     sessions_ms: float
+    remember_ms: float
     runs: int
 
     def summary(self) -> dict[str, Any]:
-        """The figures a program reads."""
-        return {
-            "version_ratio": round(self.version_ms / self.bare_ms, 2),
-            "sessions_ratio": round(self.sessions_ms / self.bare_ms, 2),
-            "bare_ms": round(self.bare_ms, 1),
-            "version_ms": round(self.version_ms, 1),
-            "sessions_ms": round(self.sessions_ms, 1),
-            "runs": self.runs,
-        }
+        """The figures for programs."""
+        taken = {name: float(getattr(self, f"{name}_ms")) for name in _NAMES}
+        ratios = {f"{name}_ratio": round(ms / self.bare_ms, 2) for name, ms in taken.items() if name != "bare"}
+        return ratios | {f"{name}_ms": round(ms, 1) for name, ms in taken.items()} | {"runs": self.runs}
+
+    def table(self) -> str:
+        """The figures for people."""
+        figures = self.summary()
+        rows = [
+            (text, f"{figures[f'{name}_ms']:.1f} ms", f"{figures[f'{name}_ratio']:.2f}×" if name != "bare" else "")
+            for name, text in _NAMES.items()
+        ]
+        return "\n".join(table(rows, right=(1, 2)))
 
 
 def measure_startup(runs: int = RUNS) -> Startup:
-    """Starts `python -c pass`, `reverie --version` and `reverie sessions list` in turn, `runs` times each."""
+    """Starts the bare interpreter and three commands in turn, `runs` times each."""
     with TemporaryDirectory(prefix="reverie-startup-") as folder:
         home, work = Path(folder) / "home", Path(folder) / "work"
         work.mkdir()
         write_sessions(home, work, SESSIONS)
         env = {key: value for key, value in {**os.environ}.items() if not key.startswith("REVERIE_")}
         env["REVERIE_HOME"] = str(home)
-        commands = ([sys.executable, "-c", "pass"], [*_reverie(), "--version"], [*_reverie(), "sessions", "list"])
+        reverie = _find_reverie()
+
+        def run_each(number: int) -> list[float]:
+            remember = [*reverie, "remember", f"The test server number {number} listens on port {8000 + number}."]
+            commands = (
+                [sys.executable, "-c", "pass"],
+                [*reverie, "--version"],
+                [*reverie, "sessions", "list"],
+                remember,
+            )
+            return [_time(command, work, env) for command in commands]
+
         # The first run of each fills the file cache and the bytecode cache; it is not counted.
-        times = [[_time(command, work, env) for command in commands] for _ in range(runs + 1)][1:]
-    bare, version, sessions = (median(column) for column in zip(*times, strict=True))
-    return Startup(bare, version, sessions, runs)
+        times = [run_each(number) for number in range(runs + 1)][1:]
+    bare, version, sessions, remember = (median(column) for column in zip(*times, strict=True))
+    return Startup(bare, version, sessions, remember, runs)
 
 
 def write_sessions(home: Path, cwd: Path, count: int) -> None:
@@ -81,8 +104,8 @@ def write_sessions(home: Path, cwd: Path, count: int) -> None:
         log.close()
 
 
-def _reverie() -> list[str]:
-    """The installed command of this environment; without one, the module."""
+def _find_reverie() -> list[str]:
+    """The installed command of this environment, or else the module."""
     beside = Path(sys.executable).with_name("reverie")
     found = str(beside) if beside.exists() else shutil.which("reverie")
     return [found] if found else [sys.executable, "-m", "reverie"]

@@ -1,8 +1,7 @@
-"""How well token growth is estimated, measured on recorded Claude Code sessions with the API's own usage figures.
+"""How well token growth is estimated, on recorded Claude Code sessions with the usage that the API reported.
 
-Walks each session's main chain in file order and cuts it into stretches of at least 10,000 real tokens. A stretch is
-estimated by the fixed rule and by a calibrator frozen when the stretch begins: it has seen earlier responses of the
-same session and nothing else. Reads transcripts; never writes.
+Cuts the main chain of each session into stretches of at least 10,000 real tokens. Each is estimated by the fixed rule
+and by a calibrator that has only seen the earlier responses of the session.
 """
 
 from __future__ import annotations
@@ -13,46 +12,46 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.errors import UserError
-from reverie.lab.scratch import recordings
+from reverie.lab.scratch import find_recordings
 from reverie.models.calibration import Calibrator
 from reverie.models.catalogue import Catalogue
 from reverie.models.count import ContextMeter
 from reverie.models.features import Features
 from reverie.models.tokens import estimate_blocks
 from reverie.storage.transcript.file import read_records
+from reverie.text.columns import table as columns
 from reverie.types import Block, Message, Record, Usage
 
 STRETCH = 10_000
-"""Real tokens a stretch has at least."""
+"""The least real tokens of a stretch."""
 _HEADS = ("session", "responses", "stretches", "fixed", "recorded", "calibrated", "model")
 
 
 @dataclass(slots=True)
 class Stretch:
-    """One stretch: real tokens, and what each way of estimating makes of it."""
+    """One stretch: its real tokens and its estimates."""
 
     calibrator: Calibrator
-    """As it was when the stretch began."""
+    """The calibrator at the start of the stretch."""
     features: Features = field(default_factory=Features)
     real: int = 0
     fixed: int = 0
     recorded: int = 0
-    """The fixed rule for what was put in, the recorded `output_tokens` for what came out."""
+    """The fixed rule for input, and the recorded `output_tokens` for output."""
 
     @property
     def calibrated(self) -> float:
         return self.calibrator.estimate(self.features)
 
     def error(self, estimate: float) -> float:
-        """Relative, with its sign: below zero is too few."""
+        """The relative error; below zero means too few."""
         return (estimate - self.real) / self.real
 
 
 @dataclass(frozen=True, slots=True)
 class SessionErrors:
-    """What was measured on one session."""
+    """The figures of one session."""
 
     name: str
     models: tuple[str, ...]
@@ -62,8 +61,8 @@ class SessionErrors:
 
 
 def measure_folder(paths: Sequence[Path]) -> list[SessionErrors]:
-    """Measures every session under `paths` (folders of .jsonl files, or such files). `UserError` if there is none."""
-    files = recordings(paths, "**/*.jsonl")
+    """Measures every session in `paths` (folders or .jsonl files). `UserError` if there is none."""
+    files = find_recordings(paths, "**/*.jsonl")
     if not files:
         raise UserError(f"No *.jsonl under {', '.join(map(str, paths))}; name a folder of Claude Code transcripts.")
     catalogue = Catalogue.load()
@@ -72,7 +71,7 @@ def measure_folder(paths: Sequence[Path]) -> list[SessionErrors]:
 
 def measure_session(path: Path, catalogue: Catalogue) -> SessionErrors:
     """Cuts one session into stretches and estimates each."""
-    walk = _Walk(catalogue)
+    walk = _SessionWalk(catalogue)
     loaded = read_records(path)
     for record in loaded.records:
         walk.take(record)
@@ -80,8 +79,8 @@ def measure_session(path: Path, catalogue: Catalogue) -> SessionErrors:
 
 
 @dataclass(slots=True)
-class _Walk:
-    """The walk along one session: a meter a model, and the stretch under way."""
+class _SessionWalk:
+    """Goes through one session, with a meter per model and the current stretch."""
 
     catalogue: Catalogue
     stretches: list[Stretch] = field(default_factory=list[Stretch])
@@ -115,7 +114,7 @@ class _Walk:
             self.meters[self.model].append(message)
 
     def _break(self) -> None:
-        """The context was rewritten: nothing before is comparable with what follows."""
+        """Starts again after the context was rewritten, because sizes cannot be compared then."""
         for meter in self.meters.values():
             meter.reset()
         self.open = None
@@ -130,11 +129,11 @@ class _Walk:
                 self._switch(model)
             self._respond(self.meters[model], usage)
             self.output = 0
-        # Records of one response report its output as it streams: the last and largest is the nearest to the truth.
+        # The records of one response report its output while it streams, so the largest number is the best one.
         self.output = max(self.output, usage.output_tokens)
 
     def _switch(self, model: str) -> None:
-        """Another model counts with another tokenizer: it gets a meter of its own, and no stretch spans the change."""
+        """Takes the meter of another model, which has another tokenizer, and starts a new stretch."""
         self._break()
         self.model = model
         if model not in self.meters:
@@ -158,7 +157,7 @@ class _Walk:
 
 
 def summary(sessions: Sequence[SessionErrors]) -> dict[str, Any]:
-    """The figures a program reads: mean absolute relative errors over all stretches of all sessions."""
+    """The figures for programs: mean absolute relative errors over all stretches."""
     stretches = [stretch for session in sessions for stretch in session.stretches]
     if not stretches:
         raise UserError(f"No session has a stretch of {STRETCH:,} tokens between responses; measure longer ones.")
@@ -181,7 +180,7 @@ def _figures(errors: Sequence[float]) -> dict[str, float]:
 
 
 def table(sessions: Sequence[SessionErrors]) -> str:
-    """The same for people: a line a session, worst first, and a line for all."""
+    """The figures for people: one line per session, worst first, and a line for all."""
     measured = [session for session in sessions if session.stretches]
     stretches = tuple(stretch for one in measured for stretch in one.stretches)
     whole = SessionErrors("all", (), sum(one.responses for one in sessions), stretches)
@@ -193,7 +192,7 @@ def table(sessions: Sequence[SessionErrors]) -> str:
         "fixed: bytes/4, JSON bytes/2. recorded: the same, with recorded output tokens. calibrated: online.",
     ]
     bad = sum(session.bad_lines for session in sessions)
-    return "\n".join([*lines, *([f"{bad} unreadable lines were passed over."] if bad else [])])
+    return "\n".join([*lines, *([f"{bad} unreadable lines were left out."] if bad else [])])
 
 
 def _row(one: SessionErrors) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What a layer is: it decides, and the session acts.
 
-`plan(view, now)` is pure and says what it wants done; the session does it; `commit(view, results)` is pure again and
-says what to record. So a layer can be tested without a disk, a clock or a model, and never knows the loop.
+`plan(view, now)` is pure and returns the wanted effects; the session carries them out; `commit(view, results)` is pure
+too and returns what to record. So a layer can be tested without a disk, a clock or a model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reverie.events import Event
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.storage.transcript.records import Payload
 from reverie.storage.transcript.view import View
-from reverie.tools.base import FileSeen, Keeper, PathMapping, Tool, ToolOutput
+from reverie.tools.base import Keeper, PathMapping, SeenFile, Tool, ToolOutput
 from reverie.types import Block, JsonObject, Message, Purpose, ToolUseBlock, Usage
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What a plan may know beside the view. `used` and the thresholds are tokens."""
+    """What a plan may know besides the view. `used` and the thresholds are tokens."""
 
     time: datetime
     used: int
@@ -34,15 +34,15 @@ class Now:
     autocompact_at: int
     main_thread: bool
     effective: int = 0
-    """What is left of the window for the prompt once room for the reply is set aside."""
+    """The window minus the room for the response."""
     blocking: int = 0
     excess: int | None = None
-    """After a prompt that was too long: by how many tokens, where the server said so."""
+    """After a prompt that was too long: by how many tokens, if the server said it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """Create this file, exclusively; "already there" counts as done."""
+    """Creates this file exclusively. If the file is already there, the effect counts as done."""
 
     path: Path
     data: bytes
@@ -57,10 +57,9 @@ class RunHook:
 
 @dataclass(frozen=True, slots=True)
 class AskFork:
-    """Ask a fork of the conversation, once and without tools; its answer comes back as text.
+    """Asks a fork of the conversation once, without tools, and returns its answer as text.
 
-    `messages` asks about these instead of the conversation as it stands; `system` replaces its system prompt: a plain
-    request that shares no cache.
+    `messages` replaces the messages of the conversation, `system` its system prompt: then the request shares no cache.
     """
 
     purpose: Purpose
@@ -72,7 +71,7 @@ class AskFork:
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """Read this file from disk, at most so many bytes; its text comes back."""
+    """Reads at most `max_bytes` of this file and returns its text."""
 
     path: Path
     max_bytes: int
@@ -80,9 +79,9 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """Wait until no background task of this purpose runs, at most so long; `ok` says whether none does.
+    """Waits until no background task of this purpose runs; `ok` says whether none does.
 
-    A task that has run for longer than `ignore_after_s` is not waited for.
+    Ignores tasks that have run for longer than `ignore_after_s`.
     """
 
     purpose: Purpose
@@ -95,7 +94,7 @@ Effect: TypeAlias = WriteFile | RunHook | AskFork | ReadFile | WaitFor
 
 @dataclass(frozen=True, slots=True)
 class EffectResult:
-    """What came of one effect: `ok`, and the answer or the reason it failed; `error` is what a model raised."""
+    """The result of one effect: the answer or the reason why it failed; `error` is what a model raised."""
 
     ok: bool
     text: str = ""
@@ -105,14 +104,14 @@ class EffectResult:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """One record to append, with fields of its own (a uuid that others name, what it belongs to)."""
+    """One record to append, with fields of its own (such as a uuid that others name)."""
 
     what: Payload | Message
     fields: JsonObject = field(default_factory=dict[str, Any])
 
 
 class BreakCause(StrEnum):
-    """Why a request does not extend the one before it."""
+    """Why a request does not continue the last one."""
 
     CLEARED = "cleared"
     FOLDED = "folded"
@@ -125,20 +124,20 @@ class BreakCause(StrEnum):
     IMAGES = "images"
     SERVER_EDITS = "server_edits"
     APART = "apart"
-    """Another conversation begins here, with a prefix of its own."""
+    """Another conversation begins here, with its own prefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """An announced break of the prefix: what causes it, and a sentence for the user."""
+    """An announced break of the prefix: its cause, and a sentence for the user."""
 
     cause: BreakCause
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """What a stage wants recorded, in order. `breaks` announces a break of the prefix."""
+class StageCommit:
+    """What a stage wants to record, in order. `breaks` announces a break of the prefix."""
 
     payloads: tuple[Payload, ...] = ()
     appends: tuple[Append, ...] = ()
@@ -149,31 +148,28 @@ class Commit:
 class Stage(Protocol):
     @property
     def flag(self) -> str:
-        """The kill switch this stage obeys; empty if each of its parts asks one of its own."""
+        """The kill switch of this stage; empty if each of its parts has its own."""
         ...
 
     def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
-        """What should be done, or None when this stage has nothing to do (the cheap, usual answer)."""
+        """Returns the wanted effects, or None if this stage has nothing to do (the cheap, usual answer)."""
         ...
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit: ...
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit: ...
 
 
-Steps: TypeAlias = Generator[Sequence[Effect], Sequence[EffectResult], Commit]
-"""A plan that goes on as results come in: yields what it wants done, is sent the results, returns what to record.
-
-It is as pure as `plan` and `commit`: whoever drives it does everything that touches the world.
-"""
+Steps: TypeAlias = Generator[Sequence[Effect], Sequence[EffectResult], StageCommit]
+"""A plan in steps: yields the wanted effects, receives their results, returns what to record. Pure, like `plan`."""
 
 
 class SteppedStage(Protocol):
-    """A stage whose next step depends on what came of the one before."""
+    """A stage whose next step depends on the results of the one before."""
 
     @property
     def flag(self) -> str: ...
 
     def steps(self, view: View, now: Now) -> Steps | None:
-        """The steps, or None when this stage has nothing to do (the cheap, usual answer)."""
+        """Returns the steps, or None if this stage has nothing to do (the cheap, usual answer)."""
         ...
 
 
@@ -181,29 +177,29 @@ CarryOut: TypeAlias = Callable[[Effect], Awaitable[EffectResult]]
 
 
 class Companion:
-    """Somebody beside a conversation who is told of its rounds and may add to them. The answers here add nothing."""
+    """Takes part in the rounds of a conversation and may add to them. These defaults add nothing."""
 
     async def after_response(self) -> None:
-        """A response is recorded, and its tools have not run yet."""
+        """Called when a response is recorded and its tools have not run yet."""
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
-        """A result is recorded; what comes back is shown to the model beside the results."""
+        """Called when a result is recorded. Returns blocks to show next to the results."""
         del call, output
         return ()
 
     async def between_rounds(self) -> Sequence[Block]:
-        """All results of a round are in; what comes back is shown to the model beside them."""
+        """Called when all results of a round are recorded. Returns blocks to show next to them."""
         return ()
 
     async def may_stop(self, answer: str) -> str | Sequence[Block] | None:
-        """The model is done; a reason, or something that arrived, means that it must go on."""
+        """Called when the model is done. A reason, or blocks that arrived, make it go on."""
         del answer
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class ForkResult:
-    """What a fork came to. `denied` lists the calls it was refused, as `Tool: reason`."""
+    """The result of a fork. `denied` lists the refused calls as `Tool: reason`."""
 
     reason: str
     text: str
@@ -213,7 +209,7 @@ class ForkResult:
 
 
 class Fork(Protocol):
-    """A conversation at one moment, for a layer that needs an agent of its own: same bytes, so the same cache."""
+    """A conversation at one moment, for a layer that needs an agent: the same bytes, so the same cache."""
 
     @property
     def view(self) -> View: ...
@@ -232,52 +228,51 @@ class Fork(Protocol):
         tools: Mapping[str, Tool] | None = None,
         map_path: PathMapping | None = None,
         keeper: Callable[[Path], Keeper | None] | None = None,
-        seen: Mapping[Path, FileSeen] | None = None,
+        seen: Mapping[Path, SeenFile] | None = None,
         progress: Callable[[str], None] = ...,
         emit: Callable[[Event], None] = ...,
         kind: str = "",
-        question: str = "",
         enough: Callable[[Sequence[ToolUseBlock]], bool] | None = None,
     ) -> ForkResult:
         """Runs the fork to its end. `permission` decides every call.
 
-        `tools` run in place of the conversation's, under the same names and schemas. `keeper` writes files by rules of
-        its own, `seen` may be edited without having been read. `question` is what the user asks, where they do.
-        `enough` says of calls that went well whether the fork is done with them.
+        `tools` replace those of the conversation under the same names and schemas. `keeper` writes files by its own
+        rules; files in `seen` may be edited without a read. `enough` decides after successful calls whether the fork is
+        done.
         """
         ...
 
     def afresh(self, system: str, tools: Sequence[str], *, model: str = "") -> Fork:
-        """The beginning of a conversation of its own: this system prompt, and only these tools."""
+        """Returns the start of a new conversation with this system prompt and only these tools."""
         ...
 
 
 class Forks(Protocol):
-    """Where the runner of a layer gets its forks. The session passes it in."""
+    """Provides forks to the runner of a layer. The session passes it in."""
 
     def now(self) -> Fork:
-        """The conversation as it is when the fork runs."""
+        """Returns the conversation as it is when the fork runs."""
         ...
 
     def kept(self) -> Fork:
-        """The conversation as it is now, for a fork that runs later."""
+        """Returns the conversation as it is now, for a fork that runs later."""
         ...
 
     def may_begin(self, purpose: Purpose) -> str | None:
-        """None if such work may begin, by whichever model; else why not."""
+        """Returns None if such work may begin, by any model; else why not."""
         ...
 
     def unwanted(self, purpose: Purpose) -> str | None:
-        """Why the conversation's own model must not be asked for such work now; None if it may be."""
+        """Returns why the conversation's own model must not do such work now; None if it may."""
         ...
 
     def takes_over(self, purpose: Purpose, why: str) -> None:
-        """Says, once per reason, that something else than the conversation's model does such work."""
+        """Reports, once per reason, that another model does such work."""
         ...
 
     async def attempt(self, purpose: Purpose, fork: Fork, work: Callable[[Fork], Awaitable[T]]) -> T:
-        """Has the work done by the conversation's model, or by the embedded one where that one cannot.
+        """Lets the conversation's model do the work, or the embedded one if that model cannot.
 
-        The second time `work` gets another fork and starts from the beginning: it must be safe to start twice.
+        The second time, `work` gets another fork and starts from the beginning: it must be safe to start twice.
         """
         ...

@@ -1,8 +1,4 @@
-"""How old a memory is, in words, and the note that an old one is a picture of its time.
-
-Whole periods of 24 hours since the file was changed; a time in the future counts as today. Pure: the caller says when
-now is.
-"""
+"""The age of a memory in words, counted in periods of 24 hours. A time in the future counts as today. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ NOTE_FROM_DAYS = 2
 
 
 def age_days(modified: float, now: float) -> int:
-    """Whole 24-hour periods between the two, both in seconds since 1970."""
+    """Whole 24-hour periods between two times in seconds since 1970."""
     return max(0, int((now - modified) // DAY_S))
 
 
@@ -22,7 +18,7 @@ def age_words(modified: float, now: float) -> str:
 
 
 def age_note(modified: float, now: float) -> str:
-    """What a reader must be told with a memory that is two days old or older; empty for a fresh one."""
+    """The warning that a memory is two days old or older; empty for a newer one."""
     days = age_days(modified, now)
     if days < NOTE_FROM_DAYS:
         return ""

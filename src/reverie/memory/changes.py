@@ -1,7 +1,4 @@
-"""What a change of memory is made of: who writes, on what evidence, which files, and what the write gate is shown.
-
-Plain data shared by the directory, the write gate and every writer. Nothing here touches the disk.
-"""
+"""Plain data about a change of memory: who writes, on what evidence, which files, and what the write gate sees."""
 
 from __future__ import annotations
 
@@ -20,13 +17,13 @@ class Writer(StrEnum):
     """Who changes memory."""
 
     USER = "user"
-    """A person, through a command or a slash command."""
+    """The user, through a command or a slash command."""
     AGENT = "agent"
     """The main agent, with its file tools."""
     EXTRACTION = "extraction"
     DREAM = "dream"
     HAND = "hand"
-    """Somebody with an editor, or another program; noticed at the next touch."""
+    """An editor or another program; noticed at the next access."""
     IMPORT = "import"
 
 
@@ -35,15 +32,15 @@ class Evidence:
     """A block of the conversation that a write rests on."""
 
     origin: Origin
-    """Only `PERSON` is the user speaking."""
+    """Only the user's own origins count as the user speaking."""
     text: str
     message: str = ""
-    """The uuid of the message it stands in."""
+    """The uuid of the message that has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteInfo:
-    """Who writes and why; ends up in the version."""
+    """Who writes and why; the version stores it."""
 
     writer: Writer
     why: str
@@ -54,19 +51,19 @@ class WriteInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProposedWrite:
-    """One file about to be written, as the gate sees it. Judge what is new in `text` compared with `before`."""
+    """One file that is about to be written, as the gate sees it. The gate judges what is new in `text` compared with
+    `before`."""
 
     name: str
-    """Relative to the memory directory."""
     text: str
     before: str | None
-    """What stands there now; None if the file is new."""
+    """The present content; None if the file is new."""
     writer: Writer
     evidence: tuple[Evidence, ...] = ()
     restores: bool = False
-    """An earlier version comes back (undo, restore): its origin was judged then; secrets are judged again."""
+    """An earlier version comes back (undo, restore): its origin was judged then, secrets are judged again."""
     together: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
-    """The other files of the same change with what they shall hold; None: the file goes."""
+    """The other files of the same change with their new content; None if the file is removed."""
 
     @property
     def is_index(self) -> bool:
@@ -82,10 +79,8 @@ class ProposedWrite:
 
 
 Gate = Callable[[ProposedWrite], None]
-"""Raises a `ReverieError` to refuse; the sentence says what to do instead and never repeats a secret.
-
-Called for every file of every write, under the directory's lock: it may read the directory, never write to it.
-"""
+"""Raises a `ReverieError` to refuse a write; the sentence says what to do instead and never repeats a secret. Called
+for every file of every write under the directory's lock: it may read the directory, never write to it."""
 
 ABSENT: Final = "absent"
 """As a `Change.base`: the file must not exist."""
@@ -97,20 +92,17 @@ class Change:
 
     name: str
     text: str | None
-    """What the file shall hold; None removes it."""
+    """The new content; None removes the file."""
     base: str | None = None
-    """The digest of what the caller saw (`Document.digest`), or `ABSENT`. None: whatever stands there now."""
+    """The digest of what the caller saw (`Document.digest`), or `ABSENT`. None: any present content."""
     reason: str = ""
-    """Why this file, where a version has more than one."""
+    """Why this file changes, where a version has more than one."""
 
 
 class ChangedUnderneath(ReverieError):
-    """Files are no longer what the caller saw; nothing was written. Read them again, merge, and try again."""
+    """Files changed since the caller read them, and nothing was written. Read them again, merge, and try again."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
-        listed = ", ".join(self.names)
-        was = "was" if len(self.names) == 1 else "were"
-        super().__init__(
-            f"{listed} {was} changed by somebody else meanwhile; nothing was written. Read again, then retry."
-        )
+        listed, was = ", ".join(self.names), "was" if len(self.names) == 1 else "were"
+        super().__init__(f"{listed} {was} changed by somebody else; nothing was written. Read again, then retry.")

@@ -1,8 +1,6 @@
-"""Logs of the day: in this mode the agent only appends to one file a day, and a dream distils them later.
-
-Logs are never rewritten, which the memory directory enforces for every agent; index and topic files stay readable and
-untouched. The prompt names the pattern of the file and not the date, so that midnight changes no prefix.
-"""
+"""Daily logs: in this mode the agent only appends to one file per day, and a dream distils the logs later. The memory
+directory makes sure that no agent rewrites a log. The prompt names the pattern of the file, not the date, so that
+midnight does not change the prefix."""
 
 from __future__ import annotations
 
@@ -16,19 +14,17 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import LOGS
 from reverie.storage.history.versions import Version
 
-PATTERN = f"{LOGS}/YYYY/MM/YYYY-MM-DD.md"
-"""How the prompt names the file of the day, relative to the memory directory."""
+LOG_PATTERN = f"{LOGS}/YYYY/MM/YYYY-MM-DD.md"
 
 _NAME = re.compile(rf"{LOGS}/(\d{{4}})/(\d\d)/(\d{{4}}-\d\d-\d\d)\.md")
 
 
 def log_name(day: date) -> str:
-    """The log of a day, relative to the memory directory."""
     return f"{LOGS}/{day.isoformat()[:4]}/{day:%m}/{day.isoformat()}.md"
 
 
 def day_of(name: str) -> date | None:
-    """The day a log is about; None if the relative path is not that of a log."""
+    """The day of a log; None if the relative path is not a log."""
     found = _NAME.fullmatch(name)
     try:
         day = date.fromisoformat(found[3]) if found else None
@@ -38,10 +34,7 @@ def day_of(name: str) -> date | None:
 
 
 def append(memory: MemoryDirectory, text: str, now: datetime, info: WriteInfo) -> Version:
-    """Adds one entry to the log of `now`'s day, with its time; `now` is in the user's own time zone.
-
-    Passes the write gate and is one version, like every change. More than one line is kept as one entry.
-    """
+    """Adds one entry with its time to today's log, as one version; `now` is in the user's time zone."""
     lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
     if not lines:
         raise UserError("There is nothing to put into the log: the text is empty.")
@@ -54,17 +47,17 @@ def append(memory: MemoryDirectory, text: str, now: datetime, info: WriteInfo) -
     return version
 
 
-def refusal(name: str, before: str | None, after: str | None, today: date) -> str | None:
-    """Why an agent may not make this write in daily-log mode, or None if it only adds to the log of today."""
+def reason_against_write(name: str, before: str | None, after: str | None, today: date) -> str | None:
+    """Why an agent may not make this write in daily-log mode; None if it only adds to today's log."""
     if name != log_name(today):
         return f"in this mode only the log of the day is written, by appending to {log_name(today)}"
     if after is None or not after.startswith(before or ""):
-        return "a log is only added to: keep everything that stands in it, and append"
+        return "entries are only added to a log: keep everything in it, and append"
     return None
 
 
-def logs(root: Path, *, after: date | None = None, before: date | None = None) -> list[Path]:
-    """The logs of a memory directory, oldest first: of days after `after` and before `before`, both left out."""
+def list_logs(root: Path, *, after: date | None = None, before: date | None = None) -> list[Path]:
+    """The logs of a memory directory, oldest first, of the days between `after` and `before` (both excluded)."""
     found: list[tuple[date, Path]] = []
     for path in (root / LOGS).glob("[0-9]*/[0-9]*/*.md"):
         day = day_of(path.relative_to(root).as_posix())

@@ -1,9 +1,6 @@
-"""The head of a topic file: read as YAML, changed line by line, so that every byte nobody touched stays as it was.
-
-A YAML emitter would lose comments, quoting and line ends. So fields are found by their lines, values are read by a fast
-path for what is plainly `key: value` and by PyYAML for all else, and what is not YAML is still read, with a problem.
-It never runs a YAML tag and never opens a file.
-"""
+"""The head of a topic file: read as YAML, changed line by line, so that all other bytes stay the same. A YAML emitter
+would lose comments, quoting and line ends. A fast path reads plain `key: value` lines, PyYAML the rest; a head that is
+not YAML is still read, with a problem. It never runs a YAML tag and never opens a file."""
 
 from __future__ import annotations
 
@@ -23,11 +20,11 @@ _NESTED_KEY = re.compile(r"([ ]+)([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)")
 _COMMENT_OR_BLANK = re.compile(r"[ \t]*(?:#[^\n]*)?\r?\n?")
 _DOUBLE = re.compile(r'"((?:[^"\\]++|\\.)*+)"')
 _SINGLE = re.compile(r"'((?:[^']++|'')*+)'")
-# A plain scalar that every YAML reader takes as this very text: no indicator in front, no `: ` or ` #` inside.
+# A plain scalar that every YAML reader reads as this text: no indicator in front, no `: ` or ` #` inside.
 _PLAIN = re.compile(
     r"(?![-?:,\[\]{}#&*!|>'\"%@`])(?:[^\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff:#]++|:(?=[^\s])|(?<=[^\s])#)++"
 )
-# Plain text that other readers would take for a number, a date, a truth value or nothing.
+# Plain text that other readers would read as a number, a date, a boolean or null.
 _TYPED = re.compile(
     r"(?ix) true|false|yes|no|on|off|y|n|null|~ | [-+]?[\d._,:]+(?:e[-+]?\d+)? | 0[xo][\da-f_]+ | [-+]?\.(?:inf|nan)"
     r"| \d{4}-\d\d?-\d\d?(?:[Tt ].*)? | <<|="
@@ -46,7 +43,7 @@ _KNOWN = ("name", "description", "type", "trust")
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The lines of one field: [first, last) among the lines of the block; `path` is its key and those above it."""
+    """The lines [first, last) of one field in the block; `path` is its key and the keys above it."""
 
     path: tuple[str, ...]
     first: int
@@ -55,7 +52,7 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
-    """A text taken apart. `before + "".join(lines) + after + body` is the text itself, byte for byte."""
+    """A parsed text. `before + "".join(lines) + after + body` is the text itself, byte for byte."""
 
     before: str
     """Byte order mark and opening fence; only the mark if there is no frontmatter."""
@@ -64,7 +61,7 @@ class Frontmatter:
     """The closing fence; empty if it is missing."""
     body: str
     values: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Each value as text, nested ones as `metadata.type`."""
+    """Each value as text; nested keys as `metadata.type`."""
     problems: tuple[str, ...] = ()
 
     @property
@@ -77,52 +74,50 @@ class Frontmatter:
 
     @property
     def newline(self) -> str:
-        """The line end in use."""
         return "\r\n" if "\r\n" in self.text[:4096] else "\n"
 
     def key_of(self, key: str) -> str:
-        """Where `key` stands: as itself, or one level down in `metadata`, where some writers put it."""
+        """The key as it is used here: itself, or one level down in `metadata`, where some writers put it."""
         nested = f"metadata.{key}"
         return nested if key not in self.values and nested in self.values else key
 
     def with_value(self, key: str, value: str | None) -> Frontmatter:
-        """The same with one field set (None: taken out); no other line changes, except that a missing fence is made."""
+        """Sets one field (None: removes it) and changes no other line, but adds a missing fence."""
         path = tuple(self.key_of(key).split("."))
-        block = self if self.present and self.after else self._fenced()
+        block = self if self.present and self.after else self._with_fences()
         lines = list(block.lines)
         spans = [span for span in _spans(lines) if span.path == path]
         if value is None:
             for span in reversed(spans):
                 del lines[span.first : span.last]
-        elif spans:  # where a key stands twice, the last one counts
+        elif spans:  # of two equal keys the last one counts
             span = spans[-1]
-            lines[span.first : span.last] = [_changed(lines[span.first : span.last], value)]
+            lines[span.first : span.last] = [_with_value(lines[span.first : span.last], value)]
         else:
-            lines.insert(_place_for(key, lines), f"{key}: {quoted(value)}{block.newline}")
+            lines.insert(_place_for(key, lines), f"{key}: {quote_scalar(value)}{block.newline}")
         return split(block.before + "".join(lines) + block.after + block.body)
 
-    def repaired(self) -> Frontmatter:
-        """The same with every field that is not valid YAML quoted, so that every reader understands it."""
+    def repair(self) -> Frontmatter:
+        """Quotes every field that is not valid YAML, so that every reader understands it."""
         if not self.problems or not self.lines:
             return self
-        block = self if self.after else self._fenced()
+        block = self if self.after else self._with_fences()
         lines = list(block.lines)
         for number, line in enumerate(lines):
             known = _without_colon(line)
             if known:
-                lines[number] = f"{known[0]}: {quoted(known[1])}{_end(line) or block.newline}"
+                lines[number] = f"{known[0]}: {quote_scalar(known[1])}{_end(line) or block.newline}"
         fixed = split(block.before + "".join(lines) + block.after + block.body)
         if fixed.problems:
             for span in reversed(_spans(lines)):
                 if len(span.path) == 1 and fixed.values.get(span.path[0]):
                     lines[span.first : span.last] = [
-                        _changed(lines[span.first : span.last], fixed.values[span.path[0]])
+                        _with_value(lines[span.first : span.last], fixed.values[span.path[0]])
                     ]
             fixed = split(block.before + "".join(lines) + block.after + block.body)
         return fixed
 
-    def _fenced(self) -> Frontmatter:
-        """With both fences, the lines between them as they are."""
+    def _with_fences(self) -> Frontmatter:
         end = self.newline
         if not self.present:
             gap = "" if self.body.startswith(("\n", "\r\n")) or not self.body else end
@@ -133,7 +128,7 @@ class Frontmatter:
 
 
 def split(text: str) -> Frontmatter:
-    """Takes a topic file (or the beginning of one) apart. Whatever is wrong is in `problems`, and still readable."""
+    """Parses a topic file, or the beginning of one. It never fails: problems are listed in `problems`."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     lines = _LINES.findall(text[len(mark) :])
     if not lines or not _FENCE.fullmatch(lines[0]):
@@ -145,7 +140,7 @@ def split(text: str) -> Frontmatter:
         values, problems = _read(block)
         return Frontmatter(before, block, lines[close], "".join(lines[close + 1 :]), values, problems)
     length = _length_of_open_block(lines)
-    if not length:  # a rule across the page, not a head
+    if not length:  # a horizontal rule, not a head
         return Frontmatter(mark, (), "", text[len(mark) :])
     block = tuple(lines[:length])
     values, problems = _read(block)
@@ -153,7 +148,7 @@ def split(text: str) -> Frontmatter:
     return Frontmatter(before, block, "", "".join(lines[length:]), values, (unclosed, *problems))
 
 
-def quoted(value: str, style: str = "") -> str:
+def quote_scalar(value: str, style: str = "") -> str:
     """`value` as a YAML scalar on one line: plain where that is safe, in the given quotes if they can hold it."""
     if style == "'" and not re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]", value):
         return "'" + value.replace("'", "''") + "'"
@@ -164,7 +159,7 @@ def quoted(value: str, style: str = "") -> str:
 
 
 def _length_of_open_block(lines: list[str]) -> int:
-    """How many lines of an unclosed head are one: up to the first blank line, or the first that is no field."""
+    """The number of lines of an unclosed head: up to the first blank line, or the first that is not a field."""
     for number, line in enumerate(lines):
         is_field = _KEY.match(line) or _without_colon(line) or line.lstrip(" \t").startswith("#")
         is_continued = number and line[:1] in " \t"
@@ -174,29 +169,27 @@ def _length_of_open_block(lines: list[str]) -> int:
 
 
 def _without_colon(line: str) -> tuple[str, str] | None:
-    """A known field whose colon was forgotten: `type reference`."""
+    """A known field without its colon: `type reference`."""
     key, _, value = line.strip().partition(" ")
     return (key, value.strip()) if key in _KNOWN and value.strip() and not value.lstrip().startswith(":") else None
 
 
 def _spans(lines: list[str] | tuple[str, ...]) -> list[_Span]:
-    """Every field with its lines; fields of a nested mapping too, one level down."""
+    """Every field with its lines, and the fields of nested mappings, one level down."""
     found: list[_Span] = []
     tops = [number for number, line in enumerate(lines) if _KEY.match(line)]
     for at, first in enumerate(tops):
         last = tops[at + 1] if at + 1 < len(tops) else len(lines)
-        # Blank lines and comments before the next field belong to nobody, unless an indented line follows them.
-        while last > first + 1 and (_COMMENT_OR_BLANK.fullmatch(lines[last - 1]) or not _belongs(lines[last - 1])):
+        # Blank lines and comments before the next field belong to neither, unless an indented line follows them.
+        while last > first + 1 and (
+            _COMMENT_OR_BLANK.fullmatch(lines[last - 1]) or not lines[last - 1].startswith((" ", "\t", "- "))
+        ):
             last -= 1
         key = cast(re.Match[str], _KEY.match(lines[first]))[1]
         found.append(_Span((key,), first, last))
         if not lines[first][len(key) :].strip().removeprefix(":").strip():
             found += _nested(lines, key, first + 1, last)
     return found
-
-
-def _belongs(line: str) -> bool:
-    return line[:1] in " \t" or line.startswith("- ")
 
 
 def _nested(lines: list[str] | tuple[str, ...], above: str, first: int, last: int) -> list[_Span]:
@@ -207,14 +200,14 @@ def _nested(lines: list[str] | tuple[str, ...], above: str, first: int, last: in
     return [_Span((above, match[2]), number, ends[at]) for at, (number, match) in enumerate(starts)]
 
 
-def _changed(lines: list[str], value: str) -> str:
-    """The field's first line with another value: key, indentation, quotes, comment and line end stay."""
+def _with_value(lines: list[str], value: str) -> str:
+    """The field's first line with another value; key, indentation, quotes, comment and line end stay."""
     key = cast(re.Match[str], _NESTED_KEY.match(lines[0]) or _KEY.match(lines[0]))[0]
     found = _VALUE.match(lines[0][len(key) :]) if len(lines) == 1 else None
     if found is None:
-        return f"{key} {quoted(value)}{_end(lines[0])}"
+        return f"{key} {quote_scalar(value)}{_end(lines[0])}"
     style = found["value"][:1] if found["value"][:1] in ("'", '"') and len(found["value"]) > 1 else ""
-    return f"{key}{found['gap'] or ' '}{quoted(value, style)}{found['rest']}{found['end']}"
+    return f"{key}{found['gap'] or ' '}{quote_scalar(value, style)}{found['rest']}{found['end']}"
 
 
 def _end(line: str) -> str:
@@ -222,7 +215,7 @@ def _end(line: str) -> str:
 
 
 def _place_for(key: str, lines: list[str]) -> int:
-    """After the field that usually stands before it; a known one before all others, an unknown one at the end."""
+    """Where to insert a field: after the field that usually precedes it; unknown fields go to the end."""
     spans = _spans(lines)
     for name in reversed(_KNOWN[: _KNOWN.index(key)] if key in _KNOWN else ()):
         for span in spans:
@@ -233,13 +226,11 @@ def _place_for(key: str, lines: list[str]) -> int:
 
 def _read(lines: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
     values = _read_fast(lines)
-    if values is not None:
-        return values, ()
-    return _read_yaml(lines)
+    return (values, ()) if values is not None else _read_yaml(lines)
 
 
 def _read_fast(lines: tuple[str, ...]) -> dict[str, str] | None:
-    """The values if every line is plainly `key: value`; None if a YAML reader must decide."""
+    """The values if every line is a plain `key: value`; None if a YAML reader must decide."""
     values: dict[str, str] = {}
     for line in lines:
         if _COMMENT_OR_BLANK.fullmatch(line) and "\t" not in line:
@@ -264,18 +255,18 @@ def _read_yaml(lines: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]
         loaded = load_yaml("".join(lines))
     except Unparsable as error:
         where = f"line {error.line + 1}" if error.line is not None else "somewhere"
-        return _read_anyhow(lines), (f"the frontmatter is not valid YAML ({where}: {error})",)
+        return _read_leniently(lines), (f"the frontmatter is not valid YAML ({where}: {error})",)
     if loaded is None or loaded == "":
         return {}, ()
     if not isinstance(loaded, dict):
-        return _read_anyhow(lines), ("the frontmatter is not a list of `key: value` lines",)
-    values = _flat(cast(dict[Any, Any], loaded))
+        return _read_leniently(lines), ("the frontmatter is not a list of `key: value` lines",)
+    values = _flatten(cast(dict[Any, Any], loaded))
     keys = Counter(span.path[0] for span in _spans(lines) if len(span.path) == 1)
     twice = sorted(key for key, times in keys.items() if times > 1)
-    return values, tuple(f"`{key}` stands twice in the frontmatter; the last one counts" for key in twice)
+    return values, tuple(f"the frontmatter has `{key}` twice; the last one counts" for key in twice)
 
 
-def _flat(loaded: dict[Any, Any], above: str = "") -> dict[str, str]:
+def _flatten(loaded: dict[Any, Any], above: str = "") -> dict[str, str]:
     values: dict[str, str] = {}
     for key, value in loaded.items():
         name = f"{above}{key}"
@@ -284,12 +275,12 @@ def _flat(loaded: dict[Any, Any], above: str = "") -> dict[str, str]:
         elif isinstance(value, list):
             values[name] = ", ".join(item for item in cast(list[Any], value) if isinstance(item, str))
         elif isinstance(value, dict) and not above:
-            values |= _flat(cast(dict[Any, Any], value), f"{name}.")
+            values |= _flatten(cast(dict[Any, Any], value), f"{name}.")
     return values
 
 
-def _read_anyhow(lines: tuple[str, ...]) -> dict[str, str]:
-    """What a person would read: the text behind each key, quotes taken off, continuation lines joined."""
+def _read_leniently(lines: tuple[str, ...]) -> dict[str, str]:
+    """The text after each key, without quotes, continuation lines joined."""
     values: dict[str, str] = {}
     for span in _spans(lines):
         first = lines[span.first]
@@ -297,7 +288,7 @@ def _read_anyhow(lines: tuple[str, ...]) -> dict[str, str]:
         parts = [first[key.end() :], *lines[span.first + 1 : span.last]]
         if len(span.path) == 1 and len(parts) > 1 and any(_NESTED_KEY.match(part) for part in parts[1:]):
             parts = parts[:1]
-        values[".".join(span.path)] = _bare(" ".join(part.strip() for part in parts).strip())
+        values[".".join(span.path)] = _strip_quotes(" ".join(part.strip() for part in parts).strip())
     for line in lines:
         known = _without_colon(line)
         if known:
@@ -305,15 +296,15 @@ def _read_anyhow(lines: tuple[str, ...]) -> dict[str, str]:
     return values
 
 
-def _bare(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     if _DOUBLE.fullmatch(text):
-        return _ESCAPED.sub(_unescaped, text[1:-1])
+        return _ESCAPED.sub(_unescape, text[1:-1])
     if _SINGLE.fullmatch(text):
         return text[1:-1].replace("''", "'")
     return text
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     code = found[1]
     if code[0] in "xuU" and len(code) > 1 and int(code[1:], 16) < 0x110000:
         return chr(int(code[1:], 16))

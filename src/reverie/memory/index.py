@@ -1,8 +1,5 @@
-"""MEMORY.md: one line per file, so that a person and a model see at a glance what is remembered.
-
-Loaded within two limits, with a warning that says which one fired; changed one line at a time, so that headings, prose
-and order, which are people's own, stay as they are. Text in, text out: it never touches the disk.
-"""
+"""MEMORY.md: one line per file, so that the user and the model see at a glance what is remembered. It is loaded within
+two limits and changed one line at a time, so that headings, prose and order stay. Text in, text out."""
 
 from __future__ import annotations
 
@@ -17,19 +14,19 @@ MAX_BYTES = 25_000
 LINE_CHARACTERS = 150
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-# An entry is a list item that begins with a link; titles may hold balanced brackets, targets stand bare or in <>.
+# An entry is a list item that begins with a link; titles may hold balanced brackets, targets are bare or in <>.
 _TITLE = r"\[(?P<title>(?:[^\[\]\\\n]++|\\.|\[[^\[\]\n]*+\])*+)\]"
 _TARGET = r"\((?:<(?P<angled>[^<>\n]*)>|(?P<bare>(?:[^()\s]++|\([^()\s]*+\))*+))(?:[ \t]+\"[^\"\n]*\")?\)"
 _ENTRY = re.compile(rf"(?P<lead>[ \t]*[-*+][ \t]+){_TITLE}{_TARGET}(?P<rest>[^\r\n]*)(?P<end>\r?\n?)")
 _LINK = re.compile(rf"(?<![!\\]){_TITLE}{_TARGET}")
 _DASH = re.compile(r"\A[ \t]*(?:—|–|--|-|:)?[ \t]*")
-_BACKTICKS = re.compile(r"`+")
+
 _SIMPLE = re.compile(r"[\w-][\w.-]*\.md")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/")
 
 
 class Limit(StrEnum):
-    """Which limit an index went over, judged on the whole of it."""
+    """Which limit the whole index exceeds."""
 
     LINES = "lines"
     BYTES = "bytes"
@@ -38,32 +35,28 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoadedIndex:
-    """An index as the model is shown it."""
+    """An index as the model sees it. `text` is cut to the limits and ends with a warning if it was cut; `lines` and
+    `bytes` count the whole index."""
 
     text: str
-    """Cut to the limits, the warning behind it if one fired."""
     fired: Limit | None
     lines: int
-    """Of the whole index, trimmed."""
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One line that points to a file."""
+    """One line that points to a file. `line` counts from 1; `file` is relative to the index's folder."""
 
     line: int
-    """From 1."""
     file: str
-    """Where it points, relative to the index's folder, as the file is called on disk."""
     title: str
     hook: str
     text: str
-    """The whole line, without its end."""
 
 
 def load_index(text: str, *, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> LoadedIndex:
-    """The index within both limits, whole lines only where there are lines, never half a character."""
+    """The index within both limits, cut at a line end where possible."""
     trimmed = text.removeprefix("\ufeff").strip()
     lines = trimmed.split("\n")
     size = len(trimmed.encode("utf-8", "replace"))
@@ -81,16 +74,12 @@ def load_index(text: str, *, max_lines: int = MAX_LINES, max_bytes: int = MAX_BY
 
 
 def _warning(fired: Limit, lines: int, size: int, max_lines: int, max_bytes: int) -> str:
-    match fired:
-        case Limit.LINES:
-            what = f"it has {lines:,} lines and only the first {max_lines:,} are loaded"
-        case Limit.BYTES:
-            what = f"it has {size:,} bytes and only about {max_bytes:,} are loaded: its entries are too long"
-        case Limit.BOTH:
-            what = (
-                f"it has {lines:,} lines and {size:,} bytes, and at most {max_lines:,} lines "
-                f"and {max_bytes:,} bytes are loaded"
-            )
+    what = {
+        Limit.LINES: f"it has {lines:,} lines and only the first {max_lines:,} are loaded",
+        Limit.BYTES: f"it has {size:,} bytes and only about {max_bytes:,} are loaded: its entries are too long",
+        Limit.BOTH: f"it has {lines:,} lines and {size:,} bytes, and at most {max_lines:,} lines and {max_bytes:,} "
+        "bytes are loaded",
+    }[fired]
     return (
         f"> Note: this index is cut short, because {what}. Give every file one line of at most "
         f"{LINE_CHARACTERS} characters, and move detail into the files themselves."
@@ -98,11 +87,11 @@ def _warning(fired: Limit, lines: int, size: int, max_lines: int, max_bytes: int
 
 
 def index_line(title: str, file: str, hook: str) -> str:
-    """The line for a file: `- [Title](file.md) — hook`, the hook cut at a word so that the line stays short."""
+    """The line for a file, `- [Title](file.md) — hook`; the hook is cut at a word so that the line stays short."""
     title = " ".join(title.split()) or file
     title = re.sub(r"([\[\]\\<`])" if _has_open_code(title) else r"([\[\]\\<])", r"\\\1", title)
     hook = " ".join(hook.split())
-    start = f"- [{title}]({_written(file)})"
+    start = f"- [{title}]({_as_target(file)})"
     room = LINE_CHARACTERS - len(start) - len(" — ")
     if len(hook) > room:
         cut = hook[: max(room - 1, 0)]
@@ -112,8 +101,8 @@ def index_line(title: str, file: str, hook: str) -> str:
 
 
 def _has_open_code(title: str) -> bool:
-    """Whether backticks are left over that would take the link's end, and the hook, for code."""
-    runs = [len(run) for run in _BACKTICKS.findall(title)]
+    """Whether unpaired backticks would turn the link's end into code."""
+    runs = [len(run) for run in re.findall(r"`+", title)]
     while runs:
         first, *runs = runs
         if first not in runs:
@@ -123,17 +112,14 @@ def _has_open_code(title: str) -> bool:
 
 
 def entries(text: str) -> tuple[IndexEntry, ...]:
-    """Every line that is an entry, in order; people's own lines are not."""
+    """Every line that is an entry, in order."""
     lines = _LINES.findall(text)
-    return tuple(_entry(number + 1, entry) for number, entry in _numbered(lines))
+    return tuple(_entry(number + 1, entry) for number, entry in _numbered_entries(lines))
 
 
 def entry_of(text: str, file: str) -> IndexEntry | None:
     """The first line that lists this file."""
-    for number, entry in _numbered(_LINES.findall(text)):
-        if _file(entry) == file:
-            return _entry(number + 1, entry)
-    return None
+    return next((entry for entry in entries(text) if entry.file == file), None)
 
 
 def _entry(line: int, entry: re.Match[str]) -> IndexEntry:
@@ -147,22 +133,22 @@ def _entry(line: int, entry: re.Match[str]) -> IndexEntry:
 
 
 def linked_files(text: str) -> frozenset[str]:
-    """Every file that any link in the text points to, also inside prose."""
+    """Every file that a link in the text points to, including links in prose."""
     return frozenset(file for match in _LINK.finditer(text) if (file := _file(match)))
 
 
 def with_entry(text: str, file: str, title: str, hook: str) -> str:
-    """The index with this file's line in it: the one it has is changed in place, else one is added behind the last."""
+    """The index with a line for this file: its present line is changed, else a line is added after the last."""
     line = index_line(title, file, hook)
     lines = _LINES.findall(text)
-    own = [number for number, entry in _numbered(lines) if _file(entry) == file]
+    own = [number for number, entry in _numbered_entries(lines) if _file(entry) == file]
     if own:
         entry = _ENTRY.fullmatch(lines[own[0]])
         assert entry is not None
         lines[own[0]] = entry["lead"] + line.removeprefix("- ") + entry["end"]
         return "".join(lines)
     end = "\r\n" if "\r\n" in text else "\n"
-    last = max((number for number, _ in _numbered(lines)), default=len(lines) - 1)
+    last = max((number for number, _ in _numbered_entries(lines)), default=len(lines) - 1)
     if last >= 0 and not lines[last].endswith("\n"):
         lines[last] += end
     lead = "" if not lines or _ENTRY.fullmatch(lines[last]) or not lines[last].strip() else end
@@ -170,11 +156,9 @@ def with_entry(text: str, file: str, title: str, hook: str) -> str:
     return "".join(lines)
 
 
-def following(text: str, file: str, before: tuple[str, str] | None, after: tuple[str, str], hook: str = "") -> str:
-    """The index after a file's name and description changed: its line follows, or is added if it is missing.
-
-    A line that a person has worded otherwise is left as it is, unless a hook is given.
-    """
+def follow_change(text: str, file: str, before: tuple[str, str] | None, after: tuple[str, str], hook: str = "") -> str:
+    """The index after a file's name and description changed: its line is updated, or added if it is missing. A line
+    that somebody worded differently stays, unless a hook is given."""
     own = entry_of(text, file)
     if own is not None and not hook:
         derived = index_line(before[0], file, before[1]) if before else ""
@@ -184,23 +168,23 @@ def following(text: str, file: str, before: tuple[str, str] | None, after: tuple
 
 
 def without_entry(text: str, file: str) -> str:
-    """The index without the lines that list this file; links to it inside prose stay."""
+    """The index without the lines for this file; links in prose stay."""
     lines = _LINES.findall(text)
-    gone = {number for number, entry in _numbered(lines) if _file(entry) == file}
+    gone = {number for number, entry in _numbered_entries(lines) if _file(entry) == file}
     return "".join(line for number, line in enumerate(lines) if number not in gone)
 
 
-def unlinked(text: str, file: str) -> str:
-    """The text with every link to this file replaced by its title, for prose that points to what is gone."""
+def unlink(text: str, file: str) -> str:
+    """The text with every link to this file replaced by its title."""
     return _LINK.sub(lambda match: match["title"] if _file(match) == file else match[0], text)
 
 
-def _numbered(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
+def _numbered_entries(lines: list[str]) -> list[tuple[int, re.Match[str]]]:
     return [(number, entry) for number, line in enumerate(lines) if (entry := _ENTRY.fullmatch(line)) and _file(entry)]
 
 
 def _file(match: re.Match[str]) -> str | None:
-    """The file a link means, or None if it leads elsewhere (the web, an anchor, out of the directory)."""
+    """The file of a link, or None if it leads elsewhere (the web, an anchor, out of the directory)."""
     target = match["angled"] if match["angled"] is not None else match["bare"]
     if _SIMPLE.fullmatch(target):
         return target
@@ -212,6 +196,5 @@ def _file(match: re.Match[str]) -> str | None:
     return posixpath.normpath(path)
 
 
-def _written(file: str) -> str:
-    """A file name as a link target: bare where Markdown can read it so."""
+def _as_target(file: str) -> str:
     return re.sub(r"[\s()<>%#\"]", lambda found: quote(found[0], safe=""), file)

@@ -1,8 +1,6 @@
-"""Turns a person's sentence into a topic file: what kind it is, what it is called, how selection will find it.
-
-By plain rules, so that the same sentence always gives the same file; a person can overrule each of them. Also finds the
-memory that a sentence corrects. It judges texts alone and never touches the disk.
-"""
+"""Turns a sentence of the user into a topic file: its type, its name, its description. The rules are plain, so the same
+sentence always gives the same file, and the user can overrule each of them. Also finds the memory that a sentence
+corrects. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +11,11 @@ from datetime import date
 
 from reverie.errors import UserError
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
-from reverie.memory.topic_file import TopicFile, said_in
+from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.parsing import LONGEST_SENTENCE
-from reverie.text.cutting import ended, first_outside, shortened
-from reverie.text.dates.calendar import days_on, weekday_ahead, weekday_back
-from reverie.text.sameness import REWORDED, likeness
+from reverie.text.cutting import cut_at, first_outside, shorten
+from reverie.text.dates.calendar import add_days, weekday_ahead, weekday_back
+from reverie.text.sameness import REWORDED, similarity
 from reverie.text.sentences import pauses
 from reverie.text.values import hard_facts
 from reverie.text.word_lists import FUNCTION_WORDS
@@ -30,9 +28,8 @@ _SHORT_FORMS = ("im", "ive", "dont", "its", "thats")
 _FEWEST = 2
 
 _LEAD = re.compile(
-    r"^(?:(?:please|hey|ok(?:ay)?|so)[,\s]+)*(?:(?:remember|note|keep in mind|don't forget|do not forget|fyi|"
-    r"save)\b[:,]?\s*)"
-    r"(?:(?:that|this|the fact that)\b[:,]?\s*)?",
+    r"^(?:(?:please|hey|ok(?:ay)?|so)[,\s]+)*(?:(?:remember|note|keep in mind|don't forget|do not forget|fyi|save)\b"
+    r"[:,]?\s*)(?:(?:that|this|the fact that)\b[:,]?\s*)?",
     re.IGNORECASE,
 )
 _BECAUSE = re.compile(r"(?<!\s),?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
@@ -40,43 +37,37 @@ _FEWEST_WORDS = 3
 _LINK = re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
 _ADDRESS = re.compile(r"https?://[^\s()<>\[\]\"`]+")
 _EMPTIED = re.compile(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\]\"`]", re.IGNORECASE)
-"""What stood around an address that was taken out."""
+"""What is left around an address that was removed."""
 _DANGLING = re.compile(r"(?:\s+(?:is|are|was|at|in|on|see|under|here|lives?|found|be|can))+$", re.IGNORECASE)
 _MARKS = re.compile(r"\s*(?:(?:#{1,6}|[-*+])\s+|>\s*)*")
 _EMPHASIS = re.compile(r"\A(\*{1,3})(?=[^\s*])([^*]+)\1\Z")
 
 _NORM = re.compile(
     r"\b(?:always|never|don'?t|do not|avoid|stop|make sure|prefer(?:ably)?|instead of|rather than|must(?:n'?t)?|"
-    r"should(?:n'?t)?"
-    r"|no more|only ever|whenever you|when you|next time|from now on|immer|niemals|nie|bitte|toujours|jamais|"
-    r"siempre|nunca)\b"
-    r"|不要|总是|永远|请|してください|しないで|必ず",
+    r"should(?:n'?t)?|no more|only ever|whenever you|when you|next time|from now on|immer|niemals|nie|bitte|toujours|"
+    r"jamais|siempre|nunca)\b|不要|总是|永远|请|してください|しないで|必ず",
     re.IGNORECASE,
 )
 _ORDER = re.compile(
-    r"^(?:please\s+)?(?:use|run|write|keep|ask|check|commit|put|add|name|test|format|explain|answer|be|start|"
-    r"show|read|skip|"
-    r"leave|call me when|tell|treat|wrap|prefix|sign|squash|rebase|review|talk|speak|reply|respond|follow|"
-    r"include|give|indent|describe|document|"
-    r"mention|link|quote|translate|spell|install|pin|mock|stick|wait|remove|delete|handle|return|raise)\b",
+    r"^(?:please\s+)?(?:use|run|write|keep|ask|check|commit|put|add|name|test|format|explain|answer|be|start|show|read|"
+    r"skip|leave|call me when|tell|treat|wrap|prefix|sign|squash|rebase|review|talk|speak|reply|respond|follow|include|"
+    r"give|indent|describe|document|mention|link|quote|translate|spell|install|pin|mock|stick|wait|remove|delete|handle|"
+    r"return|raise)\b",
     re.IGNORECASE,
 )
 _PERSON = re.compile(
-    r"\b(?:i am|i'm|i work|i've|i have (?:been|worked|never|a|no|\d)|i know|i speak|i live|i prefer|i like|"
-    r"i love|i hate|i dislike|"
-    r"i don'?t (?:know|like|speak)|i use|i usually|my (?:name|role|job|team|background|goal|title|time ?zone|"
-    r"pronouns|editor|"
-    r"native|first language|expertise)|call me|ich bin|ich arbeite|je suis|soy)\b|我(?:是|叫|喜欢|的名字)|私は|저는",
+    r"\b(?:i am|i'm|i work|i've|i have (?:been|worked|never|a|no|\d)|i know|i speak|i live|i prefer|i like|i love|"
+    r"i hate|i dislike|i don'?t (?:know|like|speak)|i use|i usually|my (?:name|role|job|team|background|goal|title|"
+    r"time ?zone|pronouns|editor|native|first language|expertise)|call me|ich bin|ich arbeite|je suis|soy)\b"
+    r"|我(?:是|叫|喜欢|的名字)|私は|저는",
     re.IGNORECASE,
 )
 _TO_THE_AGENT = re.compile(r"\bi(?:'d| would)? (?:want|like|need|expect) you\b", re.IGNORECASE)
 _ELSEWHERE = re.compile(
-    r"https?://|\b(?:dashboards?|runbooks?|wiki|confluence|notion|jira|linear|asana|trello|grafana|datadog|"
-    r"sentry|kibana|"
+    r"https?://|\b(?:dashboards?|runbooks?|wiki|confluence|notion|jira|linear|asana|trello|grafana|datadog|sentry|kibana|"
     r"pagerduty|figma|miro|google (?:doc|drive|sheet)s?|sharepoint|slack|discord|teams channel|mailing list|"
-    r"issue tracker|"
-    r"tracked in|documented (?:at|in|on)|the docs (?:are|live)|vault|1password|bitwarden|s3 bucket|bucket)\b|"
-    r"(?:^|\s)#[a-z][\w-]{2,}",
+    r"issue tracker|tracked in|documented (?:at|in|on)|the docs (?:are|live)|vault|1password|bitwarden|s3 bucket|"
+    r"bucket)\b|(?:^|\s)#[a-z][\w-]{2,}",
     re.IGNORECASE,
 )
 
@@ -92,25 +83,23 @@ _DOUBTS: tuple[tuple[re.Pattern[str], str], ...] = (
             r"^\W*(?:i |we )?(?:just )?(?:fixed|refactored|renamed|merged|committed|pushed|rebased|bumped|deleted)\b",
             re.I,
         ),
-        "it tells of a change that git already tells of; what was surprising about it may be worth more",
+        "it describes a change that git already records; what was surprising about it may be worth more",
     ),
     (
         re.compile(
             r"\b(?:in this (?:conversation|session|chat)|right now|at the moment|currently (?:working|debugging|"
-            r"looking)|"
-            r"next step|to-?do:|for now)\b",
+            r"looking)|next step|to-?do:|for now)\b",
             re.I,
         ),
-        "it tells how things stand in this conversation, which will soon be otherwise",
+        "it describes the state of this conversation, which will soon change",
     ),
     (
         re.compile(
-            r"\b(?:function|class|method|module|endpoint|component|constant)\b.*\b(?:is|are|lives?|defined|"
-            r"implemented|declared)\b.*"
-            r"\b(?:in|at)\b.*[\w/]+\.\w{1,4}\b",
+            r"\b(?:function|class|method|module|endpoint|component|constant)\b.*\b(?:is|are|lives?|defined|implemented|"
+            r"declared)\b.*\b(?:in|at)\b.*[\w/]+\.\w{1,4}\b",
             re.I,
         ),
-        "the code itself says so; a search finds it, and stays right when the code changes",
+        "the code itself shows it; a search finds it, and stays right when the code changes",
     ),
 )
 
@@ -125,74 +114,70 @@ _RELATIVE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence made into a memory."""
+    """A sentence made into a memory. `file` is the name of a new file; `doubt` is why it may not be worth keeping, as
+    the end of a sentence, or empty."""
 
     type: MemoryType
     statement: str
     file: str
-    """The name a new file would get."""
     topic: TopicFile
     doubt: str
-    """Why it may not be worth keeping, as the end of a sentence; empty if nothing speaks against it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A memory that says much the same as a new statement."""
+    """A memory that says much the same as a new statement. `statement` is its sentence; `same` means that the words and
+    the facts are the same."""
 
     file: str
     statement: str
-    """What stands there."""
     same: bool
-    """Nothing new: the same words and the same facts."""
     share: float
 
 
-def note_of(text: str, *, today: date, type: MemoryType | None = None, name: str = "") -> Note:
-    """The memory that a person's text makes. `today` is their day: `tomorrow` is written out with its date.
-
-    A text with frontmatter of its own keeps it. `UserError` if there is nothing to remember.
-    """
+def make_note(text: str, *, today: date, type: MemoryType | None = None, name: str = "") -> Note:
+    """The memory that the user's text makes; `UserError` if there is nothing to remember. `today` is the user's day:
+    `tomorrow` gets its date. A text with its own frontmatter keeps it."""
     text = text.strip("\ufeff \t\r\n")
     if not text:
         raise UserError("There is nothing to remember: the text is empty.")
     given = TopicFile.parse(text)
     if given.front.present:
         return _from_topic(given, today, type, name)
-    text = dated(_LEAD.sub("", text, count=1).strip() or text, today)
+    text = add_dates(_LEAD.sub("", text, count=1).strip() or text, today)
     text = text[0].upper() + text[1:]
     first = _first_sentence(text)
     kind = type or classify(text)
     title = " ".join(name.split()) or title_of(first)
     topic = TopicFile.new(
         name=title,
-        description=shortened(first, DESCRIPTION_CHARACTERS),
+        description=shorten(first, DESCRIPTION_CHARACTERS),
         type=kind,
         trust=Trust.CONFIRMED,
         body=_body(text, kind),
     )
-    return Note(kind, first, _file(kind, name or first), topic, doubt(text))
+    return Note(kind, first, _file(kind, name or first), topic, find_doubt(text))
 
 
 def _from_topic(given: TopicFile, today: date, type: MemoryType | None, name: str) -> Note:
-    body = dated(given.body.strip(), today)
+    body = add_dates(given.body.strip(), today)
     first = given.description or _first_sentence(body)
     if not body and not first:
         raise UserError("There is nothing to remember: the text below the frontmatter is empty.")
     kind = type or given.type or classify(f"{first}\n{body}")
     title = " ".join(name.split()) or given.name or title_of(first)
-    topic = given.updated(
+    topic = given.with_changes(
         name=title,
-        description=shortened(first, DESCRIPTION_CHARACTERS),
+        description=shorten(first, DESCRIPTION_CHARACTERS),
         type=kind,
         trust=Trust.CONFIRMED,
         body=body if body != given.body.strip() else None,
     )
-    return Note(kind, first, _file(kind, title), topic, doubt(body))
+    return Note(kind, first, _file(kind, title), topic, find_doubt(body))
 
 
 def classify(text: str) -> MemoryType:
-    """The kind a text most likely is: how to work, who somebody is, where something lives, else about the project."""
+    """The most likely type of a text: how to work, about the user, a place elsewhere, else the project."""
     first = _first_sentence(text)
     if _TO_THE_AGENT.search(first) or _ORDER.search(first):
         return MemoryType.REFERENCE if first.lower().startswith(("see ", "read ")) else MemoryType.FEEDBACK
@@ -205,17 +190,17 @@ def classify(text: str) -> MemoryType:
     return MemoryType.FEEDBACK if _NORM.search(text) else MemoryType.PROJECT
 
 
-def doubt(text: str) -> str:
-    """Why a text may not be worth remembering, as the end of a sentence; empty if nothing speaks against it."""
+def find_doubt(text: str) -> str:
+    """Why a text may not be worth remembering, as the end of a sentence; empty if there is no doubt."""
     return next((why for pattern, why in _DOUBTS if pattern.search(text[:LONGEST_SENTENCE])), "")
 
 
-def dated(text: str, today: date) -> str:
-    """The text with the date behind every day that is named only by how far it is from today."""
+def add_dates(text: str, today: date) -> str:
+    """Adds the date after every day that is named relative to today."""
 
     def written(found: re.Match[str]) -> str:
         if found["near"]:
-            day = days_on(today, _NEAR_DAYS[found["near"].lower()])
+            day = add_days(today, _NEAR_DAYS[found["near"].lower()])
         else:
             step = weekday_back if found["lead"].lower() in ("last", "since") else weekday_ahead
             day = step(today, _DAYS.index(found["day"].lower()))
@@ -228,17 +213,17 @@ def title_of(sentence: str) -> str:
     """A short title: the sentence without its reason, its addresses and its end, cut at a word."""
     sentence = _LINK.sub(r"\1", sentence[:LONGEST_SENTENCE])
     reason = _BECAUSE.search(sentence)
-    said = ended(sentence, reason.start()) if reason is not None and reason.start() else sentence
+    said = cut_at(sentence, reason.start()) if reason is not None and reason.start() else sentence
     bare = _ADDRESS.sub("", said)
     if bare != said:
         bare = _DANGLING.sub("", _EMPTIED.sub("", bare).strip(" :,;—-."))
     bare = bare.strip().rstrip(" :,;—-.!。！") or said
-    short = shortened(bare, TITLE_CHARACTERS)
+    short = shorten(bare, TITLE_CHARACTERS)
     return short.rstrip("…").rstrip(" ,;:—-") or short
 
 
 def _file(kind: MemoryType, title: str) -> str:
-    """Named by the words that tell what it is about; numbers change, so they are no part of the name."""
+    """The file name, from the words that say what it is about. Numbers change, so they are not in the name."""
     plain = title_of(_RELATIVE.sub("", title)).replace("'", "").replace("’", "")
     found = [word for word in re.findall(r"[^\W_]+", plain) if not word.isdigit()]
     telling = [word for word in found if word.casefold() not in FUNCTION_WORDS and word.casefold() not in _SHORT_FORMS]
@@ -253,12 +238,12 @@ def _first_sentence(text: str) -> str:
 
 
 def _is_sentence(text: str) -> bool:
-    """Whether a sentence can end here: not before its third word."""
+    """Whether a sentence can end here: it has at least three words."""
     return len(text.split()) >= _FEWEST_WORDS or not text.isascii()  # scripts without spaces have no such words
 
 
 def _body(text: str, kind: MemoryType) -> str:
-    """The statement itself first; its reason, where one sentence gives it, below."""
+    """The statement first; below it its reason, if one sentence gives it."""
     if kind in (MemoryType.FEEDBACK, MemoryType.PROJECT) and "\n" not in text and "**" not in text:
         end, then = next(pauses(text), (len(text), len(text)))
         first, rest = text[:end], text[then:]
@@ -270,7 +255,7 @@ def _body(text: str, kind: MemoryType) -> str:
     return text
 
 
-def related(statement: str, memories: Mapping[str, str]) -> Related | None:
+def find_related(statement: str, memories: Mapping[str, str]) -> Related | None:
     """The memory that a new statement repeats or corrects, if one is clearly about the same."""
     terms = _terms(statement)
     if len(terms) < _FEWEST:
@@ -280,12 +265,12 @@ def related(statement: str, memories: Mapping[str, str]) -> Related | None:
     for file, text in memories.items():
         lower = text.lower()
         if sum(term in lower for term in terms) < REWORDED * len(terms):
-            continue  # thousands of files: most are not worth taking apart
-        for other in said_in(text):
+            continue  # of thousands of files, most need no closer look
+        for other in statements_of(text):
             others = _terms(other)
             if len(others) < _FEWEST:
                 continue
-            share = likeness(terms, others)
+            share = similarity(terms, others)
             same = terms == others and facts == set(hard_facts(other))
             if (share >= REWORDED or same) and (best is None or (same, share) > (best.same, best.share)):
                 best = Related(file, other, same, share)
@@ -293,20 +278,20 @@ def related(statement: str, memories: Mapping[str, str]) -> Related | None:
 
 
 def _terms(statement: str) -> frozenset[str]:
-    """What a statement is about: its words without its numbers, which are what a correction changes."""
+    """The words of a statement without its numbers, because a correction changes the numbers."""
     return frozenset(term for term in content_terms(statement) if not any(char.isdigit() for char in term))
 
 
-def revised(topic: TopicFile, old: str, note: Note) -> TopicFile:
-    """The memory with the new statement in the place of the old one; what else it says stays."""
-    was_whole = len([one for one in said_in(topic.text) if one != topic.description]) <= 1
+def revise(topic: TopicFile, old: str, note: Note) -> TopicFile:
+    """Puts the new statement in the place of the old one; the rest of the memory stays."""
+    was_whole = len([one for one in statements_of(topic.text) if one != topic.description]) <= 1
     now = note.topic
     if was_whole:
         name = now.name if topic.name == title_of(old) or topic.name.endswith("…") or not topic.name else topic.name
-        return topic.updated(name=name, description=now.description, trust=Trust.CONFIRMED, body=now.body)
+        return topic.with_changes(name=name, description=now.description, trust=Trust.CONFIRMED, body=now.body)
     statement = now.body.strip()
     body = topic.body.replace(old, note.statement.rstrip(".") if not old.endswith(".") else statement, 1)
     if body == topic.body:
         body = f"{statement}\n\n{topic.body}"
     is_described = topic.description.rstrip(".") in (old.rstrip("."), "")
-    return topic.updated(description=now.description if is_described else None, trust=Trust.CONFIRMED, body=body)
+    return topic.with_changes(description=now.description if is_described else None, trust=Trust.CONFIRMED, body=body)

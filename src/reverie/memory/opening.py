@@ -1,8 +1,5 @@
-"""Opens a project's memory for whoever works with it, command or session: directory, write gate and inbox, joined once.
-
-The gate is loaded when the first write comes, so that looking stays quick. It makes nothing, and decides nothing but
-that what is switched off is not written.
-"""
+"""Opens a project's memory for a command or a session: directory, write gate and inbox together. The gate is loaded at
+the first write, so that reading stays quick. It makes nothing."""
 
 from __future__ import annotations
 
@@ -15,18 +12,18 @@ from reverie.errors import ReverieError
 from reverie.memory.changes import ProposedWrite
 from reverie.memory.directory import MemoryDirectory
 from reverie.paths import MemoryPlace, MemorySwitch, Places, memory_place, memory_switch
-from reverie.permissions.inside import check_memory_root
+from reverie.permissions.memory_paths import check_memory_root
 from reverie.settings import Settings
 
 if TYPE_CHECKING:
-    from reverie.memory.gate.inbox import Inbox
+    from reverie.memory.gate.inbox import MemoryInbox
     from reverie.memory.gate.write_gate import Refusal, WriteGate
 
 Report = Callable[["Refusal"], None]
 
 
 class MemoryOff(ReverieError):
-    """Memory is switched off, and what was asked for needs it."""
+    """Memory is switched off, and the request needs it."""
 
 
 class ProjectGate:
@@ -43,7 +40,7 @@ class ProjectGate:
         self._gate(write)
 
     def warnings(self, write: ProposedWrite) -> list[str]:
-        """What a person who writes should know although it is saved."""
+        """What the user who writes should know although it is saved."""
         return self._gate.warnings(write)
 
     @property
@@ -52,10 +49,10 @@ class ProjectGate:
         return {kind: times for kind, times in self._gate.refused.items()}  # noqa: C416  widens the key's type
 
     @cached_property
-    def inbox(self) -> Inbox:
-        from reverie.memory.gate.inbox import Inbox
+    def inbox(self) -> MemoryInbox:
+        from reverie.memory.gate.inbox import MemoryInbox
 
-        return Inbox(self._root)
+        return MemoryInbox(self._root)
 
     @cached_property
     def _gate(self) -> WriteGate:
@@ -81,11 +78,11 @@ class OpenedMemory:
     places: Places = field(repr=False)
 
     @property
-    def inbox(self) -> Inbox:
+    def inbox(self) -> MemoryInbox:
         return self.gate.inbox
 
     def require_on(self, what: str) -> None:
-        """Raises `MemoryOff`, naming the rule, where memory is switched off. `what` is left undone."""
+        """Raises `MemoryOff` with the rule if memory is switched off. `what` says what is not done."""
         if not self.switch.on:
             raise MemoryOff(
                 f"Memory is off ({self.switch.rule}), so {what}; `reverie memory list` still shows what is there."
@@ -93,7 +90,7 @@ class OpenedMemory:
 
 
 def open_memory(settings: Settings, places: Places, *, report: Report | None = None) -> OpenedMemory:
-    """The memory of `places.cwd`, on or off. `report` is told of every write the gate refuses."""
+    """The memory of `places.cwd`, on or off. `report` receives every write that the gate refuses."""
     place = memory_place(places, settings, check_memory_root)
     gate = ProjectGate(place, places, settings, report)
     return OpenedMemory(

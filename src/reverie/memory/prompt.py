@@ -1,8 +1,5 @@
-"""What the model is told about its memory: one section of the system prompt, in one order, in four variants.
-
-Individual, with a team's folder, with a log of the day instead of topic files, and without an index. Rendered once a
-session. The folder is made before the prompt says that it is there. The words are in `prompts/`, each piece bounded.
-"""
+"""The memory section of the system prompt: one order, four variants (individual, with a team's folder, with a daily log
+instead of topic files, without an index). Rendered once per session; the texts are in `prompts/`."""
 
 from __future__ import annotations
 
@@ -13,46 +10,44 @@ from pathlib import Path
 
 from reverie.errors import StorageError
 from reverie.flags import PrefixFlags
-from reverie.memory.daily_log import PATTERN
+from reverie.memory.daily_log import LOG_PATTERN
 from reverie.memory.taxonomy import TEAM
 from reverie.prompts import render
 from reverie.storage.atomic import make_private_dir
 
 MAX_BYTES = 8_000
-"""Most bytes of the section in any variant, without the folders' paths and the user's own guidelines."""
+"""Most bytes of the section in any variant, without paths and the user's guidelines."""
 GUIDELINES_BYTES = 8_000
 """Longer guidelines are cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPrompt:
-    """The section, and what went wrong while it was made: sentences for `doctor` and a notice."""
+    """The section, and what went wrong while it was made, as sentences for `doctor` and a notice."""
 
     text: str
     diagnostics: tuple[str, ...] = ()
 
 
 def uses_team(flags: PrefixFlags) -> bool:
-    """Whether the memory has a shared part. A log of the day goes before it."""
+    """Whether the memory has a shared part. With a daily log it has none."""
     return flags.on("team_memory") and not flags.on("daily_log")
 
 
 def memory_prompt(
     directory: Path, transcripts: Path, flags: PrefixFlags, tools: Collection[str], guidelines: str = ""
 ) -> MemoryPrompt:
-    """The memory section for the memory at `directory`, which is made if it is not there.
-
-    `transcripts` is where earlier conversations lie; `tools` are the names of the tools the model has. A folder that
-    cannot be made is a diagnostic: the section is rendered all the same.
-    """
+    """The memory section for `directory`, which is made if it is missing. `transcripts` is the folder of earlier
+    conversations; `tools` are the names of the model's tools. A folder that cannot be made is a diagnostic, and the
+    section is still rendered."""
     team, log = uses_team(flags), flags.on("daily_log")
-    diagnostics = _made(directory / TEAM if team else directory)
+    diagnostics = _make_folder(directory / TEAM if team else directory)
     rules, cut = _guidelines(guidelines)
     sections = [
         _where(directory, team=team, log=log),
         _piece("purpose.md"),
         _piece("on_request_log.md" if log else "on_request.md"),
-        _piece("belongs_log.md") if log else _piece("types.md"),
+        _piece("belongs_log.md" if log else "types.md"),
         _piece("scopes.md") if team else "",
         _piece("not_saved.md"),
         _how_to_save(directory, log=log, no_index=flags.on("recall.no_index")),
@@ -65,30 +60,28 @@ def memory_prompt(
     return MemoryPrompt("\n\n".join(filter(None, sections)), (*diagnostics, *cut))
 
 
-def _made(folder: Path) -> tuple[str, ...]:
+def _make_folder(folder: Path) -> tuple[str, ...]:
     try:
         make_private_dir(folder)
     except StorageError as error:
-        return (f"{error} Nothing can be remembered until that is mended.",)
+        return (f"{error} Nothing can be remembered until this is fixed.",)
     return ()
 
 
 def _where(directory: Path, *, team: bool, log: bool) -> str:
-    if log:
-        return _piece("where_log.md", directory=str(directory))
     if team:
         return _piece("where_team.md", directory=str(directory), team=str(directory / TEAM))
-    return _piece("where.md", directory=str(directory))
+    return _piece("where_log.md" if log else "where.md", directory=str(directory))
 
 
 def _how_to_save(directory: Path, *, log: bool, no_index: bool) -> str:
     if log:
-        return _piece("how_to_save_log.md", pattern=f"{directory}/{PATTERN}")
-    return _piece("how_to_save_no_index.md") if no_index else _piece("how_to_save.md")
+        return _piece("how_to_save_log.md", pattern=f"{directory}/{LOG_PATTERN}")
+    return _piece("how_to_save_no_index.md" if no_index else "how_to_save.md")
 
 
 def _search(directory: Path, transcripts: Path, tools: Collection[str]) -> str:
-    """How to search earlier work with what is at hand; nothing if nothing is."""
+    """How to search earlier work with the model's tools; empty if it has none for it."""
     if "Grep" in tools:
         return _piece("search_tools.md", directory=str(directory), transcripts=str(transcripts))
     if "Bash" in tools:

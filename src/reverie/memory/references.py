@@ -1,14 +1,14 @@
-"""Which files of the repository a memory names, and which of them are no longer there.
-
-Only what is written as code (`src/app.py`, `app.py:12`) counts, and only what can be a file of this repository: no
-addresses, no patterns, no paths from elsewhere. It reads names, never contents.
-"""
+"""Which names in a memory are missing in the repository: files, and symbols found by a search with a time limit. Only
+names written as code count (`src/app.py`, `app.py:12`, `load_all()`). It reports only names that it did not find; if it
+cannot look, it reports nothing."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+import subprocess
+import time
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
@@ -23,6 +23,12 @@ _EXTENSION = re.compile(
 )
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "dist", "build"})
 _MOST_FILES = 200_000
+_SYMBOL = re.compile(
+    r"`(?:([A-Za-z_][\w.]{3,60})\(\)|([A-Za-z]+(?:_[A-Za-z0-9]+)+|[A-Z][a-z]+(?:[A-Z][A-Za-z0-9]*)+|[a-z]+(?:[A-Z][a-z0-9]+)+))`"
+)
+_FRESH_S = 30.0
+_MOST_NAMES = 8
+_SEARCH_S = 0.5
 
 
 def named_files(text: str) -> tuple[str, ...]:
@@ -39,13 +45,13 @@ def named_files(text: str) -> tuple[str, ...]:
 
 
 class RepoFiles:
-    """What files a repository has, looked up once and only when somebody asks."""
+    """The files of a repository, listed once and only when needed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def missing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those that are nowhere in the repository: neither at their path, nor at the end of another one."""
+        """Names that are nowhere in the repository: not at their path, nor at the end of another path."""
         return tuple(name for name in names if not (self.root / name).exists() and not self._ends(name))
 
     def _ends(self, name: str) -> bool:
@@ -55,7 +61,7 @@ class RepoFiles:
 
     @cached_property
     def _paths(self) -> tuple[dict[str, list[str]], bool]:
-        """Files and folders by their last name; false where there are too many to know."""
+        """Files and folders by their last name; false if there are too many to list."""
         found: dict[str, list[str]] = {}
         count = 0
         for folder, folders, files in os.walk(self.root):
@@ -66,3 +72,48 @@ class RepoFiles:
             if count > _MOST_FILES:
                 return found, False
         return found, True
+
+
+class RepoNames:
+    """The names of one repository; its file list is used for half a minute."""
+
+    def __init__(self, root: Path, find_ripgrep: Callable[[], Path]) -> None:
+        self._root = root
+        self._ripgrep = find_ripgrep
+        self._files = RepoFiles(root)
+        self._since = time.monotonic()
+
+    def find_missing(self, text: str) -> tuple[str, ...]:
+        """Files and symbols that `text` names and the repository does not have."""
+        if time.monotonic() - self._since > _FRESH_S:
+            self._files, self._since = RepoFiles(self._root), time.monotonic()
+        missing = [*self._files.missing(named_files(text))]
+        until = time.monotonic() + _SEARCH_S
+        for symbol in named_symbols(text):
+            left = until - time.monotonic()
+            if left <= 0 or len(missing) >= _MOST_NAMES:
+                break
+            if self._is_nowhere(symbol.split(".")[-1], left):
+                missing.append(symbol)
+        return tuple(missing[:_MOST_NAMES])
+
+    def _is_nowhere(self, symbol: str, seconds: float) -> bool:
+        """Whether a search of the whole repository ended without a match; a failed search proves nothing."""
+        options = ["--no-config", "--quiet", "--fixed-strings", "--word-regexp", "--hidden", "--", symbol]
+        try:
+            ran = subprocess.run(
+                [str(self._ripgrep()), *options],
+                cwd=self._root,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=seconds,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return ran.returncode == 1
+
+
+def named_symbols(text: str) -> tuple[str, ...]:
+    """Names written as code that look like symbols: calls, snake_case, CamelCase."""
+    return tuple(dict.fromkeys(called or named for called, named in _SYMBOL.findall(text)))

@@ -1,8 +1,5 @@
-"""What kinds of memories there are, how far each is trusted, and what its file is called.
-
-The kinds are closed: a file of another kind, or of none, stays readable and counts as untyped. Nothing here reads
-a file.
-"""
+"""The types of memories, how far each is trusted, and the name of its file. The types are closed: a file of another
+type stays readable and counts as untyped. Nothing here reads a file."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import unicodedata
 from enum import StrEnum
 
 INDEX = "MEMORY.md"
-"""The index of a memory directory; `team/` has one of its own."""
+"""The index of a memory directory; `team/` has its own."""
 TEAM = "team"
 LOGS = "logs"
 
@@ -20,20 +17,20 @@ _NOT_WORD = re.compile(r"[^\w]+")
 
 
 class MemoryType(StrEnum):
-    """The four kinds of memories."""
+    """The four types of memories."""
 
     USER = "user"
     """Role, goals, expertise, preferences."""
     FEEDBACK = "feedback"
-    """How to work, from corrections and from confirmations alike."""
+    """How to work, from corrections and confirmations."""
     PROJECT = "project"
-    """Who does what, why and by when; what code and git do not tell."""
+    """Who does what, why and by when; what code and git do not show."""
     REFERENCE = "reference"
-    """Where something lives in an outside system, and what for."""
+    """Where something is in an outside system, and what it is for."""
 
     @classmethod
     def read(cls, text: str) -> MemoryType | None:
-        """The kind that `text` names, in any case; None if it names none."""
+        """The type that `text` names, in any case; None if it names none."""
         word = text.strip().lower()
         return cls(word) if word in cls._value2member_map_ else None
 
@@ -44,7 +41,7 @@ class Trust(StrEnum):
     CONFIRMED = "confirmed"
     """The user said it, or said yes to it."""
     INFERRED = "inferred"
-    """Concluded from what happened; gives way to what is confirmed."""
+    """A conclusion; confirmed memories win over it."""
 
     @classmethod
     def read(cls, text: str) -> Trust | None:
@@ -53,7 +50,7 @@ class Trust(StrEnum):
 
 
 def file_name(kind: MemoryType | None, title: str) -> str:
-    """The name a new memory gets: its kind, then the words of its title, in any script: `feedback_no_mocks.md`."""
+    """The name of a new memory: its type, then the words of its title, in any script: `feedback_no_mocks.md`."""
     words = _NOT_WORD.sub("_", unicodedata.normalize("NFC", title).casefold()).strip("_")
     prefix = f"{kind.value}_" if kind else ""
     words = words.removeprefix(prefix) or "memory"
@@ -66,26 +63,25 @@ def file_name(kind: MemoryType | None, title: str) -> str:
 
 
 def is_index(name: str) -> bool:
-    """Whether the relative path is an index, in whichever folder."""
+    """Whether the relative path is an index, in any folder."""
     return name.rpartition("/")[2] == INDEX
 
 
 def is_log(name: str) -> bool:
-    """Whether the relative path is a daily log."""
     return name.startswith(f"{LOGS}/")
 
 
 def is_topic(name: str) -> bool:
-    """Whether the relative path is a topic file: `.md`, no index, no log, nothing hidden."""
+    """Whether the relative path is a topic file: `.md`, not an index, not a log, not hidden."""
     hidden = any(part.startswith(".") for part in name.split("/"))
     return name.endswith(".md") and not hidden and not is_index(name) and not is_log(name)
 
 
 def index_of(name: str) -> str:
-    """The index that lists a topic file: the team's for `team/…`, else the directory's own."""
+    """The index that lists a topic file: the team's for `team/…`, else the main one."""
     return f"{TEAM}/{INDEX}" if name.startswith(f"{TEAM}/") else INDEX
 
 
 def pointer_of(name: str) -> str:
-    """How the index that lists a topic file spells it, seen from the index's own folder."""
+    """How the index spells a topic file, relative to the index's folder."""
     return name.removeprefix(f"{TEAM}/")

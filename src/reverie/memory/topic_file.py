@@ -1,8 +1,6 @@
-"""One memory: a Markdown file with a small head (name, description, type, trust), read and changed as plain data.
-
-What a caller does not change keeps its bytes: comments, unknown keys, order, quoting, line ends, byte order mark, even
-bytes that are not UTF-8. A broken head is readable and reported. It never touches the disk.
-"""
+"""One memory: a Markdown file with a small head (name, description, type, trust). Everything that a caller does not
+change keeps its bytes: comments, unknown keys, order, quoting, line ends, even bytes that are not UTF-8. A broken head
+is readable and reported. It never touches the disk."""
 
 from __future__ import annotations
 
@@ -12,28 +10,27 @@ from dataclasses import dataclass
 
 from reverie.memory.frontmatter import Frontmatter, split
 from reverie.memory.taxonomy import MemoryType, Trust
-from reverie.text.sentences import statements, unmarked
+from reverie.text.sentences import statements, strip_marks
 
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
 class TopicFile:
-    """A parsed topic file. Build it with `parse` or `new`; change it with `updated`."""
+    """A parsed topic file. Build it with `parse` or `new`; change it with `with_changes`. `problems` says what is wrong
+    with the head, each as the end of a sentence about the file."""
 
     front: Frontmatter
     name: str
     description: str
-    """What selection reads; empty if there is none."""
     type: MemoryType | None
-    """None: untyped (missing or unknown), still a memory."""
+    """None: missing or unknown."""
     trust: Trust | None
     problems: tuple[str, ...]
-    """What is wrong with the head, each the end of a sentence about the file."""
 
     @classmethod
     def parse(cls, content: bytes | str) -> TopicFile:
-        """Never fails: what cannot be understood is in `problems`."""
+        """Never fails: problems are listed in `problems`."""
         text = decode(content) if isinstance(content, bytes) else content
         front = split(text)
         problems = list(front.problems)
@@ -42,8 +39,7 @@ class TopicFile:
         kind_text = front.values.get(front.key_of("type"), "")
         kind = MemoryType.read(kind_text)
         if kind_text and kind is None:
-            known = ", ".join(MemoryType)
-            problems.append(f"its type {kind_text[:40]!r} is none of {known}")
+            problems.append(f"its type {kind_text[:40]!r} is not one of {', '.join(MemoryType)}")
         trust_text = front.values.get(front.key_of("trust"), "")
         trust = Trust.read(trust_text)
         if trust_text and trust is None:
@@ -62,7 +58,7 @@ class TopicFile:
         cls, *, name: str, description: str, type: MemoryType | None, body: str, trust: Trust | None = None
     ) -> TopicFile:
         """A memory from its parts."""
-        return cls.parse("").updated(name=name, description=description, type=type, trust=trust, body=body)
+        return cls.parse("").with_changes(name=name, description=description, type=type, trust=trust, body=body)
 
     @property
     def text(self) -> str:
@@ -71,18 +67,15 @@ class TopicFile:
 
     @property
     def body(self) -> str:
-        """What stands below the head, without the blank lines between."""
+        """The text below the head, without leading blank lines."""
         return self.front.body.lstrip("\r\n")
 
     @property
     def fields(self) -> Mapping[str, str]:
-        """Every field of the head as text, also those we do not know."""
+        """Every field of the head as text, including unknown ones."""
         return self.front.values
 
-    def to_bytes(self) -> bytes:
-        return encode(self.text)
-
-    def updated(
+    def with_changes(
         self,
         *,
         name: str | None = None,
@@ -92,10 +85,8 @@ class TopicFile:
         body: str | None = None,
         fields: Mapping[str, str | None] | None = None,
     ) -> TopicFile:
-        """The same with what is given changed; only the lines of those fields differ.
-
-        `fields` sets any other field, or takes it out with None. A value that is already so leaves its line alone.
-        """
+        """A copy with the given values; only the lines of those fields differ. `fields` sets any other field, or
+        removes it with None. A field that has its value already keeps its line."""
         wanted: dict[str, str | None] = dict(fields or {})
         for key, value in (("name", name), ("description", description), ("type", type), ("trust", trust)):
             if value is not None:
@@ -108,21 +99,21 @@ class TopicFile:
             front = _with_body(front, body)
         return TopicFile.parse(front.text)
 
-    def repaired(self) -> TopicFile:
-        """The same with a head that every YAML reader understands; unchanged if nothing is wrong with it."""
-        return TopicFile.parse(self.front.repaired().text)
+    def repair(self) -> TopicFile:
+        """A copy with a head that every YAML reader understands."""
+        return TopicFile.parse(self.front.repair().text)
 
 
 def decode(content: bytes) -> str:
-    """A file's bytes as text that `encode` turns back into the very same bytes."""
+    """A file's bytes as text; `encode` turns it back into the same bytes."""
     return content.decode("utf-8", "surrogateescape")
 
 
 def encode(text: str) -> bytes:
-    """The bytes of a text; what `decode` could not understand comes out as it went in."""
+    """The bytes of a text, the reverse of `decode`."""
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half a character from a model's JSON: no file system can hold it
+    except UnicodeEncodeError:  # half a character from a model's JSON
         return text.encode("utf-8", "replace")
 
 
@@ -142,7 +133,7 @@ def _with_body(front: Frontmatter, body: str) -> Frontmatter:
     return split(head + lead + text)
 
 
-def said_in(text: str) -> list[str]:
-    """What a topic file states, each once: its description, and the sentences and bullets of its body."""
+def statements_of(text: str) -> list[str]:
+    """The statements of a topic file, each once: its description, and the sentences and bullets of its body."""
     topic = TopicFile.parse(text)
-    return list(dict.fromkeys([*filter(None, [unmarked(topic.description)]), *statements(topic.body)]))
+    return list(dict.fromkeys([*filter(None, [strip_marks(topic.description)]), *statements(topic.body)]))

@@ -1,7 +1,7 @@
 """Claude models through the official SDK, and any server that speaks the Messages API.
 
-Wire conversion and error mapping, nothing else: no retries (the SDK's own are off), no policy. A tool input that is
-not a JSON object becomes `{"_unparsed": text}`, so that a model's slip is answered and not fatal.
+It only converts requests, responses and errors; the SDK's retries are off. A tool input that is not a JSON object
+becomes `{"_unparsed": text}`, so that the model gets an error message instead of an exception.
 """
 
 from __future__ import annotations
@@ -11,15 +11,7 @@ from functools import partial
 from typing import Any
 
 from reverie.models import wire
-from reverie.models.base import (
-    Capabilities,
-    ModelEvent,
-    Request,
-    Response,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallStarted,
-)
+from reverie.models.base import Capabilities, ModelEvent, Request, Response, TextDelta, ThinkingDelta, ToolCallStarted
 from reverie.models.sdk import SdkModel
 from reverie.models.wire import as_object, read_input
 from reverie.types import Json, JsonObject, Origin, Usage, parse_block
@@ -64,11 +56,11 @@ class AnthropicModel(SdkModel):
                 return partial(client.beta.messages.create, **fixed, betas=list(betas))
             return partial(client.messages.create, **fixed)
 
-        return self._streamed(request, create, body, _Answer())
+        return self._stream(request, create, body, _AnthropicAnswer())
 
 
-class _Answer:
-    """An answer as it arrives, event by event."""
+class _AnthropicAnswer:
+    """Builds the response from the events of a stream."""
 
     def __init__(self) -> None:
         self.request_id: str | None = None
@@ -97,7 +89,7 @@ class _Answer:
             case "message_stop":
                 self.ended = True
             case _:
-                pass  # a kind of event we do not know carries nothing we could lose
+                pass  # an unknown kind of event carries no content
 
     def response(self) -> Response:
         return Response(
@@ -146,5 +138,5 @@ class _Answer:
         return {**block, "input": read_input(raw)} if raw else block
 
     def _count(self, usage: Json) -> None:
-        """Counts are cumulative: what a later event names replaces what an earlier one said."""
+        """Counts are cumulative: a later event replaces the counts of an earlier one."""
         self._usage |= {key: value for key, value in as_object(usage).items() if value is not None}

@@ -1,7 +1,7 @@
-"""The boundary between Reverie and whoever thinks: one request type, one stream of events, one protocol.
+"""The boundary between Reverie and a model: one request type, one stream of events, one protocol.
 
-A request carries everything that decides its bytes, and what it is for. A model turns it into events and maps its
-vendor's errors to `reverie.errors`; it never retries, never decides policy, never touches the transcript.
+A request has everything that decides its bytes, and its purpose. A model turns it into events and its vendor's errors
+into those of `reverie.errors`. It does not retry, and does not write to the transcript.
 """
 
 from __future__ import annotations
@@ -15,18 +15,15 @@ from reverie.types import Block, JsonObject, Message, Purpose, Usage
 Ttl: TypeAlias = Literal["5m", "1h"]
 
 PURPOSE_HEADER = "x-reverie-purpose"
-"""What a request is for. Sent to servers on this machine only: the simulator plays scripts and keeps books by it."""
+"""The header with the purpose of a request. Only servers on this machine get it: the simulator needs it."""
 
 UNPARSED_INPUT = "_unparsed"
-"""A model's tool input that is not a JSON object arrives as `{UNPARSED_INPUT: text}`, to be answered by an error."""
+"""A tool input that is not a JSON object arrives as `{UNPARSED_INPUT: text}`, and the tool call gets an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A cache marker: `section` and the index of the block it stands on.
-
-    `tools` and `system` count their blocks; `messages` names a message and a block in it (-1 is the last).
-    """
+    """A cache marker on a block. In `messages`, `index` is the message and `block` the block in it (-1: the last)."""
 
     section: Literal["tools", "system", "messages"]
     index: int
@@ -36,7 +33,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, complete: the same request always renders to the same bytes."""
+    """A complete request. The same request always renders to the same bytes."""
 
     model: str
     system: tuple[str, ...]
@@ -59,7 +56,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A complete answer."""
+    """A complete response."""
 
     id: str
     model: str
@@ -89,7 +86,7 @@ class ToolCallStarted:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Always the last event, exactly once; a stream that ends without it was cut and raises `Unreachable`."""
+    """The last event of every stream. A stream that ends without it was cut and raises `Unreachable`."""
 
     response: Response
 
@@ -111,11 +108,11 @@ class Capabilities:
 
 @runtime_checkable
 class Model(Protocol):
-    """Who answers. Cancelling the task that iterates `stream` must end the connection and leave nothing running."""
+    """Answers requests. Cancelling the task that iterates `stream` must end the connection and all work for it."""
 
     @property
     def name(self) -> str:
-        """The full name a user would type, such as `anthropic:claude-sonnet-4-5`."""
+        """The full name, such as `anthropic:claude-sonnet-4-5`."""
         ...
 
     @property

@@ -1,14 +1,13 @@
-"""Learns how many tokens content really is from the usage each response reports, one weight a content class.
+"""Learns how many tokens content has from the usage of each response: one weight per content class.
 
-A Kalman filter over a dozen weights, begun at a prior that is already close: every response says by how much the
-prompt grew, and the weights of the classes that grew it move. Hidden or vanished content must not spoil it, so
-surprising figures count for less and absurd ones not at all. Never looks at content, only at `Features`.
+A Kalman filter over a dozen weights. Every response reports by how much the prompt grew, and the weights of the classes
+that grew are corrected. Surprising figures count less and absurd ones not at all, because content can be hidden.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from reverie.models.features import Feature, Features
@@ -16,7 +15,7 @@ from reverie.models.features import Feature, Features
 
 @dataclass(frozen=True, slots=True)
 class _Belief:
-    """What is held of one weight before any usage is seen."""
+    """What is assumed about one weight before any usage is seen."""
 
     mean: float
     spread: float
@@ -26,43 +25,30 @@ class _Belief:
     high: float
 
 
-def _per_class(spread: float) -> _Belief:
-    return _Belief(mean=1.0, spread=spread, shared=0.25, low=0.4, high=2.5)
-
-
-_BELIEFS: dict[Feature, _Belief] = {
-    Feature.PROSE: _per_class(0.1),
-    Feature.THINKING: _per_class(0.1),
-    Feature.SEALED_THINKING: _per_class(0.3),
-    Feature.TOOL_INPUT: _per_class(0.1),
-    Feature.TOOL_OUTPUT: _per_class(0.1),
-    Feature.NUMBERED_OUTPUT: _per_class(0.1),
-    Feature.JSON_OUTPUT: _per_class(0.1),
-    Feature.NON_ASCII: _per_class(0.3),
+_CLASS = _Belief(mean=1.0, spread=0.1, shared=0.25, low=0.4, high=2.5)
+_BELIEFS: dict[Feature, _Belief] = dict.fromkeys(Feature, _CLASS) | {
+    Feature.SEALED_THINKING: replace(_CLASS, spread=0.3),
+    Feature.NON_ASCII: replace(_CLASS, spread=0.3),
     Feature.MEDIA: _Belief(mean=1.0, spread=0.3, shared=0.0, low=0.1, high=3.0),
-    Feature.FRAMING: _per_class(0.1),
     Feature.ROUNDS: _Belief(mean=6.0, spread=60.0, shared=0.0, low=0.0, high=1_000.0),
     Feature.TURNS: _Belief(mean=10.0, spread=60.0, shared=0.0, low=0.0, high=2_000.0),
 }
 
 _NOISE = 80.0
 _RELATIVE_NOISE = 0.1
-"""How far a growth is off even with the right weights: so many tokens, and this share of it."""
+"""The error of a growth even with the right weights: in tokens, and as a share of it."""
 
 _DRIFT = 0.03
-"""Work changes as it goes on: each response gives back this share of the first uncertainty."""
+"""Work changes over time: each response adds this share of the first uncertainty."""
 
 _SURPRISING = 2.5
 _ABSURD = 8.0
-"""In standard deviations: from the first on a figure counts for less, from the second on not at all."""
+"""In standard deviations: above the first a figure counts less, above the second not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrator:
-    """The weights learnt so far. Frozen: `observe` returns the next one. Begin with `Calibrator.prior()`.
-
-    One calibrator belongs to one model: tokenizers differ.
-    """
+    """The weights learnt so far, for one model. `observe` returns the next one. Begin with `Calibrator.prior()`."""
 
     weights: tuple[float, ...]
     covariance: tuple[tuple[float, ...], ...]
@@ -70,7 +56,7 @@ class Calibrator:
 
     @staticmethod
     def prior() -> Calibrator:
-        """What is assumed of a model that has not answered yet."""
+        """The weights of a model that has not answered yet."""
         return Calibrator(tuple(belief.mean for belief in _BELIEFS.values()), _uncertainty(1.0))
 
     def estimate(self, features: Features) -> float:
@@ -78,10 +64,7 @@ class Calibrator:
         return sum(w * x for w, x in zip(self.weights, features.values, strict=True))
 
     def observe(self, features: Features, growth: int) -> Calibrator:
-        """Takes in that the prompt grew by `growth` tokens while content of these features was appended.
-
-        A growth of nothing or less says that something else happened (a compaction, a rewind): it is not learnt from.
-        """
+        """Learns that the prompt grew by `growth` tokens for these features; ignores growth that is not positive."""
         if growth <= 0:
             return self
         x = features.values

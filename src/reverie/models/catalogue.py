@@ -1,7 +1,6 @@
 """What is known about each model: window, output limit, prices, cache rules. Read from `catalogue.toml`.
 
-Figures age, so they are data: a user's own file extends or corrects any entry key by key. A model nobody has described
-gets a generic entry with `known=False`. Never asks a server, never imports an SDK.
+A user's own file adds or corrects any entry, key by key. A model without an entry gets a generic one (`known=False`).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from reverie.errors import SettingsError
 from reverie.parsing import load_toml
@@ -27,12 +26,10 @@ Overflow = Literal["error", "stop"]
 ONE_MILLION = 1_000_000
 """The window a `[1m]` suffix asks for, in tokens."""
 
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "provider": ("anthropic", "openai", "embedded", "scripted", "unknown"),
-    "window_1m": ("none", "beta", "native"),
-    "overflow": ("error", "stop"),
-}
+_CHOICES = {"provider": get_args(Provider), "window_1m": get_args(Window1M), "overflow": get_args(Overflow)}
+_SECTIONS = ("default", "provider", "models")
 _REMEMBERED = 1_000
+_Entries = dict[str, dict[str, Any]]
 _COMPUTED = ("name", "known", "asked_1m")
 _DATE = re.compile(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$")
 _SUFFIX_1M = re.compile(r"\[1m\]$", re.IGNORECASE)
@@ -52,45 +49,45 @@ class ModelFacts:
     cache_write_5m: float
     cache_write_1h: float
     cache_minimum: int
-    """Prefixes below this many tokens are not cached, silently."""
+    """Prefixes with fewer tokens are not cached."""
     known: bool = True
-    """False: nobody has described this model; the figures are generic."""
+    """False: the model has no entry, and the figures are generic."""
     asked_1m: bool = False
-    """The name carried a `[1m]` suffix."""
+    """The name has a `[1m]` suffix."""
     cheapest: str | None = None
-    """The cheapest model of the same family: what small background jobs may use."""
+    """The cheapest model of the same family, for small background jobs."""
     cache_markers: bool = False
     """Understands `cache_control` markers."""
     automatic_cache: bool = False
-    """Caches prefixes on its own, in steps of 128 tokens."""
+    """Caches prefixes without markers, in steps of 128 tokens."""
     ttls: tuple[str, ...] = ()
     context_management: bool = False
     compaction: bool = False
     """Understands the `compact_20260112` edit."""
     keeps_thinking: bool = False
-    """Thinking of earlier turns stays in the prompt; older models strip it at a new user turn."""
+    """Thinking of earlier turns stays in the prompt; older models drop it at a new user turn."""
     window_1m: Window1M = "none"
-    """How a window of a million tokens is had: always, with a beta header, or not at all."""
+    """Whether there is a window of a million tokens: always, with a beta header, or not."""
     overflow: Overflow = "stop"
-    """Prompt plus `max_tokens` over the window: refused (`error`), or accepted and cut off there (`stop`)."""
+    """Prompt plus `max_tokens` above the window: refused (`error`), or accepted and cut there (`stop`)."""
     long_prompt_over: int | None = None
     """Prompts larger than this are billed at the `long_` prices."""
     long_input_price: float | None = None
     long_output_price: float | None = None
     aliases: tuple[str, ...] = ()
     disputed: tuple[str, ...] = ()
-    """Where public sources disagree, as `field: what they say`."""
+    """Fields about which public sources disagree, as `field: what they say`."""
     assumed: tuple[str, ...] = ()
-    """Figures no source gave."""
+    """Figures that no source gave."""
 
     @property
     def priced(self) -> bool:
-        """Whether costs in currency mean anything for this model."""
+        """Whether this model has a price."""
         return self.input_price > 0 or self.output_price > 0
 
 
 class Catalogue:
-    """All entries. Build it with `Catalogue.load()`; look a model up with `facts(name)`."""
+    """All entries. Build it with `Catalogue.load()`; look up a model with `facts(name)`."""
 
     def __init__(self, tables: _Tables) -> None:
         self._tables = tables
@@ -102,27 +99,25 @@ class Catalogue:
 
     @classmethod
     def load(cls, extra: Sequence[Path] = ()) -> Catalogue:
-        """The shipped catalogue, with each of the user's files laid over it in turn.
+        """The catalogue of this package, changed by each of the user's files in turn.
 
         A file that cannot be read, an unknown key or a bad value is a `SettingsError` that names the file and the key.
         """
-        if not extra:
-            return _shipped()
-        tables = _shipped_tables()
+        built_in = _load_built_in()
+        tables = built_in._tables
         for path in extra:
-            tables = tables.under(_read(path))
-        return cls(tables)
+            tables = tables.with_changes(_read(path))
+        return cls(tables) if extra else built_in
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all entries, in the order they were written."""
+        """The names of all entries, in the order of the files."""
         return tuple(self._tables.models)
 
     def facts(self, model: str) -> ModelFacts:
-        """What is known about `model`.
+        """What is known about `model`; a generic entry with `known=False` if it is not in the catalogue.
 
-        Dated names (`claude-opus-4-5-20251101`), `-latest`, vendor prefixes (`anthropic/…`) and a `[1m]` suffix are
-        understood. A model that is not in the catalogue gets a generic entry with `known=False`.
+        The name may have a date (`claude-opus-4-5-20251101`), `-latest`, a vendor (`anthropic/…`) and a `[1m]` suffix.
         """
         found = self._known.get(model)
         if found is None:
@@ -133,18 +128,15 @@ class Catalogue:
 
     def _look_up(self, model: str) -> ModelFacts:
         bare = _SUFFIX_1M.sub("", model.strip())
-        asked_1m = bare != model.strip()
         facts = self._entry(bare)
-        if asked_1m:
-            facts = replace(facts, asked_1m=True, window=ONE_MILLION)
-        return facts
+        return facts if bare == model.strip() else replace(facts, asked_1m=True, window=ONE_MILLION)
 
     def _entry(self, bare: str) -> ModelFacts:
         last = bare.rsplit("/", 1)[-1]
         for candidate in (bare, _DATE.sub("", bare), last, _DATE.sub("", last)):
             name = self._names.get(candidate)
             if name is not None:
-                return _facts(name, self._tables.merged(name), known=True)
+                return _facts(name, self._tables.merge(name), known=True)
         table = {**self._tables.default, "provider": _guess_provider(last)}
         table |= self._tables.provider.get(cast("str", table["provider"]), {})
         return _facts(bare, table, known=False)
@@ -152,24 +144,21 @@ class Catalogue:
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """Raw tables as read: checked key by key, not yet merged."""
+    """The tables of a file: each key is checked, nothing is merged yet."""
 
     default: dict[str, Any]
-    provider: dict[str, dict[str, Any]]
-    models: dict[str, dict[str, Any]]
+    provider: _Entries
+    models: _Entries
 
-    def under(self, top: _Tables) -> _Tables:
-        """These tables with `top` laid over them, key by key."""
-        return _Tables(
-            self.default | top.default,
-            {
-                name: self.provider.get(name, {}) | top.provider.get(name, {})
-                for name in (*self.provider, *top.provider)
-            },
-            {name: self.models.get(name, {}) | top.models.get(name, {}) for name in (*self.models, *top.models)},
-        )
+    def with_changes(self, top: _Tables) -> _Tables:
+        """These tables, with the keys of `top` in place of their own."""
 
-    def merged(self, name: str) -> dict[str, Any]:
+        def merge(low: _Entries, high: _Entries) -> _Entries:
+            return {name: low.get(name, {}) | high.get(name, {}) for name in (*low, *high)}
+
+        return _Tables(self.default | top.default, merge(self.provider, top.provider), merge(self.models, top.models))
+
+    def merge(self, name: str) -> dict[str, Any]:
         entry = self.models[name]
         provider = entry.get("provider") or _guess_provider(name)
         return {**self.default, **self.provider.get(provider, {}), **entry, "provider": provider}
@@ -192,13 +181,8 @@ def _guess_provider(name: str) -> Provider:
 
 
 @cache
-def _shipped() -> Catalogue:
-    return Catalogue(_shipped_tables())
-
-
-@cache
-def _shipped_tables() -> _Tables:
-    return _read(Path(__file__).with_name("catalogue.toml"))
+def _load_built_in() -> Catalogue:
+    return Catalogue(_read(Path(__file__).with_name("catalogue.toml")))
 
 
 def _read(path: Path) -> _Tables:
@@ -209,8 +193,8 @@ def _read(path: Path) -> _Tables:
     except ValueError as error:
         raise SettingsError(f"{path}: the model catalogue cannot be used: {error}.") from error
     for section in data:
-        if section not in ("default", "provider", "models"):
-            _unknown(path, section, ("default", "provider", "models"))
+        if section not in _SECTIONS:
+            raise _unknown(path, section, _SECTIONS)
     return _Tables(
         _check_entry(path, "default", data.get("default", {})),
         _check_entries(path, "provider", data.get("provider", {})),
@@ -218,7 +202,7 @@ def _read(path: Path) -> _Tables:
     )
 
 
-def _check_entries(path: Path, section: str, value: object) -> dict[str, dict[str, Any]]:
+def _check_entries(path: Path, section: str, value: object) -> _Entries:
     if not isinstance(value, dict):
         raise SettingsError(f"{path}: `{section}` must be a table of entries.")
     entries = cast("dict[str, object]", value)
@@ -231,14 +215,12 @@ def _check_entry(path: Path, where: str, value: object) -> dict[str, Any]:
     entry = cast("dict[str, Any]", value)
     kinds = _kinds()
     for key, given in entry.items():
-        kind = kinds.get(key)
-        if kind is None:
-            _unknown(path, key, tuple(kinds), where)
-        else:
-            try:
-                kind.check(given, NOWHERE)
-            except Misfit as misfit:
-                raise SettingsError(f"{path}: `{where}.{key}` is {given!r}, but must be {misfit.wanted}.") from misfit
+        if key not in kinds:
+            raise _unknown(path, key, tuple(kinds), where)
+        try:
+            kinds[key].check(given, NOWHERE)
+        except Misfit as misfit:
+            raise SettingsError(f"{path}: `{where}.{key}` is {given!r}, but must be {misfit.wanted}.") from misfit
     return entry
 
 
@@ -259,8 +241,8 @@ def _kind(key: str, wanted: str) -> Kind:
     return Switch() if wanted == "bool" else Texts() if wanted.startswith("tuple") else Text()
 
 
-def _unknown(path: Path, key: str, valid: tuple[str, ...], where: str = "") -> None:
+def _unknown(path: Path, key: str, valid: tuple[str, ...], where: str = "") -> SettingsError:
     near = difflib.get_close_matches(key, valid, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"known keys: {', '.join(valid)}."
     place = f" in `{where}`" if where else ""
-    raise SettingsError(f"{path}: unknown key `{key}`{place}; {hint}")
+    return SettingsError(f"{path}: unknown key `{key}`{place}; {hint}")

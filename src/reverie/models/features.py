@@ -1,8 +1,7 @@
-"""What a piece of content weighs before anything is learnt: its shape turned into tokens, sorted by content class.
+"""The tokens of content before anything is learnt, by content class.
 
-Byte-pair tokenizers cut where the kind of character changes, so a few counts per text (letters, digits, runs of
-punctuation, breaks, bytes beyond ASCII) say far more than its length. A text costs a handful of C-speed passes.
-Nothing here learns: `calibration.py` finds out how far each class is off for the model at hand.
+Byte-pair tokenizers cut where the kind of character changes. So a few counts per text (letters, digits, runs of
+punctuation, breaks, bytes beyond ASCII) are better than its length. `calibration.py` corrects each class for a model.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from reverie.types import (
     Block,
     DocumentBlock,
     ImageBlock,
-    Json,
     Message,
     OtherBlock,
     TextBlock,
@@ -29,7 +27,7 @@ from reverie.types import (
 
 
 class Feature(IntEnum):
-    """The classes a calibrator keeps one weight for. All but the last two are in tokens by the prior."""
+    """The classes of content: a calibrator has one weight for each. All except the last two count tokens."""
 
     PROSE = 0
     THINKING = 1
@@ -52,18 +50,18 @@ DIGIT = 0.84
 PUNCTUATION_RUN = 1.1
 BREAK = 1.28
 NON_ASCII_BYTE = 0.33
-"""Tokens of one of each. Fitted once to recorded sessions (docs/decisions/0004-token-estimate.md)."""
+"""Tokens of each, fitted to recorded sessions (docs/decisions/0004-token-estimate.md)."""
 
 SEALED_BYTE = 0.3
-"""Tokens of a byte of thinking that only its signature tells of."""
+"""Tokens of a byte of hidden thinking, as the size of its signature shows it."""
 
 IMAGE = 1_500
-"""A picture of the largest size a model takes without shrinking it."""
+"""An image of the largest size that a model reads without shrinking it."""
 
 CALL_FRAME = 50
 RESULT_FRAME = 33
 TEXT_FRAME = 16
-"""What stands around a block besides its text: ids, names, role markers."""
+"""What a block has besides its text: ids, names, role markers."""
 
 _SIGNATURE_FRAME = 232
 _SEALED_MINIMUM = 64
@@ -72,7 +70,7 @@ _NUMBERED = re.compile(r"\s*\d+(?:→|\t)")
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Amounts by class, in the order of `Feature`. They add up: content measured in parts is content measured whole."""
+    """Amounts by class, in the order of `Feature`. The features of parts add up to those of the whole."""
 
     values: tuple[float, ...] = (0.0,) * SIZE
 
@@ -91,10 +89,10 @@ class Features:
 
 
 ROUND = Features.of({Feature.ROUNDS: 1.0})
-"""One request was made: what the harness around it adds unseen is booked here."""
+"""One request: what the client adds to it unseen."""
 
 TURN = Features.of({Feature.TURNS: 1.0})
-"""A user turn began."""
+"""The start of a user turn."""
 
 
 def measure_message(message: Message) -> Features:
@@ -104,12 +102,12 @@ def measure_message(message: Message) -> Features:
 
 
 def begins_turn(message: Message) -> bool:
-    """Whether the message is a user's own, not the results of tool calls."""
+    """Whether the message is from the user and has no tool results."""
     return message.role == "user" and not message.tool_results
 
 
 def measure_blocks(blocks: Iterable[Block]) -> Features:
-    """Features of blocks, whatever messages they stand in."""
+    """Features of blocks, regardless of their messages."""
     amounts = dict.fromkeys(Feature, 0.0)
     for block in blocks:
         _add_block(amounts, block)
@@ -124,66 +122,39 @@ def _add_block(amounts: dict[Feature, float], block: Block) -> None:
         case ThinkingBlock():
             _add_text(amounts, Feature.THINKING, block.thinking)
             amounts[Feature.FRAMING] += TEXT_FRAME
-            amounts[Feature.SEALED_THINKING] += _sealed(block.thinking, block.signature)
+            amounts[Feature.SEALED_THINKING] += _hidden_tokens(block.thinking, block.signature)
         case ToolUseBlock():
             _add_text(amounts, Feature.TOOL_INPUT, json_text(block.input))
             amounts[Feature.FRAMING] += CALL_FRAME
         case ToolResultBlock():
             amounts[Feature.FRAMING] += RESULT_FRAME
-            _add_result(amounts, block.content)
-        case ImageBlock():
+            content = block.content or ()
+            for part in (TextBlock(content),) if isinstance(content, str) else content:
+                if isinstance(part, TextBlock):
+                    _add_text(amounts, _output_class(part.text), part.text)
+                else:
+                    _add_block(amounts, part)
+        case DocumentBlock(source={"type": "text", "data": str(text)}):
+            _add_text(amounts, Feature.TOOL_OUTPUT, text)
+        case ImageBlock() | DocumentBlock():
             amounts[Feature.MEDIA] += IMAGE
-        case DocumentBlock():
-            _add_document(amounts, block)
+        case OtherBlock(raw={"type": "redacted_thinking", "data": str(data)}):
+            amounts[Feature.SEALED_THINKING] += _hidden_tokens("", data)
         case OtherBlock():
-            _add_other(amounts, block)
+            _add_text(amounts, Feature.JSON_OUTPUT, json_text(block.raw))
         case _:
             assert_never(block)
 
 
-def _add_result(amounts: dict[Feature, float], content: str | tuple[Block, ...] | None) -> None:
-    if content is None:
-        return
-    if isinstance(content, str):
-        _add_text(amounts, _output_class(content), content)
-        return
-    for part in content:
-        if isinstance(part, TextBlock):
-            _add_text(amounts, _output_class(part.text), part.text)
-        else:
-            _add_block(amounts, part)
-
-
-def _add_document(amounts: dict[Feature, float], block: DocumentBlock) -> None:
-    match block.source:
-        case {"type": "text", "data": str(text)}:
-            _add_text(amounts, Feature.TOOL_OUTPUT, text)
-        case _:
-            amounts[Feature.MEDIA] += IMAGE
-
-
-def _add_other(amounts: dict[Feature, float], block: OtherBlock) -> None:
-    raw: Json = block.raw
-    match raw:
-        case {"type": "redacted_thinking", "data": str(data)}:
-            amounts[Feature.SEALED_THINKING] += _sealed("", data)
-        case _:
-            _add_text(amounts, Feature.JSON_OUTPUT, json_text(raw))
-
-
 def _output_class(text: str) -> Feature:
-    """The class of a tool's output, told from its first characters: tools differ, and so do their names."""
+    """The class of a tool's output, from its first characters, because tools and their names differ."""
     if _NUMBERED.match(text):
         return Feature.NUMBERED_OUTPUT
     return Feature.JSON_OUTPUT if text[:1] in ("{", "[") else Feature.TOOL_OUTPUT
 
 
-def _sealed(thinking: str, signature: str | None) -> float:
-    """Tokens of thinking that was shown in part or not at all.
-
-    A signature carries the whole thinking, encrypted, in base64: what it holds beyond the text shown was summarised
-    away, but is still sent back and billed.
-    """
+def _hidden_tokens(thinking: str, signature: str | None) -> float:
+    """Tokens of thinking that is not shown: it is in the signature (encrypted, base64), sent back and billed."""
     if not signature:
         return 0.0
     hidden = (len(signature) - _SIGNATURE_FRAME) * 3 / 4 - len(encoded(thinking))
@@ -207,7 +178,7 @@ _SPACES = _classes(lambda c: "s" if c == " " else "n" if c.isspace() else "a")
 
 def _add_text(amounts: dict[Feature, float], feature: Feature, text: str) -> None:
     data = encoded(text)
-    # A run starts where its kind follows another one: two translations and three counts, all at C speed.
+    # A run starts where its kind follows another one.
     punctuation = (b"a" + data.translate(_PUNCTUATION)).count(b"a.")
     spaces = b"a" + data.translate(_SPACES)
     breaks = spaces.count(b"an") + spaces.count(b"ass") + spaces.count(b"asn")

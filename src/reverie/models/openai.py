@@ -1,7 +1,7 @@
-"""Any server that speaks chat completions, by OpenAI's SDK: OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter.
+"""Servers with the chat-completions API, through OpenAI's SDK: OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter.
 
-Wire conversion and error mapping, nothing else: no retries (the SDK's own are off), no policy. Servers that leave out
-ids or usage get deterministic ids and an estimate. Thinking that a server streams is shown, and kept unsigned.
+It only converts requests, responses and errors; the SDK's retries are off. Ids and usage that a server leaves out are
+replaced by deterministic ids and an estimate. Thinking that a server streams is shown, and kept without a signature.
 """
 
 from __future__ import annotations
@@ -15,15 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from reverie.models import openai_wire, wire
-from reverie.models.base import (
-    Capabilities,
-    ModelEvent,
-    Request,
-    Response,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallStarted,
-)
+from reverie.models.base import Capabilities, ModelEvent, Request, Response, TextDelta, ThinkingDelta, ToolCallStarted
 from reverie.models.sdk import SdkModel
 from reverie.models.wire import as_object, read_input
 from reverie.types import Block, Json, JsonObject, Origin, TextBlock, ThinkingBlock, ToolUseBlock, Usage
@@ -66,7 +58,7 @@ class OpenAIModel(SdkModel):
         def create(client: Any) -> Any:
             return partial(client.chat.completions.create, model=body["model"], messages=[])
 
-        return self._streamed(request, create, body, _Answer(request))
+        return self._stream(request, create, body, _OpenAIAnswer(request))
 
 
 @dataclass(slots=True)
@@ -76,8 +68,8 @@ class _Call:
     arguments: list[str] = field(default_factory=list[str])
 
 
-class _Answer:
-    """An answer as it arrives, chunk by chunk."""
+class _OpenAIAnswer:
+    """Builds the response from the chunks of a stream."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -117,7 +109,7 @@ class _Answer:
                 yield from self._call(as_object(call))
 
     def _call(self, delta: JsonObject) -> Iterator[ModelEvent]:
-        """A call begins at a new index, or (where a server gives all calls the same one) with a new id and name."""
+        """A call begins at a new index, or with a new id and name if a server gives all calls the same index."""
         function = as_object(delta.get("function"))
         index, given, name = int(delta.get("index") or 0), str(delta.get("id") or ""), str(function.get("name") or "")
         call = self._by_index.get(index)
@@ -149,7 +141,6 @@ class _Answer:
         )
 
     def _estimate(self, content: list[Block]) -> Usage:
-        """For servers that do not count: bytes/4."""
         said = json.dumps([block.wire() for block in content], ensure_ascii=False)
         return Usage(len(wire.canonical(self._request)) // 4, len(said.encode("utf-8", "surrogatepass")) // 4)
 
@@ -158,7 +149,7 @@ class _Answer:
 
 
 def _usage(raw: JsonObject) -> Usage | None:
-    """Prompt tokens include the cached ones here, and do not in our books."""
+    """The usage in our form, where the input tokens do not include the cached ones."""
     prompt = raw.get("prompt_tokens")
     if not isinstance(prompt, int):
         return None

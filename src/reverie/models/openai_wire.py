@@ -1,8 +1,7 @@
-"""A request in the shape of chat completions.
+"""A request in the form of the chat-completions API.
 
-Local servers understand a narrower dialect than the vendor: plain strings where they will do, nothing optional unless
-it was asked for. Pure: the same request always gives the same body. Thinking, cache markers and context edits have no
-place here.
+Local servers understand less than the vendor: so contents are plain strings where possible, and optional fields are
+left out unless they are needed. Thinking, cache markers and context edits are not part of this API.
 """
 
 from __future__ import annotations
@@ -64,18 +63,14 @@ def _tool(tool: JsonObject) -> JsonObject:
 def _tool_choice(choice: JsonObject) -> JsonObject:
     if not choice:
         return {}
-    made: JsonObject = {}
-    if choice.get("type") == "tool":
-        made["tool_choice"] = {"type": "function", "function": {"name": choice.get("name")}}
-    else:
-        made["tool_choice"] = _CHOICES.get(str(choice.get("type")), "auto")
-    if choice.get("disable_parallel_tool_use"):
-        made["parallel_tool_calls"] = False
-    return made
+    named = {"type": "function", "function": {"name": choice.get("name")}}
+    kind = str(choice.get("type"))
+    made: JsonObject = {"tool_choice": named if kind == "tool" else _CHOICES.get(kind, "auto")}
+    return made | ({"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {})
 
 
 def _is_strict(schema: Json) -> bool:
-    """Whether a schema is what strict mode takes: every object closed, every property required."""
+    """Whether a schema fits strict mode: every object is closed and every property required."""
     if isinstance(schema, list):
         return all(_is_strict(part) for part in cast(list[Any], schema))
     given = as_object(schema)
@@ -97,38 +92,31 @@ def _messages(request: Request) -> Iterator[JsonObject]:
 
 
 def _assistant(message: Message) -> JsonObject:
-    made: JsonObject = {"role": "assistant", "content": message.text}
-    calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.input, ensure_ascii=False)},
-        }
-        for call in message.tool_uses
-    ]
-    if calls:
-        made["tool_calls"] = calls
-        made["content"] = message.text or None
-    return made
+    if not message.tool_uses:
+        return {"role": "assistant", "content": message.text}
+    calls = [(call.id, call.name, json.dumps(call.input, ensure_ascii=False)) for call in message.tool_uses]
+    return {
+        "role": "assistant",
+        "content": message.text or None,
+        "tool_calls": [
+            {"id": call, "type": "function", "function": {"name": name, "arguments": given}}
+            for call, name, given in calls
+        ],
+    }
 
 
 def _user(message: Message) -> Iterator[JsonObject]:
-    """Tool results are messages of their own and must come first; they hold text only, so their images follow."""
-    parts: list[JsonObject] = []
+    """Tool results are separate messages and must come first. They can only hold text, so their images follow."""
+    images: list[Block] = []
     for block in message.content:
         if isinstance(block, ToolResultBlock):
             yield _result(block)
             inner = block.content if isinstance(block.content, tuple) else ()
-            parts += [part for each in inner if isinstance(each, ImageBlock) for part in _parts(each)]
-    for block in message.content:
-        if not isinstance(block, ToolResultBlock):
-            parts += _parts(block)
-    if not parts:
-        return
-    if all(part["type"] == "text" for part in parts):
-        yield {"role": "user", "content": "\n\n".join(part["text"] for part in parts)}
-    else:
-        yield {"role": "user", "content": parts}
+            images += [part for part in inner if isinstance(part, ImageBlock)]
+    parts = [part for block in (*images, *message.content) for part in _parts(block)]
+    if parts:
+        is_text = all(part["type"] == "text" for part in parts)
+        yield {"role": "user", "content": "\n\n".join(part["text"] for part in parts) if is_text else parts}
 
 
 def _result(block: ToolResultBlock) -> JsonObject:

@@ -1,7 +1,6 @@
-"""What tokens cost: one price per class of token, in currency and in input-token equivalents.
+"""The cost of tokens, in US dollars and in tokens of fresh input. Prices come from the catalogue.
 
-The simulator and the ledger book with the same functions, so a bill measured against one holds for the other.
-Prices come from the catalogue; nothing here knows a model by name.
+The simulator and the ledger use the same functions, so their figures can be compared.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from reverie.models.catalogue import ModelFacts
 from reverie.types import Usage
 
 USUAL_OUTPUT_RATIO = 5.0
-"""Output to input price where a model has none: what most hosted models charge."""
+"""The ratio of output price to input price for a model without prices: that of most hosted models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Price:
 
 
 def price(facts: ModelFacts, prompt_tokens: int = 0) -> Price:
-    """The prices a prompt of this size is billed at; some models charge more for every token of a long prompt."""
+    """The prices for a prompt of this size; some models charge more for every token of a long prompt."""
     base, output = facts.input_price, facts.output_price
     if facts.long_prompt_over is not None and prompt_tokens > facts.long_prompt_over:
         base = base if facts.long_input_price is None else facts.long_input_price
@@ -36,7 +35,7 @@ def price(facts: ModelFacts, prompt_tokens: int = 0) -> Price:
 
 
 def cost(usage: Usage, facts: ModelFacts) -> float:
-    """What one response cost, in US dollars; 0.0 for a model without a price (`facts.priced` says which)."""
+    """The cost of one response in US dollars; 0.0 for a model without a price (see `facts.priced`)."""
     written_5m, written_1h = _written(usage)
     each = price(facts, usage.prompt)
     return (
@@ -49,10 +48,7 @@ def cost(usage: Usage, facts: ModelFacts) -> float:
 
 
 def input_equivalents(usage: Usage, facts: ModelFacts, *, with_output: bool = True) -> float:
-    """One response in tokens of fresh input: what a cached, written or produced token costs next to one of those.
-
-    Works for models without a price too: their output is taken at the usual ratio.
-    """
+    """The cost of one response in tokens of fresh input; for a model without a price, with the usual output ratio."""
     written_5m, written_1h = _written(usage)
     prompt = (
         usage.input_tokens
@@ -69,6 +65,6 @@ def output_ratio(facts: ModelFacts) -> float:
 
 
 def _written(usage: Usage) -> tuple[int, int]:
-    """Cache writes by lifetime; what a server did not split counts as 5m."""
+    """Cache writes by lifetime: for 5 minutes (or unknown) and for 1 hour."""
     written_1h = usage.cache_creation_1h
     return max(usage.cache_creation_input_tokens - written_1h, usage.cache_creation_5m), written_1h

@@ -1,7 +1,6 @@
 """From a model's name to a model: `anthropic:<model>`, `openai:<model>`, `scripted:<file>`, `embedded`.
 
-Keys and addresses come in one small object from the settings; nothing here reads the environment. Opening a model
-starts nothing but the import of its SDK.
+Keys and addresses come from the settings. Opening a model only starts the import of its SDK.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from reverie.errors import AuthenticationFailed, UnknownModel, UserError
 from reverie.models.base import Capabilities, Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.sdk import as_written
+from reverie.models.sdk import strip_secrets
 from reverie.settings import Settings
 
 DEFAULT_ANTHROPIC = "anthropic:claude-sonnet-5-5"
@@ -27,7 +26,7 @@ _PROVIDERS = ("anthropic", "openai", "scripted")
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
-    """How models are reached. A key is optional where a base URL is given: local servers want none."""
+    """Keys and addresses of models. With a base URL the key is optional, because local servers need none."""
 
     anthropic_key: str | None = field(default=None, repr=False)
     anthropic_token: str | None = field(default=None, repr=False)
@@ -40,7 +39,7 @@ class ModelAccess:
 
 
 def model_access(settings: Settings) -> ModelAccess:
-    """How the settings say that models are reached."""
+    """The keys and addresses in the settings."""
     given = settings.model
     return ModelAccess(
         anthropic_key=given.anthropic_api_key or None,
@@ -54,7 +53,7 @@ def model_access(settings: Settings) -> ModelAccess:
 
 
 def default_model_name(access: ModelAccess) -> str:
-    """The model for somebody who named none: of the provider whose key is there, else the embedded one."""
+    """The model if the user names none: of the provider that has a key, else the embedded one."""
     if access.anthropic_key or access.anthropic_token:
         return DEFAULT_ANTHROPIC
     if access.openai_key:
@@ -63,9 +62,9 @@ def default_model_name(access: ModelAccess) -> str:
 
 
 def open_model(name: str, access: ModelAccess, catalogue: Catalogue) -> Model:
-    """Opens the model a user would call `name`; the provider may be left out for models the catalogue knows.
+    """Opens a model by its name. The provider can be left out for models of the catalogue.
 
-    Raises `UnknownModel` (with the nearest names), `MissingExtra`, `AuthenticationFailed` for a missing key, and
+    Raises `UnknownModel` (with similar names), `MissingExtra`, `AuthenticationFailed` if there is no key, and
     `UserError` for a script that cannot be read.
     """
     provider, model = split_name(name, catalogue)
@@ -80,11 +79,12 @@ def open_model(name: str, access: ModelAccess, catalogue: Catalogue) -> Model:
 
             return ScriptedModel(Script.load(model), f"scripted:{model}")
         case _:
-            return _embedded()
+            # Loaded by its name, because it imports from floors above this one.
+            return cast(Model, import_module("reverie.offline.model").EmbeddedModel())
 
 
 def split_name(name: str, catalogue: Catalogue) -> tuple[str, str]:
-    """Provider and the provider's own name of a model."""
+    """The provider of a model, and the provider's name for it."""
     given = name.strip()
     provider, colon, model = given.partition(":")
     if colon and provider in _PROVIDERS and model.strip():
@@ -99,9 +99,9 @@ def split_name(name: str, catalogue: Catalogue) -> tuple[str, str]:
 
 
 def doubt_about(name: str, access: ModelAccess, catalogue: Catalogue) -> str | None:
-    """One sentence about a model that the catalogue does not know, with the nearest names; None if all is well.
+    """One sentence about a model that the catalogue does not know, with similar names; None if there is no doubt.
 
-    Other servers than the vendor's have names of their own: there only a name that looks like a slip is told.
+    Servers other than the vendor's have their own names. So only a name that looks like a typing error is reported.
     """
     provider, model = split_name(name, catalogue)
     if provider not in ("anthropic", "openai") or catalogue.facts(model).known:
@@ -124,33 +124,23 @@ def _nearest(given: str, catalogue: Catalogue) -> str:
     return "write anthropic:<model>, openai:<model>, scripted:<file> or embedded"
 
 
-def _embedded() -> Model:
-    """Loaded by its name, as a plug-in is: it knows the floors above this one, and they know this one."""
-    return cast(Model, import_module("reverie.offline.model").EmbeddedModel())
-
-
-def _checked(url: str | None, setting: str) -> None:
-    """Refuses an address that no connection can be made to, before anybody waits for one."""
+def _check_url(url: str | None, setting: str) -> None:
     if not url:
         return
     try:
         parts = urlsplit(url)
-        wrong = (
-            "it has blanks or control characters in it"
-            if any(char.isspace() or not char.isprintable() for char in url)
-            else "it does not begin with http:// or https://"
-            if parts.scheme not in ("http", "https")
-            else "it has no host"
-            if not parts.hostname
-            else "a server cannot have port 0"
-            if parts.port == 0
-            else ""
-        )
+        flaws = {
+            "it has blanks or control characters in it": any(c.isspace() or not c.isprintable() for c in url),
+            "it does not begin with http:// or https://": parts.scheme not in ("http", "https"),
+            "it has no host": not parts.hostname,
+            "a server cannot have port 0": parts.port == 0,
+        }
+        wrong = next((flaw for flaw, is_there in flaws.items() if is_there), "")
     except ValueError as error:
         wrong = str(error)
     if wrong:
         raise UserError(
-            f"{setting} is {as_written(url)!r}, which is not the address of a server ({wrong}):"
+            f"{setting} is {strip_secrets(url)!r}, which is not the address of a server ({wrong}):"
             " write it as http://HOST:PORT or https://HOST."
         )
 
@@ -159,23 +149,22 @@ def _anthropic(model: str, access: ModelAccess, facts: ModelFacts) -> Model:
     key, token = access.anthropic_key or None, access.anthropic_token or None
     if not (key or token or access.anthropic_base_url):
         raise _no_key("Anthropic", f"anthropic:{model}", "ANTHROPIC_API_KEY")
-    _checked(access.anthropic_base_url, "ANTHROPIC_BASE_URL (model.anthropic_base_url)")
+    _check_url(access.anthropic_base_url, "ANTHROPIC_BASE_URL (model.anthropic_base_url)")
     from reverie.models.anthropic import ONE_MILLION_BETA, AnthropicModel
 
-    capabilities = Capabilities(
-        cache_markers=facts.cache_markers,
-        ttls=tuple[Ttl, ...](ttl for ttl in ("5m", "1h") if ttl in facts.ttls),
-        context_edits=facts.context_management,
-        cache_edits=access.cache_edits,
-        output_schema=True,
-    )
     return AnthropicModel(
         model,
         key=key,
         token=token,
         base_url=_without_version(access.anthropic_base_url),
         timeout_s=access.timeout_s,
-        capabilities=capabilities,
+        capabilities=Capabilities(
+            cache_markers=facts.cache_markers,
+            ttls=tuple[Ttl, ...](ttl for ttl in ("5m", "1h") if ttl in facts.ttls),
+            context_edits=facts.context_management,
+            cache_edits=access.cache_edits,
+            output_schema=True,
+        ),
         betas=(ONE_MILLION_BETA,) if facts.asked_1m and facts.window_1m == "beta" else (),
     )
 
@@ -184,7 +173,7 @@ def _openai(model: str, access: ModelAccess) -> Model:
     key = access.openai_key or None
     if not (key or access.openai_base_url):
         raise _no_key("OpenAI", f"openai:{model}", "OPENAI_API_KEY")
-    _checked(access.openai_base_url, "OPENAI_BASE_URL (model.openai_base_url)")
+    _check_url(access.openai_base_url, "OPENAI_BASE_URL (model.openai_base_url)")
     from reverie.models.openai import OpenAIModel
 
     return OpenAIModel(model, key=key, base_url=_with_version(access.openai_base_url), timeout_s=access.timeout_s)
@@ -198,12 +187,12 @@ def _no_key(vendor: str, name: str, variable: str) -> AuthenticationFailed:
 
 
 def _without_version(url: str | None) -> str | None:
-    """The SDK adds `/v1` itself; people paste addresses with it."""
+    """The address without `/v1`, which the SDK adds itself."""
     return url.rstrip("/").removesuffix("/v1") if url else None
 
 
 def _with_version(url: str | None) -> str | None:
-    """A bare `http://localhost:11434` means its `/v1`, where every such server has its chat completions."""
+    """The address with `/v1` if it has no path, because servers have their chat completions there."""
     if not url:
         return None
     parts = urlsplit(url)

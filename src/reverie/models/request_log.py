@@ -1,8 +1,7 @@
-"""A log of every request actually sent, for debugging.
+"""A log of every request that is sent, for debugging. It is off unless the user names a file, because it holds prompts.
 
-One JSON line a request, appended by a single write, so that several processes can share a file. What a request has in
-common with the one before it in its thread is not written again: a long conversation stays readable and linear in size.
-Holds prompts in full: it is off unless somebody names a file.
+One JSON line per request, appended by a single write, so that several processes can share a file. A line leaves out
+what the previous request of its thread had too.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from reverie.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """A request as it was logged; `parts` are the blocks of its prefix (see `wire.prefix_parts`), as JSON text."""
+    """A logged request; `parts` are the blocks of its prefix (see `wire.prefix_parts`), as JSON text."""
 
     ts: float
     pid: int
@@ -37,18 +36,18 @@ class LoggedRequest:
 
 
 class RequestLog:
-    """Appends to `path`, which is made if it is not there (mode 0600)."""
+    """Appends to `path`, and creates the file if needed (mode 0600)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._last: dict[tuple[str, str], list[str]] = {}
         self._rendered = wire.Rendered()
 
-    def sent(self, request: Request) -> None:
-        """Notes that this request goes out now."""
+    def add(self, request: Request) -> None:
+        """Writes down a request that is sent now."""
         key = (request.conversation, request.thread)
         parts = wire.prefix_parts(request, self._rendered)
-        same = wire.shared(self._last.get(key, []), parts)
+        same = wire.count_shared(self._last.get(key, []), parts)
         line: JsonObject = {
             "ts": time.time(),
             "pid": os.getpid(),
@@ -61,7 +60,7 @@ class RequestLog:
         }
         data = json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
         if not self._last:
-            data = b"\n" + data  # ends what a killed process may have left torn
+            data = b"\n" + data  # ends a line that a killed process may have left
         try:
             fd = open_regular(self._path, append=True)
             try:
@@ -74,7 +73,7 @@ class RequestLog:
 
 
 def read_log(path: Path) -> Iterator[LoggedRequest]:
-    """The requests of a log in the order they were sent; a line torn by a kill is left out."""
+    """The requests of a log, in the order they were sent; incomplete lines are left out."""
     last: dict[tuple[int, str, str], list[str]] = {}
     with os.fdopen(open_regular(path), encoding="utf-8", errors="surrogatepass") as lines:
         for line in lines:
@@ -85,13 +84,5 @@ def read_log(path: Path) -> Iterator[LoggedRequest]:
             key = (raw["pid"], raw["conversation"], raw["thread"])
             parts = [*last.get(key, [])[: raw["prefix"]["same"]], *raw["prefix"]["parts"]]
             last[key] = parts
-            yield LoggedRequest(
-                ts=raw["ts"],
-                pid=raw["pid"],
-                conversation=raw["conversation"],
-                thread=raw["thread"],
-                purpose=raw["purpose"],
-                model=raw["model"],
-                announced_break=raw["announced_break"],
-                parts=tuple(parts),
-            )
+            del raw["prefix"]
+            yield LoggedRequest(**raw, parts=tuple(parts))

@@ -1,8 +1,7 @@
-"""Plays a script: which reply answers these messages, with which faults on the way.
+"""Plays a script: finds the reply to a request, and the fault that comes instead of it.
 
-The choice depends on the request alone (how many assistant messages it holds, what was said last), so a process that
-was killed goes on where it stopped. Only faults that strike "so many times" are counted, in the `Script` that plays.
-Never sleeps and never raises: whoever plays a reply acts on its faults and delays.
+The choice only depends on the request (the number of assistant messages, the last message), so a process that was
+killed can go on. Only faults that happen a number of times are counted. The caller acts on faults and delays.
 """
 
 from __future__ import annotations
@@ -13,25 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeAlias, assert_never, cast
 
 from reverie.errors import UserError
+from reverie.models import script_syntax as syntax
 from reverie.models.base import UNPARSED_INPUT
-from reverie.models.script_syntax import (
-    ANY_PURPOSE,
-    PLACEHOLDER,
-    Call,
-    Fault,
-    Fill,
-    Reply,
-    Say,
-    Section,
-    Step,
-    Think,
-    parse_sections,
-)
 from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
 from reverie.types import JsonObject
@@ -39,7 +26,7 @@ from reverie.types import JsonObject
 ApiMessage: TypeAlias = Mapping[str, Any]
 
 CLOSING = "That is the end of the script."
-"""What is said when a script has no reply left."""
+"""The reply after the end of a script."""
 
 _FOREVER = float("inf")
 _PROSE = "The quick brown fox jumps over the lazy dog while the keeper of the lighthouse writes down the hour. "
@@ -47,15 +34,15 @@ _PROSE = "The quick brown fox jumps over the lazy dog while the keeper of the li
 
 @dataclass(frozen=True, slots=True)
 class ScriptedReply:
-    """One reply: API-shaped content blocks and how they are to be delivered.
+    """One reply: content blocks in the form of the API, and how they are sent.
 
-    A malformed tool input stands as `{"_unparsed": text}`: a server sends that text as it is, a client hands the
-    object on. `wait_s` passes before the first chunk, `delay_s` before each one. `usage` overrides what is reported.
+    A malformed tool input is `{"_unparsed": text}`: a server sends the text, a client gets the object. `wait_s` passes
+    before the first chunk, `delay_s` before each one. `usage` replaces the reported usage.
     """
 
     content: list[JsonObject]
     stop_reason: str
-    fault: Fault | None = None
+    fault: syntax.Fault | None = None
     delay_s: float = 0.0
     wait_s: float = 0.0
     usage: JsonObject | None = None
@@ -64,15 +51,15 @@ class ScriptedReply:
 class Script:
     """A parsed script. One instance may serve many conversations at once."""
 
-    def __init__(self, sections: Mapping[str, Section], name: str) -> None:
+    def __init__(self, sections: Mapping[str, syntax.ScriptSection], name: str) -> None:
         self.name = name
         self._sections = sections
         self._struck: Counter[tuple[str, int, int, int]] = Counter()
 
     @staticmethod
     def parse(text: str, name: str = "script") -> Script:
-        """Reads a script; what is wrong with it is a `UserError` that names `name` and the line."""
-        return Script(parse_sections(text, name), name)
+        """Reads a script. A mistake in it is a `UserError` with `name` and the line."""
+        return Script(syntax.parse_sections(text, name), name)
 
     @staticmethod
     def load(path: Path | str) -> Script:
@@ -86,11 +73,11 @@ class Script:
         return Script.parse(text, str(path))
 
     def reply(self, messages: Sequence[ApiMessage], *, purpose: str = "main") -> ScriptedReply:
-        """The reply to a request with these messages. Past the end of the script: a plain closing sentence."""
-        section = self._sections.get(purpose) or self._sections.get(ANY_PURPOSE) or Section()
+        """The reply to a request with these messages; after the end of the script a closing sentence."""
+        section = self._sections.get(purpose) or self._sections.get(syntax.ANY_PURPOSE) or syntax.ScriptSection()
         position = _position(messages, purpose)
-        found = _matched(section, messages) or _at(section.steps, position)
-        reply, loop = found or (Reply([Say(CLOSING)]), None)
+        found = _match(section, messages) or _at(section.steps, position)
+        reply, loop = found or (syntax.Reply([syntax.Say(CLOSING)]), None)
         scene = _Scene(messages, purpose, position, loop or 1)
         content = [block for part in reply.parts for block in scene.blocks(part)]
         calls = any(block["type"] == "tool_use" for block in content)
@@ -103,8 +90,8 @@ class Script:
             usage=reply.usage,
         )
 
-    def _fault(self, reply: Reply, purpose: str, position: int) -> Fault | None:
-        """The first fault that has not struck often enough yet at this place."""
+    def _fault(self, reply: syntax.Reply, purpose: str, position: int) -> syntax.Fault | None:
+        """The first fault at this place that has not happened often enough yet."""
         for index, rule in enumerate(reply.faults):
             key = (purpose, position, reply.line, index)
             if rule.times is None or self._struck[key] < rule.times:
@@ -114,7 +101,7 @@ class Script:
 
 
 class _Scene:
-    """What a reply may speak of: the values of the placeholders, and the ids of its calls."""
+    """Fills in a reply: the values of its placeholders, and the ids of its tool calls."""
 
     def __init__(self, messages: Sequence[ApiMessage], purpose: str, position: int, loop: int) -> None:
         self._messages = messages
@@ -123,35 +110,35 @@ class _Scene:
         self._loop = loop
         self._calls = 0
 
-    def blocks(self, part: Say | Think | Fill | Call) -> list[JsonObject]:
+    def blocks(self, part: syntax.Part) -> list[JsonObject]:
         match part:
-            case Say(text):
-                return [{"type": "text", "text": self._filled(text)}]
-            case Think(text):
-                thought = self._filled(text)
+            case syntax.Say(text):
+                return [{"type": "text", "text": self._fill(text)}]
+            case syntax.Think(text):
+                thought = self._fill(text)
                 return [{"type": "thinking", "thinking": thought, "signature": f"scripted-{_digest(thought)}"}]
-            case Fill(characters):
+            case syntax.Fill(characters):
                 return [{"type": "text", "text": (_PROSE * (characters // len(_PROSE) + 1))[:characters]}]
-            case Call():
+            case syntax.Call():
                 return [self._call(part, i) for i in range(1, part.times + 1)]
             case _:
                 assert_never(part)
 
-    def _call(self, call: Call, i: int) -> JsonObject:
+    def _call(self, call: syntax.Call, i: int) -> JsonObject:
         self._calls += 1
         if call.malformed:
-            given: JsonObject = {UNPARSED_INPUT: self._filled(call.input, i)}
+            given: JsonObject = {UNPARSED_INPUT: self._fill(call.input, i)}
         else:
-            given = load_json(self._filled(call.input, i, quoted=True))
+            given = load_json(self._fill(call.input, i, quoted=True))
         return {"type": "tool_use", "id": self._id(), "name": call.name, "input": given}
 
     def _id(self) -> str:
-        """Made of purpose and place; the digest keeps it unique when a compaction takes the place back to one."""
-        said = _said(self._messages[0]) if self._messages else ""
+        """An id from purpose and position. The digest keeps it unique after a compaction, when positions restart."""
+        said = _text_and_results(self._messages[0]) if self._messages else ""
         digest = _digest(f"{len(self._messages)}\0{said}\0{self._value('text')}\0{self._value('result')}")
         return f"toolu_{self._purpose}_{self._position + 1}_{self._calls}_{digest}"
 
-    def _filled(self, text: str, i: int = 1, *, quoted: bool = False) -> str:
+    def _fill(self, text: str, i: int = 1, *, quoted: bool = False) -> str:
         if "{" not in text:
             return text
 
@@ -159,7 +146,7 @@ class _Scene:
             value = str(i) if found[1] == "i" else self._value(found[1])
             return json.dumps(value, ensure_ascii=False)[1:-1] if quoted else value
 
-        return PLACEHOLDER.sub(put, text)
+        return syntax.PLACEHOLDER.sub(put, text)
 
     def _value(self, name: str) -> str:
         match name:
@@ -168,22 +155,20 @@ class _Scene:
             case "loop":
                 return str(self._loop)
             case "turn":
-                return str(sum(bool(_spoken(message)) for message in self._messages if message["role"] == "user"))
-            case "text":
-                spoken = (_spoken(message) for message in reversed(self._messages) if message["role"] == "user")
-                return next((text for text in spoken if text), "")
+                return str(sum(bool(_text(message)) for message in self._messages if message["role"] == "user"))
             case _:
-                results = (_results(message) for message in reversed(self._messages) if message["role"] == "user")
-                return next((text for text in results if text), "")
+                read = _text if name == "text" else _results
+                texts = (read(message) for message in reversed(self._messages) if message["role"] == "user")
+                return next((text for text in texts if text), "")
 
 
 def _position(messages: Sequence[ApiMessage], purpose: str) -> int:
     """How many replies this thread has had.
 
-    A fork's request begins with its parent's answers. Its own begin at the first one that carries a call made for
-    its purpose.
+    A fork's request begins with its parent's answers. Its own begin at the first one with a tool call of its purpose.
     """
-    answers = _answers(messages)
+    # An answer that was recorded in several messages is still one.
+    answers = [list(group) for role, group in groupby(messages, key=lambda each: each["role"]) if role == "assistant"]
     if purpose == "main":
         return len(answers)
     own = f"toolu_{purpose}_"
@@ -193,50 +178,34 @@ def _position(messages: Sequence[ApiMessage], purpose: str) -> int:
     return 0
 
 
-def _answers(messages: Sequence[ApiMessage]) -> list[list[ApiMessage]]:
-    """The assistant's answers; one that was recorded in several messages is still one."""
-    answers: list[list[ApiMessage]] = []
-    last = "user"
-    for message in messages:
-        role = message["role"]
-        if role == "assistant":
-            if last == role:
-                answers[-1].append(message)
-            else:
-                answers.append([message])
-        last = role
-    return answers
-
-
-def _matched(section: Section, messages: Sequence[ApiMessage]) -> tuple[Reply, int | None] | None:
-    """The reply of the matcher that fits what was said last, or that began earlier and still has replies left."""
+def _match(section: syntax.ScriptSection, messages: Sequence[ApiMessage]) -> tuple[syntax.Reply, int | None] | None:
+    """The reply of the matcher that fits the last message, or that began earlier and still has replies."""
     if not section.whens:
         return None
     lengths = [_length(when.body) for when in section.whens]
-    for ago, text in enumerate(islice(_heard(messages), int(min(max(lengths), len(messages) + 1)))):
+    for ago, text in enumerate(islice(_user_texts(messages), int(min(max(lengths), len(messages) + 1)))):
         for when, length in zip(section.whens, lengths, strict=True):
             if ago < length and when.pattern.search(text):
                 return _at(when.body, ago)
     return None
 
 
-def _heard(messages: Sequence[ApiMessage]) -> list[str]:
-    """What the user side said between the answers, newest first; tool results included."""
+def _user_texts(messages: Sequence[ApiMessage]) -> list[str]:
     groups: list[list[str]] = [[]]
     last = "user"
     for message in reversed(messages):
         if message["role"] != "assistant":
-            groups[-1].append(_said(message))
+            groups[-1].append(_text_and_results(message))
         elif last != "assistant":
             groups.append([])
         last = message["role"]
     return ["\n".join(reversed(group)) for group in groups]
 
 
-def _at(steps: Sequence[Step], index: int) -> tuple[Reply, int | None] | None:
-    """The reply at this place and the pass of the innermost repeat around it, if any; None past the end."""
+def _at(steps: Sequence[syntax.Step], index: int) -> tuple[syntax.Reply, int | None] | None:
+    """The reply at this position and the pass of the innermost repeat around it, if any; None after the end."""
     for step in steps:
-        if isinstance(step, Reply):
+        if isinstance(step, syntax.Reply):
             if index == 0:
                 return step, None
             index -= 1
@@ -250,10 +219,10 @@ def _at(steps: Sequence[Step], index: int) -> tuple[Reply, int | None] | None:
     return None
 
 
-def _length(steps: Sequence[Step]) -> float:
+def _length(steps: Sequence[syntax.Step]) -> float:
     total: float = 0
     for step in steps:
-        if isinstance(step, Reply):
+        if isinstance(step, syntax.Reply):
             total += 1
         else:
             total += _FOREVER if step.times is None else step.times * _length(step.body)
@@ -267,8 +236,8 @@ def _blocks(message: ApiMessage) -> list[Mapping[str, Any]]:
     return [cast(Mapping[str, Any], block) for block in content if isinstance(block, Mapping)]
 
 
-def _spoken(message: ApiMessage) -> str:
-    """What somebody said, without the program's reminders beside it; a message of nothing else is read as it is."""
+def _text(message: ApiMessage) -> str:
+    """The text of a message without reminders; all of it if there are only reminders."""
     texts = [str(block["text"]) for block in _blocks(message) if block.get("type") == "text"]
     return "\n".join([text for text in texts if not text.startswith("<system-reminder>")] or texts)
 
@@ -279,12 +248,12 @@ def _results(message: ApiMessage) -> str:
         if block.get("type") == "tool_result":
             content = block.get("content") or ""
             inner = {"content": content}
-            parts.append(content if isinstance(content, str) else _spoken(inner))
+            parts.append(content if isinstance(content, str) else _text(inner))
     return "\n".join(parts)
 
 
-def _said(message: ApiMessage) -> str:
-    return "\n".join(part for part in (_results(message), _spoken(message)) if part)
+def _text_and_results(message: ApiMessage) -> str:
+    return "\n".join(part for part in (_results(message), _text(message)) if part)
 
 
 def _digest(text: str) -> str:

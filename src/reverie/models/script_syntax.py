@@ -1,7 +1,6 @@
-"""The script language, read into a tree: sections, replies, repeats and matchers. See docs/scripts.md.
+"""Parses the script language into sections, replies, repeats and matchers. See docs/scripts.md.
 
-Everything that can be wrong with a script is found here and said with file and line, so that playing it never fails.
-Nothing here plays anything.
+Every mistake in a script is found here and reported with file and line, so that playing it cannot fail.
 """
 
 from __future__ import annotations
@@ -27,6 +26,13 @@ FaultKind: TypeAlias = Literal[
     "authentication",
 ]
 
+SERVER_FAULTS = {
+    "overloaded": (529, "The model is overloaded"),
+    "rate-limited": (429, "The rate limit is reached"),
+    "server-error": (500, "The server failed"),
+}
+"""Faults of an overloaded server, with their HTTP status."""
+
 ANY_PURPOSE = "*"
 PLACEHOLDER = re.compile(r"\{(round|turn|loop|i|text|result)\}")
 
@@ -50,14 +56,14 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """So many characters of plain prose, to make a conversation large."""
+    """A number of characters of plain prose, to make a conversation large."""
 
     characters: int
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`times` parallel calls. `malformed`: the input is sent as it stands, and is not valid JSON."""
+    """`times` parallel calls. `malformed`: the input is sent unchanged, and is not valid JSON."""
 
     name: str
     input: str
@@ -70,10 +76,7 @@ Part: TypeAlias = Say | Think | Fill | Call
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong instead of (or, for `cut`, in the middle of) the reply.
-
-    `times`: how often it strikes before the reply gets through; None is always.
-    """
+    """An error instead of the reply (`cut`: in the middle of it). `times`: how often before the reply; None: always."""
 
     kind: FaultKind
     times: int | None = 1
@@ -86,7 +89,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Reply:
-    """One reply; it is complete once its lines are read. `empty`: it has no content on purpose."""
+    """One reply, filled while its lines are read. `empty`: it has no content on purpose."""
 
     parts: list[Part] = field(default_factory=list[Part])
     stop: str | None = None
@@ -100,7 +103,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The replies of `body`, so many times over; None is forever."""
+    """The replies of `body`, repeated `times` times; None: forever."""
 
     times: int | None
     body: tuple[Step, ...]
@@ -116,15 +119,15 @@ class When:
 
 
 @dataclass(slots=True)
-class Section:
-    """What is played for one purpose: replies by position, and matchers that take precedence."""
+class ScriptSection:
+    """The script of one purpose: replies by position, and matchers that come first."""
 
     steps: tuple[Step, ...] = ()
     whens: list[When] = field(default_factory=list[When])
 
 
-def parse_sections(text: str, name: str) -> dict[str, Section]:
-    """The sections of a script, or a `UserError` naming the file and the line."""
+def parse_sections(text: str, name: str) -> dict[str, ScriptSection]:
+    """The sections of a script, or a `UserError` with the file and the line."""
     return _Parser(text, name).sections()
 
 
@@ -132,25 +135,25 @@ class _Parser:
     def __init__(self, text: str, name: str) -> None:
         self._name = name
         self._line = 0
-        self._lines = list(_joined(text))
+        self._lines = list(_join_lines(text))
         self._next = 0
 
-    def sections(self) -> dict[str, Section]:
-        found: dict[str, Section] = {}
+    def sections(self) -> dict[str, ScriptSection]:
+        found: dict[str, ScriptSection] = {}
         current = "main"
         while self._next < len(self._lines):
             header = self._peek()
             if header.startswith("["):
                 current = self._section_name(header)
                 if current in found:
-                    self._bad(f"section [{current}] is there twice; put its replies together")
+                    self._bad(f"section [{current}] appears twice; put its replies together")
                 self._next += 1
-            section = found.setdefault(current, Section())
+            section = found.setdefault(current, ScriptSection())
             section.steps = self._steps(section, closing=None)
         return found
 
-    def _steps(self, section: Section | None, closing: str | None) -> tuple[Step, ...]:
-        """Replies up to `end` (of the `closing` block), the next section or the end of the script."""
+    def _steps(self, section: ScriptSection | None, closing: str | None) -> tuple[Step, ...]:
+        """Reads replies up to `end` (of the `closing` block), the next section or the end of the script."""
         opened = self._line
         steps: list[Step] = []
         draft = Reply()
@@ -174,7 +177,7 @@ class _Parser:
             elif verb == "when":
                 draft = finish()
                 if section is None:
-                    self._bad("`when` stands at the top of a section, not inside another block")
+                    self._bad("`when` belongs at the top of a section, not inside another block")
                 pattern = self._pattern(rest)
                 section.whens.append(When(pattern, self._body("when")))
             elif verb == "end":
@@ -200,7 +203,7 @@ class _Parser:
 
     def _statement(self, draft: Reply, verb: str, rest: str) -> None:
         if draft.empty or (verb == "empty" and draft.parts):
-            self._bad("`empty` means no content: it stands alone; separate replies with a line `---`")
+            self._bad("`empty` means no content, so it must be alone; separate replies with a line `---`")
         match verb:
             case "say":
                 draft.parts.append(Say(rest))
@@ -324,8 +327,8 @@ class _Parser:
         raise UserError(f"{self._name}:{self._line}: {what}")
 
 
-def _joined(text: str) -> Iterator[tuple[int, str]]:
-    """Statements with their line numbers: comments and blank lines left out, `|` lines joined to what they continue."""
+def _join_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Statements with their line numbers: without comments and blank lines, with `|` lines joined to the one before."""
     pending: tuple[int, str] | None = None
     bare = False
     for number, raw in enumerate(text.split("\n"), start=1):

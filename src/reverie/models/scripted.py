@@ -1,7 +1,7 @@
 """A model that plays a script, for tests, documentation and the lab: `scripted:<file>`.
 
-Acts out what `script.py` chose: chunks, delays, faults. Usage is plausible and deterministic (bytes/4, and what the
-same conversation sent before counts as cached); the simulator is the one that bills as documented. Needs no network.
+It streams what `script.py` chose, with its delays and faults. Usage is deterministic: bytes/4, and what the same
+conversation sent before counts as cached. For realistic bills use the simulator.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
-from typing import assert_never
 
 from reverie import errors
 from reverie.models import wire
@@ -27,33 +25,13 @@ from reverie.models.base import (
     ToolCallStarted,
 )
 from reverie.models.script import Script, ScriptedReply
-from reverie.models.script_syntax import Fault
+from reverie.models.script_syntax import SERVER_FAULTS, Fault
 from reverie.types import JsonObject, Origin, Usage, parse_block
 
 CHUNK = 40
-"""Characters a streamed piece holds."""
+"""Characters of a streamed piece."""
 
 _THREADS_KEPT = 8
-
-
-@dataclass(slots=True)
-class _Sent:
-    """What a conversation has sent lately, by thread: what a server would still have cached."""
-
-    parts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-
-    def usage(self, request: Request, now: list[str], output: int) -> Usage:
-        shared = max((wire.shared(now, before) for before in self.parts.values()), default=0)
-        self.parts.pop(request.thread, None)
-        self.parts[request.thread] = now
-        if len(self.parts) > _THREADS_KEPT:
-            del self.parts[next(iter(self.parts))]
-        sizes = [tokens(part) for part in now]
-        if not request.markers:
-            return Usage(input_tokens=sum(sizes), output_tokens=output)
-        read, rest = sum(sizes[:shared]), sum(sizes[shared:])
-        hour = rest if any(marker.ttl == "1h" for marker in request.markers) else 0
-        return Usage(0, output, read, rest, rest - hour, hour)
 
 
 class ScriptedModel:
@@ -61,17 +39,10 @@ class ScriptedModel:
 
     def __init__(self, script: Script, name: str | None = None) -> None:
         self._script = script
-        self._name = name or f"scripted:{script.name}"
-        self._sent: dict[str, _Sent] = {}
+        self.name = name or f"scripted:{script.name}"
+        self.capabilities = Capabilities(cache_markers=True, ttls=("5m", "1h"))
+        self._sent: dict[str, dict[str, list[str]]] = {}
         self._rendered = wire.Rendered()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(cache_markers=True, ttls=("5m", "1h"))
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         messages = [message.wire() for message in request.messages]
@@ -89,12 +60,12 @@ class ScriptedModel:
         yield Finished(self._response(request, reply))
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        pass
 
     def _response(self, request: Request, reply: ScriptedReply) -> Response:
         output = sum(tokens(json.dumps(block, ensure_ascii=False)) for block in reply.content)
         parts = wire.prefix_parts(request, self._rendered)
-        usage = self._sent.setdefault(request.conversation, _Sent()).usage(request, parts, output)
+        usage = self._usage(request, parts, output)
         if reply.usage is not None:
             usage = Usage.parse({**usage.wire(), **reply.usage}) or usage
         seed = f"{request.conversation}\0{request.thread}\0".encode("utf-8", "surrogatepass")
@@ -109,9 +80,23 @@ class ScriptedModel:
             raw_usage=usage.wire(),
         )
 
+    def _usage(self, request: Request, parts: list[str], output: int) -> Usage:
+        threads = self._sent.setdefault(request.conversation, {})
+        shared = max((wire.count_shared(parts, before) for before in threads.values()), default=0)
+        threads.pop(request.thread, None)
+        threads[request.thread] = parts
+        if len(threads) > _THREADS_KEPT:
+            del threads[next(iter(threads))]
+        sizes = [tokens(part) for part in parts]
+        if not request.markers:
+            return Usage(input_tokens=sum(sizes), output_tokens=output)
+        read, rest = sum(sizes[:shared]), sum(sizes[shared:])
+        hour = rest if any(marker.ttl == "1h" for marker in request.markers) else 0
+        return Usage(0, output, read, rest, rest - hour, hour)
+
 
 def tokens(text: str) -> int:
-    """Bytes/4, rounded up: good enough where nobody bills."""
+    """Bytes/4, rounded up."""
     return (len(text.encode("utf-8", "surrogatepass")) + 3) // 4
 
 
@@ -121,7 +106,7 @@ def chunks(text: str) -> Iterator[str]:
 
 
 def _events(content: list[JsonObject], cut: int | None) -> Iterator[ModelEvent]:
-    """What is streamed: everything, or the first `cut` characters of it. A tool input counts, but is not shown."""
+    """The events of a reply, or of its first `cut` characters. A tool input counts, but is not shown."""
     left = float("inf") if cut is None else cut
     for block in content:
         for event, size in _block_events(block):
@@ -134,7 +119,6 @@ def _events(content: list[JsonObject], cut: int | None) -> Iterator[ModelEvent]:
 
 
 def _block_events(block: JsonObject) -> Iterator[tuple[ModelEvent, int]]:
-    """Each event with the characters it takes on the wire."""
     match block["type"]:
         case "text":
             for chunk in chunks(block["text"]):
@@ -154,12 +138,6 @@ def _error(fault: Fault) -> errors.ModelError:
             return errors.Unreachable("The connection broke in the middle of the answer (scripted).")
         case "unreachable":
             return errors.Unreachable("The server cannot be reached (scripted).")
-        case "overloaded":
-            return errors.Overloaded("The model is overloaded (scripted).", status=529, retry_after=fault.retry_after)
-        case "rate-limited":
-            return errors.Overloaded("The rate limit is reached (scripted).", status=429, retry_after=fault.retry_after)
-        case "server-error":
-            return errors.Overloaded("The server failed (scripted).", status=500, retry_after=fault.retry_after)
         case "prompt-too-long":
             sentence = f"The prompt is too long: {fault.actual} tokens, and the model takes {fault.limit}."
             return errors.PromptTooLong(sentence, actual=fault.actual, limit=fault.limit)
@@ -167,5 +145,6 @@ def _error(fault: Fault) -> errors.ModelError:
             return errors.BadRequest(fault.message or "The request was refused (scripted).", status=400)
         case "authentication":
             return errors.AuthenticationFailed("The key was refused (scripted).", status=401)
-        case _:
-            assert_never(fault.kind)
+        case "overloaded" | "rate-limited" | "server-error":
+            status, sentence = SERVER_FAULTS[fault.kind]
+            return errors.Overloaded(f"{sentence} (scripted).", status=status, retry_after=fault.retry_after)

@@ -1,7 +1,6 @@
-"""Loads a vendor's SDK beside the work: they take seconds to import, and nobody should wait for all of that.
+"""Models through a vendor's SDK: loads it in the background, streams a request, and converts its errors.
 
-The import starts in a thread when a model is opened; the first request waits for what is left. A client belongs to
-one event loop, so each loop gets its own.
+An SDK takes seconds to import. The import starts in a thread when a model is opened; the first request waits for it.
 """
 
 from __future__ import annotations
@@ -18,73 +17,20 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from reverie import errors
 from reverie.errors import MissingExtra
 from reverie.models.base import PURPOSE_HEADER, Capabilities, Finished, ModelEvent, Request, Response
-from reverie.models.server_errors import Refusal, model_error
+from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.types import JsonObject
 
-
-class Closable(Protocol):
-    """A client as far as it is the same for every vendor."""
-
-    def close(self) -> Awaitable[None]: ...
-
-
 _LIST_S = 3.0
-C = TypeVar("C", bound=Closable)
 
 
-class Sdk(Generic[C]):
-    """A vendor's module and the client made of it."""
-
-    def __init__(self, module: str, make: Callable[[Any], C]) -> None:
-        """Starts the import; a module that is not installed is a `MissingExtra` at once."""
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtra(f"The {module} SDK is not installed; install it with: pip install 'reverie[{module}]'")
-        self._make = make
-        self._module: Future[Any] = Future()
-        self._module.set_running_or_notify_cancel()  # a request that is cancelled must not cancel the import
-        self._client: tuple[asyncio.AbstractEventLoop, C] | None = None
-        threading.Thread(target=self._load, args=(module,), name=f"import {module}", daemon=True).start()
-
-    async def client(self) -> tuple[Any, C]:
-        """The module and a client for the running loop."""
-        module = await asyncio.wrap_future(self._module)
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._client[0] is not loop:
-            self._client = (loop, self._make(module))
-        return module, self._client[1]
-
-    async def lists(self, model: str) -> bool | None:
-        """Whether the server's own list of models has this one; None if there is no list to be had within seconds."""
-        module, client = await self.client()
-        try:
-            async with asyncio.timeout(_LIST_S):
-                return any([each.id == model async for each in cast(Any, client).models.list()])
-        except (module.APIError, *_transport_errors(), TimeoutError, ValueError):
-            return None
-
-    async def close(self) -> None:
-        """Closes the client of the running loop; one of a loop that is gone went with it."""
-        held, self._client = self._client, None
-        if held and held[0] is asyncio.get_running_loop():
-            await held[1].close()
-
-    def _load(self, name: str) -> None:
-        try:
-            self._module.set_result(importlib.import_module(name))
-        except ImportError as error:
-            self._module.set_exception(
-                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
-            )
-
-
-class Answer(Protocol):
-    """An answer as it arrives, event by event."""
+class StreamedAnswer(Protocol):
+    """Builds a response from the events of a stream."""
 
     request_id: str | None
 
@@ -97,45 +43,73 @@ class Answer(Protocol):
 
 
 class SdkModel:
-    """One model at one endpoint, by a vendor's SDK. Everything it needs is passed in; it reads no environment."""
+    """One model at one endpoint, through a vendor's SDK. It does not read the environment."""
 
     vendor: ClassVar[str]
-    """Of the module, and in front of the model's name."""
+    """The name of the module, and the prefix of the model's name."""
     setting: ClassVar[str]
-    """Where the address comes from."""
+    """The setting with the address."""
     id_header: ClassVar[str]
 
     def __init__(
         self, model: str, url: str, client: str, keys: JsonObject, timeout_s: float, capabilities: Capabilities
     ) -> None:
-        """`client` is the SDK's class; `keys` are always passed: without, the SDK would look for some on its own."""
-        self._model = model
-        self._url = url
+        """Starts the import of the SDK. Raises `MissingExtra` if it is not installed.
+
+        `client` is the SDK's class. `keys` are always passed, or the SDK would look for some itself.
+        """
+        vendor = self.vendor
+        if importlib.util.find_spec(vendor) is None:
+            raise MissingExtra(f"The {vendor} SDK is not installed; install it with: pip install 'reverie[{vendor}]'")
+        self.name = f"{vendor}:{model}"
         self.capabilities = capabilities
+        self._model, self._url = model, url
+        self._client_class, self._keys, self._timeout_s = client, keys, timeout_s
+        self._module: Future[Any] = Future()
+        self._module.set_running_or_notify_cancel()  # a request that is cancelled must not cancel the import
+        self._client: tuple[asyncio.AbstractEventLoop, Any] | None = None
+        threading.Thread(target=self._load, name=f"import {vendor}", daemon=True).start()
 
-        def make(module: Any) -> Any:
-            timeout = module.Timeout(timeout_s, connect=min(30.0, timeout_s))
-            return getattr(module, client)(**keys, base_url=url, timeout=timeout, max_retries=0)
+    def _load(self) -> None:
+        name = self.vendor
+        try:
+            self._module.set_result(importlib.import_module(name))
+        except ImportError as error:
+            self._module.set_exception(
+                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
+            )
 
-        self._sdk: Sdk[Any] = Sdk(self.vendor, make)
-
-    @property
-    def name(self) -> str:
-        return f"{self.vendor}:{self._model}"
+    async def _connect(self) -> tuple[Any, Any]:
+        """The module and a client of the running loop: a client belongs to one event loop."""
+        module = await asyncio.wrap_future(self._module)
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._client[0] is not loop:
+            timeout = module.Timeout(self._timeout_s, connect=min(30.0, self._timeout_s))
+            make = getattr(module, self._client_class)
+            self._client = (loop, make(**self._keys, base_url=self._url, timeout=timeout, max_retries=0))
+        return module, self._client[1]
 
     async def listed(self) -> bool | None:
-        """Whether the server lists this model; None if it does not say."""
-        return await self._sdk.lists(self._model)
+        """Whether the server's list of models has this one; None if there is no list within seconds."""
+        module, client = await self._connect()
+        try:
+            async with asyncio.timeout(_LIST_S):
+                return any([each.id == self._model async for each in client.models.list()])
+        except (module.APIError, *_transport_errors(), TimeoutError, ValueError):
+            return None
 
     async def close(self) -> None:
-        await self._sdk.close()
+        """Closes the client of the running loop."""
+        held, self._client = self._client, None
+        if held and held[0] is asyncio.get_running_loop():
+            await held[1].close()
 
-    async def _streamed(
-        self, request: Request, create: Callable[[Any], Callable[..., Any]], body: JsonObject, answer: Answer
+    async def _stream(
+        self, request: Request, create: Callable[[Any], Callable[..., Any]], body: JsonObject, answer: StreamedAnswer
     ) -> AsyncGenerator[ModelEvent, None]:
-        """Sends a body by the method that `create` takes from the client, and plays what `answer` makes of it."""
-        module, client = await self._sdk.client()
-        with mapped_errors(module, self._url, self.setting):
+        """Sends a body by the method that `create` takes from the client, and yields the events of `answer`."""
+        module, client = await self._connect()
+        with map_errors(module, self._url, self.setting):
             send = partial(create(client), extra_headers=own_headers(self._url, request))
             opened = await open_stream(send, body)
             answer.request_id = opened.response.headers.get(self.id_header)
@@ -149,15 +123,15 @@ class SdkModel:
 
 
 def own_headers(url: str, request: Request) -> dict[str, str]:
-    """What we tell a server on this machine about a request; elsewhere it is nobody's business."""
+    """The headers with our purpose of a request, for servers on this machine only."""
     here = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
     return {PURPOSE_HEADER: request.purpose.value} if here else {}
 
 
 async def open_stream(create: Callable[..., Awaitable[Any]], body: JsonObject) -> Any:
-    """Sends a body as it is, past the SDK's typed parameters, which would rebuild every message of it.
+    """Sends a body unchanged, without the SDK's typed parameters, which would rebuild every message.
 
-    Text that is not Unicode (half a surrogate pair, from a file read by bytes) cannot be sent; it becomes `?`.
+    Text that is not Unicode (half a surrogate pair) cannot be sent; it becomes `?`.
     """
     try:
         return await create(stream=True, extra_body=body)
@@ -167,33 +141,33 @@ async def open_stream(create: Callable[..., Awaitable[Any]], body: JsonObject) -
         )
 
 
-def shown_url(url: str) -> str:
-    """An address as it may be shown: without a user, a password or a query, which can hold keys."""
+def format_url(url: str) -> str:
+    """An address to show: without a user, a password or a query, which can hold keys."""
     try:
         parts = urlsplit(url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return as_written(url)
+        return strip_secrets(url)
     return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
 
 
-def as_written(url: str) -> str:
-    """An address that cannot be taken apart, without what may be a password or a key in it."""
+def strip_secrets(url: str) -> str:
+    """An address that cannot be parsed, without parts that may be a password or a key."""
     return re.sub(r"^(\w+://)?.*@", r"\1", re.sub(r"[?#].*", "", url, flags=re.DOTALL), flags=re.DOTALL)
 
 
 @contextmanager
-def mapped_errors(module: Any, url: str, setting: str) -> Generator[None, None, None]:
-    """Vendor and transport errors become ours. The SDKs are made by one generator and name their errors alike.
+def map_errors(module: Any, url: str, setting: str) -> Generator[None, None, None]:
+    """Turns errors of the SDK and the connection into ours. Both SDKs use the same names for their errors.
 
-    `setting`: where the address comes from, for the sentence that says what to do.
+    `setting`: the setting with the address, for the advice in the message.
     """
-    where = shown_url(url)
+    where = format_url(url)
     try:
         yield
     except module.APIStatusError as error:
-        refusal = Refusal.read(error.status_code, error.body, error.response.headers, str(error))
+        refusal = ServerRefusal.read(error.status_code, error.body, error.response.headers, str(error))
         raise model_error(refusal) from error
     except module.APITimeoutError as error:
         if _is_transport(error.__cause__, "ConnectTimeout"):
@@ -210,13 +184,13 @@ def mapped_errors(module: Any, url: str, setting: str) -> Generator[None, None, 
             raise errors.NoConnection(f"The server at {where} cannot be reached ({why}). {_do(setting)}") from error
         raise errors.Unreachable(f"The connection to {where} broke: {why}.") from error
     except module.APIError as error:
-        raise model_error(Refusal.read(None, error.body, {}, str(error))) from error
+        raise model_error(ServerRefusal.read(None, error.body, {}, str(error))) from error
     except (json.JSONDecodeError, RecursionError) as error:
         raise errors.Unreachable(f"The server's answer cannot be read: {error}.") from error
 
 
 def _why(error: BaseException) -> str:
-    """The innermost cause that says something, such as `Connection refused`: libraries word theirs around it."""
+    """The innermost cause with a message, such as `Connection refused`."""
     why, inner = str(error).rstrip(".") or type(error).__name__, error.__cause__ or error.__context__
     for _ in range(8):
         if isinstance(inner, BaseExceptionGroup):
@@ -234,7 +208,7 @@ def _do(setting: str) -> str:
 
 
 def _transport_errors(name: str = "HTTPError") -> tuple[type[Exception], ...]:
-    """What the HTTP library under the SDKs raises, by its name; any error of a connection unless told otherwise."""
+    """The errors of this name in the HTTP libraries that the SDKs use; by default the class of all their errors."""
     return tuple(getattr(sys.modules[library], name) for library in ("httpx2", "httpx") if library in sys.modules)
 
 

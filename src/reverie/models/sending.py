@@ -1,7 +1,7 @@
-"""The only caller of `Model.stream`: sends a request, tries again what may succeed later, and keeps the log.
+"""The only caller of `Model.stream`: sends a request, retries it if that may help, and keeps the log.
 
-Policy lives here and not in the adapters: how often, how long, with full jitter so that a fleet does not knock in
-step. Whatever was streamed before a failure is declared void by `Restarted`. Never changes a request.
+Waits have full jitter, so that many clients do not retry at the same moment. `Restarted` says that what was streamed
+before a failure is void. A request is never changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reverie.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """What was streamed of this answer is void: the request is sent again."""
+    """The request is sent again, and what was streamed of the answer is void."""
 
     reason: str
 
@@ -32,7 +32,7 @@ SendEvent: TypeAlias = ModelEvent | Restarted
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A failed attempt (`attempt` counts from 1) and how long we wait before the next."""
+    """A failed attempt (`attempt` counts from 1) and the wait before the next."""
 
     reason: str
     seconds: float
@@ -41,21 +41,20 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how patiently. `random` and `sleep` can be replaced, so that a test needs no time."""
+    """How often to retry and how long to wait. Tests can replace `random` and `sleep`."""
 
     retries: int = 8
     first_wait_s: float = 1.0
     longest_wait_s: float = 60.0
     longest_retry_after_s: float = 300.0
-    """A server that asks for more patience than this gets none: the error is raised."""
+    """If a server asks for a longer wait than this, the error is raised."""
     longest_connecting_s: float = 2.0
-    """How long an address is tried at which nobody answers. One that has answered gets all retries."""
+    """How long an address without an answer is tried. An address that has answered gets all retries."""
     random: Callable[[], float] = random.random
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
     @classmethod
     def of(cls, settings: Settings) -> RetryPolicy:
-        """As the settings say."""
         given = settings.model
         return cls(
             given.retries,
@@ -66,9 +65,9 @@ class RetryPolicy:
         )
 
     def wait(self, attempt: int, error: ModelError, *, connecting_s: float | None = None) -> float | None:
-        """Seconds before trying again after this failed attempt; None: give up.
+        """Seconds to wait after this failed attempt; None: give up.
 
-        `connecting_s`: how long this address has been tried without any answer; None if somebody has answered.
+        `connecting_s`: how long this address has been tried without an answer; None if there was an answer.
         """
         if not error.retryable or attempt > self.retries:
             return None
@@ -79,27 +78,23 @@ class RetryPolicy:
         return None if asked > self.longest_retry_after_s else asked + backoff
 
 
-def _quiet(_retry: Retry) -> None:
-    pass
-
-
 async def send(
     model: Model,
     request: Request,
     *,
     policy: RetryPolicy,
-    on_retry: Callable[[Retry], None] = _quiet,
+    on_retry: Callable[[Retry], None] = lambda _retry: None,
     log: RequestLog | None = None,
 ) -> AsyncGenerator[SendEvent, None]:
-    """Streams the answer; `Finished` is the last event. Raises a `ModelError` when trying again does not help.
+    """Streams the answer; `Finished` is the last event. Raises a `ModelError` when retries do not help.
 
-    Close it (`contextlib.aclosing`) or cancel the task when you stop reading: the connection ends with it.
+    Close it (`contextlib.aclosing`) or cancel the task when you stop reading, to end the connection.
     """
     attempt, waited, answered, began = 1, 0.0, False, time.monotonic()
     while True:
         streamed = False
         if log:
-            log.sent(request)
+            log.add(request)
         try:
             async with aclosing(_events(model, request)) as events:
                 async for event in events:
@@ -121,7 +116,7 @@ async def send(
 
 
 async def _events(model: Model, request: Request) -> AsyncGenerator[ModelEvent, None]:
-    """The model's own stream, ended at `Finished` and closed on every way out."""
+    """The events of the model's stream up to `Finished`; the stream is closed in every case."""
     stream = model.stream(request)
     try:
         async for event in stream:

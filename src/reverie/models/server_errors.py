@@ -1,7 +1,6 @@
-"""What a server's refusal means to us: the one place where statuses and messages become `reverie.errors`.
+"""Turns the status and message of a server's error into one of `reverie.errors`.
 
-Vendors and local servers word the same things differently; what is known of their wording is here, with the tokens
-they name. Knows no SDK: an adapter takes its vendor's exception apart and asks.
+Vendors and local servers use different words for the same errors. The known ones are here, with the tokens they name.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _STATUS_OF_KIND = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""In the middle of a stream the HTTP status is long sent, and only the kind tells."""
+"""The status of an error in the middle of a stream, when the HTTP status was already sent."""
 
 _TOO_LONG_KINDS = ("context_length_exceeded", "exceed_context_size_error", "request_too_large")
 _TOO_LONG = re.compile(
@@ -56,8 +55,8 @@ _LIMIT_ACTUAL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """What a server said: the status (200 in the middle of a stream), kind or code, message, headers, error body."""
+class ServerRefusal:
+    """A server's error: the status (200 in the middle of a stream), kind or code, message, headers, body."""
 
     status: int | None
     kind: str
@@ -66,8 +65,8 @@ class Refusal:
     body: Mapping[str, Any]
 
     @staticmethod
-    def read(status: int | None, body: object, headers: Mapping[str, str], fallback: str) -> Refusal:
-        """Finds kind and message in the shapes that are around: `{"error": {...}}`, the error alone, or plain text."""
+    def read(status: int | None, body: object, headers: Mapping[str, str], fallback: str) -> ServerRefusal:
+        """Finds kind and message in `{"error": {...}}`, in the error alone, or in plain text."""
         outer = as_object(body)
         inner: Json = outer.get("error", outer)
         error = as_object(inner)
@@ -76,10 +75,10 @@ class Refusal:
             status = code
         kind = code if isinstance(code, str) and code else error.get("type")
         message = error.get("message") or (inner if isinstance(inner, str) else None) or fallback
-        return Refusal(status, str(kind or ""), " ".join(str(message).split())[:500], headers, error)
+        return ServerRefusal(status, str(kind or ""), " ".join(str(message).split())[:500], headers, error)
 
 
-def model_error(refusal: Refusal) -> errors.ModelError:
+def model_error(refusal: ServerRefusal) -> errors.ModelError:
     """The error to raise for a refusal."""
     status = refusal.status
     if status is None or status < 400:
@@ -94,29 +93,22 @@ def model_error(refusal: Refusal) -> errors.ModelError:
         )
     if status == 429 and refusal.kind in ("insufficient_quota", "billing_hard_limit_reached"):
         return errors.BadRequest(f"The account has no quota left: {said}.", status=status)
-    if status == 429:
-        return errors.Overloaded(
-            f"The server limits our rate: {said}.", status=status, retry_after=retry_after(refusal.headers)
-        )
     if status in (408, 504):
         return errors.Unreachable(f"The server took too long ({status}): {said}.", status=status)
-    if status == 409 or status >= 500:
-        return errors.Overloaded(
-            f"The server cannot answer just now ({status}): {said}.",
-            status=status,
-            retry_after=retry_after(refusal.headers),
-        )
+    if status in (409, 429) or status >= 500:
+        what = "The server limits our rate" if status == 429 else f"The server cannot answer now ({status})"
+        return errors.Overloaded(f"{what}: {said}.", status=status, retry_after=retry_after(refusal.headers))
     if status == 404:
         return errors.BadRequest(
-            f"The server knows no such model or address (404): {said}. Check the name, and choose another model with "
-            "/model or --model.",
+            f"The server does not know this model or address (404): {said}. Check the name, or choose another model "
+            "with /model or --model.",
             status=status,
         )
     return errors.BadRequest(f"The server refused the request ({status}): {said}.", status=status)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from the headers servers use for it; None if they do not say."""
+    """Seconds to wait, from the headers; None if they do not say."""
     for name, factor in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
         if not value:
@@ -132,14 +124,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def _is_too_long(status: int, refusal: Refusal) -> bool:
+def _is_too_long(status: int, refusal: ServerRefusal) -> bool:
     if status == 413 or refusal.kind in _TOO_LONG_KINDS:
         return True
     return status in (400, 422, 500) and bool(_TOO_LONG.search(refusal.message))
 
 
-def _sizes(refusal: Refusal) -> tuple[int | None, int | None]:
-    """Tokens of the prompt and what it may have, as far as the server named them."""
+def _sizes(refusal: ServerRefusal) -> tuple[int | None, int | None]:
     actual, limit = refusal.body.get("n_prompt_tokens"), refusal.body.get("n_ctx")
     if isinstance(actual, int) and isinstance(limit, int):
         return actual, limit
@@ -147,16 +138,16 @@ def _sizes(refusal: Refusal) -> tuple[int | None, int | None]:
         if found := pattern.search(refusal.message):
             return _tokens(found[1]), _tokens(found[2])
     if found := _INPUT_OUTPUT_LIMIT.search(refusal.message):
-        return _beside_output(_tokens(found[1]), _tokens(found[2]), _tokens(found[3]))
+        return _prompt_limit(_tokens(found[1]), _tokens(found[2]), _tokens(found[3]))
     if found := _LIMIT_INPUT_OUTPUT.search(refusal.message):
-        return _beside_output(_tokens(found[2]), _tokens(found[3]), _tokens(found[1]))
+        return _prompt_limit(_tokens(found[2]), _tokens(found[3]), _tokens(found[1]))
     if found := _LIMIT_ACTUAL.search(refusal.message):
         return _tokens(found[2]), _tokens(found[1])
     return None, None
 
 
-def _beside_output(prompt: int, output: int, window: int) -> tuple[int, int]:
-    """What the prompt may have is what the output leaves; if that is nothing, both are counted together."""
+def _prompt_limit(prompt: int, output: int, window: int) -> tuple[int, int]:
+    """The prompt and the room that the output leaves; if it leaves none, both together and the window."""
     return (prompt, window - output) if output < window else (prompt + output, window)
 
 

@@ -1,7 +1,6 @@
-"""The fixed estimate of tokens: bytes over four, JSON over two, images flat. What is known before any usage is.
+"""The fixed estimate of tokens: bytes/4, JSON bytes/2, a flat number for images.
 
-Only what is new in a round is estimated, so a call costs one pass over the text. Never asks a server and never
-changes its mind: the same block is always the same number. `calibration.py` does better once a model has answered.
+The same block always gets the same number. `calibration.py` is more precise after a model has answered.
 """
 
 from __future__ import annotations
@@ -25,34 +24,34 @@ from reverie.types import (
 )
 
 PROSE_BYTES = 4
-"""Bytes a token of anything that is not JSON."""
+"""Bytes per token of text that is not JSON."""
 
 JSON_BYTES = 2
-"""Bytes a token of JSON: quotes, braces and escapes are tokens of their own."""
+"""Bytes per token of JSON, where quotes, braces and escapes are separate tokens."""
 
 MEDIA_TOKENS = 2_000
-"""An image or a document, whatever its size."""
+"""Tokens of an image or a document of any size."""
 
 _JSON_SUFFIXES = frozenset({".json", ".jsonl"})
 
 
 def encoded(text: str) -> bytes:
-    """The UTF-8 bytes of `text`; half a surrogate pair, which some tools print, counts its three bytes."""
+    """The UTF-8 bytes of `text`; half a surrogate pair, which some tools print, has three bytes."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def json_text(value: Json) -> str:
-    """`value` as a request carries it. What JSON cannot hold is counted by its printed form."""
+    """`value` as JSON in a request; values that JSON cannot hold as their printed form."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def is_json_file(path: str) -> bool:
-    """Whether a file of this name holds JSON, so that its content is dense in tokens."""
+    """Whether a file of this name holds JSON."""
     return PurePath(path).suffix.lower() in _JSON_SUFFIXES
 
 
 def opens_json_file(call: ToolUseBlock) -> bool:
-    """Whether a tool call names a JSON file in its input: its result is then counted as JSON."""
+    """Whether a tool call has a JSON file in its input, so that its result counts as JSON."""
     given: Json = call.input
     match given:
         case {"file_path": str(path)} | {"path": str(path)}:
@@ -88,7 +87,7 @@ def estimate_block(block: Block, *, is_json: bool = False) -> int:
 
 
 def estimate_blocks(blocks: Iterable[Block]) -> int:
-    """Tokens of blocks in order. A result whose call stands before it and opened a JSON file is counted as JSON."""
+    """Tokens of blocks in order. The result of an earlier call that opened a JSON file counts as JSON."""
     total = 0
     json_calls: set[str] = set()
     for block in blocks:
@@ -105,5 +104,5 @@ def estimate_message(message: Message) -> int:
 
 
 def pad(tokens: int) -> int:
-    """An uncalibrated estimate for a decision that must not come late: four thirds, rounded up."""
+    """An estimate for a decision that must not come late: four thirds, rounded up."""
     return -(-tokens * 4 // 3)

@@ -1,26 +1,31 @@
-"""The window of a model and the thresholds inside it: when to warn, when to compact, when to refuse.
+"""The window of a model and the thresholds in it: when to warn, when to compact, when to refuse.
 
-Pure arithmetic on plain numbers. It never reads the environment, a file or the catalogue: the caller hands over what
-was set, and what each setting can do (only lower, only shrink) is decided here, in one place.
+Only computes: the caller passes the settings and the facts of the model. It imports neither flags nor an event loop.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from reverie.errors import SettingsError
 
+if TYPE_CHECKING:
+    from reverie.flags import Flags
+    from reverie.models.catalogue import ModelFacts
+    from reverie.settings import Settings
+
 REFERENCE_WINDOW = 200_000
-"""The window the absolute numbers are written for; smaller windows scale them down."""
+"""The window for which the absolute numbers are written; smaller windows scale them down."""
 
 MILLION_WINDOW = 1_000_000
-"""The window a `[1m]` suffix or the beta header asks for."""
+"""The window that a `[1m]` suffix or the beta header asks for."""
 
 OUTPUT_RESERVE = 20_000
-"""At most this much of the window is kept free for the reply."""
+"""At most this much of the window is kept free for the response."""
 
 AUTOCOMPACT_BUFFER = 13_000
 WARNING_BUFFER = 20_000
@@ -30,7 +35,7 @@ _MILLION_SUFFIX = re.compile(r"\[1m\]\s*$", re.IGNORECASE)
 
 
 class WindowSource(StrEnum):
-    """Who said how large the window is."""
+    """Where the size of a window comes from."""
 
     SUFFIX = "[1m] suffix"
     CATALOGUE = "catalogue"
@@ -41,7 +46,7 @@ class WindowSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window in tokens, and where the number comes from."""
+    """A window in tokens, and the source of the number."""
 
     tokens: int
     source: WindowSource
@@ -50,10 +55,10 @@ class Window:
 def resolve_window(
     model: str, *, catalogued: int | None = None, beta_1m: bool = False, configured: int | None = None
 ) -> Window:
-    """The window of `model`: the first that answers.
+    """The window of `model`: by its suffix, the catalogue, the beta header, the user's setting, or the default.
 
-    `catalogued` is the catalogue's window, None if it does not know the model; `beta_1m` says that requests carry the
-    1M beta header; `configured` is the user's setting, which therefore speaks only for models nobody has described.
+    `catalogued` is None if the catalogue does not know the model; `beta_1m`: requests have the 1M beta header;
+    `configured` is the user's setting, which only counts for models that are not in the catalogue.
     """
     if _MILLION_SUFFIX.search(model):
         return Window(MILLION_WINDOW, WindowSource.SUFFIX)
@@ -67,27 +72,27 @@ def resolve_window(
 
 
 def scaled(number: int, window: int) -> int:
-    """An absolute number of tokens, characters or bytes as it holds for this window: scaled down below 200,000."""
+    """A number of tokens, characters or bytes for this window: scaled down below 200,000."""
     return number if window >= REFERENCE_WINDOW else number * window // REFERENCE_WINDOW
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Where things happen, in tokens of context: `0 ≤ warning < autocompact ≤ effective ≤ window`."""
+    """The thresholds in tokens of context: `0 ≤ warning < autocompact ≤ effective ≤ window`."""
 
     window: int
-    """The window the others are computed for (shrunk, if a setting says so)."""
+    """The window for which the others are computed; a setting can make it smaller."""
     effective: int
-    """What is left for the prompt once room for the reply is set aside."""
+    """What is left for the prompt: the window without the room for the response."""
     autocompact: int
     """From here on the context is compacted before the next request."""
     warning: int
-    """From here on the user is told how much is left."""
+    """From here on the user sees how much is left."""
     blocking: int
-    """From here on a request is refused and the user told to compact."""
+    """From here on a request is refused, and the user is asked to compact."""
 
     def percent_left(self, used: int) -> int:
-        """How much is left before compaction, in whole percent: 100 for an empty context, never below 0."""
+        """How much is left before compaction, as a whole percentage from 100 (empty context) to 0."""
         left = (self.autocompact - used) / self.autocompact * 100
         return max(0, math.floor(left + 0.5))
 
@@ -104,17 +109,16 @@ def thresholds(
     warning_buffer: int = WARNING_BUFFER,
     blocking_buffer: int = BLOCKING_BUFFER,
 ) -> Thresholds:
-    """The thresholds for a window and a model's output limit, with what the user has set.
+    """The thresholds for a window and a model's output limit, with the user's settings.
 
-    `autocompact_window` can only shrink the window everything is computed for; `autocompact_pct` (of effective) can
-    only lower the autocompact threshold; `blocking_limit` replaces the blocking threshold. A value outside its range
-    is a `SettingsError` that names the setting.
+    `autocompact_window` can only shrink the window; `autocompact_pct` (of effective) can only lower the autocompact
+    threshold; `blocking_limit` replaces the blocking threshold. A bad value is a `SettingsError`.
     """
     _positive(max_output, "the model's max_output")
     size = _positive(window, "the context window")
     if autocompact_window is not None:
         size = min(size, _positive(autocompact_window, "REVERIE_AUTOCOMPACT_WINDOW"))
-    # A window of a few tokens would round every reserve to nothing; keep one token between the steps.
+    # In a very small window every reserve is rounded to 0: keep one token between the steps.
     effective = max(1, size - min(max_output, scaled(output_reserve, size)))
     compact_at = max(1, effective - scaled(autocompact_buffer, size))
     if autocompact_pct is not None:
@@ -128,6 +132,37 @@ def thresholds(
         blocking = _positive(blocking_limit, "REVERIE_BLOCKING_LIMIT")
     warning = max(0, min(compact_at - 1, compact_at - scaled(warning_buffer, size)))
     return Thresholds(size, effective, compact_at, warning, blocking)
+
+
+def window_of(name: str, facts: ModelFacts, settings: Settings) -> Window:
+    """The size of a model's window, and its source."""
+    catalogued = facts.window if facts.known else None
+    return resolve_window(name, catalogued=catalogued, configured=settings.window.context_window)
+
+
+def limits_of(name: str, facts: ModelFacts, settings: Settings, flags: Flags | None = None) -> Thresholds:
+    """The thresholds of a model's window, with the user's settings and flags."""
+    given = settings.window
+
+    def number(key: str) -> int:
+        value: int = getattr(given, key)
+        return value if flags is None else flags.number(f"window.{key}", value)
+
+    found = thresholds(
+        window_of(name, facts, settings).tokens,
+        facts.max_output,
+        autocompact_pct=given.autocompact_pct,
+        autocompact_window=given.autocompact_window,
+        blocking_limit=given.blocking_limit,
+        output_reserve=number("output_reserve"),
+        autocompact_buffer=number("autocompact_buffer"),
+        warning_buffer=number("warning_buffer"),
+        blocking_buffer=number("blocking_buffer"),
+    )
+    if flags is not None and flags.on("context_collapse"):  # folding leaves less, so the window may be fuller
+        share = flags.number("compaction.collapse_block_pct", settings.compaction.collapse_block_pct)
+        return replace(found, blocking=int(found.effective * share / 100))
+    return found
 
 
 def _positive(tokens: int, what: str) -> int:

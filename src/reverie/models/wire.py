@@ -1,7 +1,6 @@
-"""A request as the Messages API wants it, and its prefix in a form that can be compared.
+"""A request in the form of the Messages API, and its prefix in a form that can be compared.
 
-Rendering is a pure function of the request: the same request always gives the same bytes. Blocks are shared between
-requests, so nothing here changes one; a marker goes on a copy.
+The same request always gives the same bytes. Blocks are shared by requests and never changed: a marker goes on a copy.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _NOT_MARKABLE = ("thinking", "redacted_thinking")
 
 
 def model_id(name: str) -> str:
-    """The name a server knows: without our provider prefix and without a `[1m]` suffix."""
+    """The server's name of a model: without our provider prefix and a `[1m]` suffix."""
     provider, colon, rest = name.partition(":")
     bare = rest if colon and provider in PROVIDERS else name
     return _SUFFIX_1M.sub("", bare)
@@ -35,7 +34,7 @@ def as_object(value: object) -> JsonObject:
 
 
 def read_input(raw: str) -> JsonObject:
-    """What a model wrote as the input of a call; what is not an object stands as text under `_unparsed`."""
+    """The tool input that a model wrote; text that is not a JSON object is under `_unparsed`."""
     if not raw.strip():
         return {}
     try:
@@ -46,49 +45,43 @@ def read_input(raw: str) -> JsonObject:
 
 
 def body(request: Request) -> JsonObject:
-    """The request body, cache markers in place. `betas` travel in a header and are not part of it."""
+    """The request body with its cache markers. `betas` are sent in a header instead."""
     system: list[JsonObject] = [{"type": "text", "text": text} for text in request.system]
     tools: list[JsonObject] = list(request.tools)
     messages: list[JsonObject] = [
-        {"role": message.role, "content": [_sent(block.wire()) for block in message.content]}
+        {"role": message.role, "content": [_clean(block.wire()) for block in message.content]}
         for message in request.messages
     ]
     for marker in request.markers:
         _mark(marker, tools, system, messages)
     for message in messages:
-        message["content"] = _accepted(message["content"])
-    made: JsonObject = {"model": model_id(request.model), "max_tokens": request.max_tokens}
-    if tools:
-        made["tools"] = tools
-    if system:
-        made["system"] = system
-    made["messages"] = messages
-    if request.tool_choice is not None:
-        made["tool_choice"] = request.tool_choice
-    if request.thinking is not None:
-        made["thinking"] = request.thinking
-    output: JsonObject = {}
-    if request.effort is not None:
-        output["effort"] = request.effort
-    if request.output_schema is not None:
-        output["format"] = {"type": "json_schema", "schema": request.output_schema}
-    if output:
-        made["output_config"] = output
-    if request.context_management is not None:
-        made["context_management"] = request.context_management
-    if request.cache_edits is not None:
-        made["cache_edits"] = request.cache_edits
-    return made
+        message["content"] = _drop_unsigned(message["content"])
+    schema = request.output_schema
+    schema_format = None if schema is None else {"type": "json_schema", "schema": schema}
+    output = {"effort": request.effort, "format": schema_format}
+    made: JsonObject = {
+        "model": model_id(request.model),
+        "max_tokens": request.max_tokens,
+        "tools": tools or None,
+        "system": system or None,
+        "messages": messages,
+        "tool_choice": request.tool_choice,
+        "thinking": request.thinking,
+        "output_config": {key: value for key, value in output.items() if value is not None} or None,
+        "context_management": request.context_management,
+        "cache_edits": request.cache_edits,
+    }
+    return {key: value for key, value in made.items() if value is not None}
 
 
 class Rendered:
-    """Remembers the parts of messages it has rendered, for callers that see the same messages again and again."""
+    """Remembers the parts of messages that it has rendered, because the same messages are sent again and again."""
 
     def __init__(self) -> None:
         self._parts: dict[int, tuple[Message, tuple[str, ...]]] = {}
 
     def parts(self, message: Message) -> tuple[str, ...]:
-        # By identity: messages are frozen, and holding on to them keeps their ids from being used again.
+        # By identity: messages are frozen, and their ids are not used again while they are kept here.
         found = self._parts.get(id(message))
         if found is None:
             if len(self._parts) >= _RENDERED_KEPT:
@@ -98,13 +91,13 @@ class Rendered:
 
 
 def prefix_parts(request: Request, rendered: Rendered | None = None) -> list[str]:
-    """The prefix one block at a time, in the order a server reads it: JSON lines without cache markers.
+    """The blocks of the prefix in the order of the server, as JSON lines without cache markers.
 
-    If two requests share their first n parts, a server's cache may be read up to there. What decides whether the
-    cache is found at all (model, betas) comes first; what only invalidates messages comes just before them.
+    If two requests share their first n parts, the second can read the cache up to there. Model and betas come first,
+    because the whole cache depends on them; settings that only change how messages are read come before the messages.
     """
     parts = [_line({"model": model_id(request.model), "betas": request.betas})]
-    parts += [_line({"tool": _unmarked(tool)}) for tool in request.tools]
+    parts += [_line({"tool": _without_marker(tool)}) for tool in request.tools]
     parts += [_line({"system": text}) for text in request.system]
     parts.append(
         _line({"thinking": request.thinking, "effort": request.effort, "tool_choice": request.tool_choice}),
@@ -115,14 +108,14 @@ def prefix_parts(request: Request, rendered: Rendered | None = None) -> list[str
     return parts
 
 
-def shared(before: Sequence[str], after: Sequence[str]) -> int:
+def count_shared(before: Sequence[str], after: Sequence[str]) -> int:
     """How many parts two prefixes have in common, from the start."""
     differ = (i for i, (old, new) in enumerate(zip(before, after, strict=False)) if old != new)
     return next(differ, min(len(before), len(after)))
 
 
 def canonical(request: Request) -> bytes:
-    """The whole prefix as bytes: one request continues another if its bytes start with the other's."""
+    """The whole prefix as bytes: a request that extends another one starts with its bytes."""
     return join_parts(prefix_parts(request))
 
 
@@ -131,53 +124,51 @@ def join_parts(parts: list[str]) -> bytes:
 
 
 def _message_parts(message: Message) -> tuple[str, ...]:
-    blocks = _accepted([_sent(block.wire()) for block in message.content])
+    blocks = _drop_unsigned([_clean(block.wire()) for block in message.content])
     return tuple(_line({message.role: block}) for block in blocks)
 
 
 _line = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _accepted(blocks: list[Json]) -> list[Json]:
-    """Without thinking that carries no signature: other vendors' models think so, and the Messages API refuses it."""
-    if not any(_unsigned(block) for block in blocks):
+def _drop_unsigned(blocks: list[Json]) -> list[Json]:
+    """Leaves out thinking without a signature, as other vendors' models have it: the Messages API refuses it."""
+    if not any(_is_unsigned(block) for block in blocks):
         return blocks
-    return [block for block in blocks if not _unsigned(block)] or [{"type": "text", "text": "(no answer)"}]
+    return [block for block in blocks if not _is_unsigned(block)] or [{"type": "text", "text": "(no answer)"}]
 
 
-def _unsigned(block: Json) -> bool:
+def _is_unsigned(block: Json) -> bool:
     made = as_object(block)
     return made.get("type") == "thinking" and not made.get("signature")
 
 
-def _sent(block: Json) -> Json:
-    """A block as the API takes it: no stray markers, and a tool input that is an object."""
+def _clean(block: Json) -> Json:
+    """A block as the API accepts it: without markers of its own, and with a tool input that is an object."""
     if not isinstance(block, dict):
         return block
     given = cast(JsonObject, block)
     if "cache_control" in given:
-        given = _unmarked(given)
+        given = _without_marker(given)
     if given.get("type") == "tool_use" and not isinstance(given.get("input"), dict):
         return {**given, "input": {UNPARSED_INPUT: given.get("input")}}
     inner = given.get("content")
     if isinstance(inner, list) and any("cache_control" in part for part in cast(list[Any], inner)):
-        return {**given, "content": [_sent(part) for part in cast(list[Any], inner)]}
+        return {**given, "content": [_clean(part) for part in cast(list[Any], inner)]}
     return given
 
 
-def _unmarked(block: JsonObject) -> JsonObject:
-    if "cache_control" not in block:
-        return block
+def _without_marker(block: JsonObject) -> JsonObject:
     return {key: value for key, value in block.items() if key != "cache_control"}
 
 
 def _mark(marker: Marker, tools: list[JsonObject], system: list[JsonObject], messages: list[JsonObject]) -> None:
-    """Puts a marker on a copy of its block; if that cannot carry it, of the nearest before it in the message."""
+    """Puts a marker on a copy of its block, or of the nearest one before it that can have a marker."""
     control = {"type": "ephemeral"} if marker.ttl == "5m" else {"type": "ephemeral", "ttl": marker.ttl}
     if marker.section == "messages":
         blocks = cast(list[JsonObject], messages[marker.index]["content"])
         start = range(len(blocks))[marker.block]
-        found = next((index for index in range(start, -1, -1) if _markable(blocks[index])), None)
+        found = next((index for index in range(start, -1, -1) if _can_mark(blocks[index])), None)
         if found is not None:
             blocks[found] = {**blocks[found], "cache_control": control}
         return
@@ -185,8 +176,7 @@ def _mark(marker: Marker, tools: list[JsonObject], system: list[JsonObject], mes
     blocks[marker.index] = {**blocks[marker.index], "cache_control": control}
 
 
-def _markable(block: Json) -> bool:
-    if not isinstance(block, dict):
-        return False
-    kind = cast(JsonObject, block).get("type")
-    return kind not in _NOT_MARKABLE and not (kind == "text" and not cast(JsonObject, block).get("text"))
+def _can_mark(block: Json) -> bool:
+    given = as_object(block)
+    kind = given.get("type")
+    return bool(given) and kind not in _NOT_MARKABLE and (kind != "text" or bool(given.get("text")))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from reverie.models.base import Request
 from reverie.models.wire import as_object
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.types import Block, JsonObject, Message, Origin, Purpose, TextBlock, ToolUseBlock
 
 _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
@@ -128,9 +128,9 @@ def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
             if block.origin.is_users or block.origin in (Origin.MODEL, Origin.AGENT):
                 yield message.role, block.text
             elif block.origin in (Origin.SUMMARY, Origin.NOTES):
-                yield "summary", untagged(block.text)
+                yield "summary", strip_tags(block.text)
             elif block.origin.is_given:
-                yield "material", untagged(block.text)
+                yield "material", strip_tags(block.text)
 
 
 def _last_asked(messages: tuple[Message, ...], purpose: Purpose) -> tuple[int, int] | None:
@@ -149,13 +149,13 @@ def _asked_in(record: tuple[Block, ...], purpose: Purpose) -> tuple[list[str], l
     """What a record asks for, and the material it has for that. An agent's order is its task, and no letter."""
     texts = [block for block in record if isinstance(block, TextBlock) and block.text.strip()]
     if purpose is Purpose.AGENT:
-        return [untagged(block.text) for block in texts if _is_task(block)][-1:], []
+        return [strip_tags(block.text) for block in texts if _is_task(block)][-1:], []
     if purpose is Purpose.SIDE_QUESTION:
         tasks = [block for block in texts if _is_task(block)]
         own = [block.text for block in texts if block.origin.is_users]
-        return (own or [untagged(block.text) for block in tasks])[-1:] if tasks else [], []
+        return (own or [strip_tags(block.text) for block in tasks])[-1:] if tasks else [], []
     spoken = [block.text for block in texts if block.origin.is_users]
-    return spoken, [untagged(block.text) for block in texts if block.origin.is_given and not block.origin.is_users]
+    return spoken, [strip_tags(block.text) for block in texts if block.origin.is_given and not block.origin.is_users]
 
 
 def _is_task(block: TextBlock) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from reverie.layers.l3_session_notes.sections import Section, is_intact, outline, split
+from reverie.layers.l3_session_notes.sections import NoteSection, is_intact, outline, split
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l4_compaction.by_code.limits import bounded
@@ -117,7 +117,7 @@ def _own_template(notes: str) -> str:
     return "\n".join(section.text for section in hinted or found)
 
 
-def _kind(section: Section) -> int | None:
+def _kind(section: NoteSection) -> int | None:
     """Which of our sections somebody's own means, by the words of its heading, then of its hint."""
     for text in (section.heading, section.hint):
         words = re.findall(r"[a-z]+", text.lower())
@@ -127,7 +127,7 @@ def _kind(section: Section) -> int | None:
     return None
 
 
-def _edit(asked: _Asked, section: Section, body: str) -> Call:
+def _edit(asked: _Asked, section: NoteSection, body: str) -> Call:
     head = f"{section.heading}\n{section.hint}" if section.hint else section.heading
     old = section.text.rstrip("\n")
     if old not in asked.notes or asked.notes.count(old) != 1:
@@ -135,7 +135,7 @@ def _edit(asked: _Asked, section: Section, body: str) -> Call:
     return Call("Edit", {"file_path": asked.path, "old_string": old, "new_string": f"{head}\n\n{body}".rstrip("\n")})
 
 
-def _as_it_stands(notes: str, section: Section) -> str:
+def _as_it_stands(notes: str, section: NoteSection) -> str:
     """The section exactly as the file has it, from its heading to the next one."""
     lines = notes.split("\n")
     start = next((at for at, line in enumerate(lines) if line.strip() == section.heading), 0)

@@ -9,7 +9,7 @@ import re
 from pathlib import PurePath
 
 from reverie.layers.l4_compaction.by_code import operations, plain_command
-from reverie.layers.l4_compaction.by_code.operations import Operation, files_named
+from reverie.layers.l4_compaction.by_code.operations import Operation, paths_in_command
 from reverie.models.base import Request
 from reverie.offline.conversation import read_turn
 from reverie.offline.step import Say, Step
@@ -57,7 +57,7 @@ def _running(command: str) -> str:
     plain = plain_command(command)
     words = [word for word in plain.split() if "=" not in word]
     program = PurePath(words[0]).name if words else "a command"
-    files = files_named(plain)
+    files = paths_in_command(plain)
     if files:
         return f"Running {_word(program)} on {_word(PurePath(files[0]).name)}"
     named = next((word for word in words[1:] if re.fullmatch(r"[\w./:-]*\w[\w./:-]*", word) and word[0] != "-"), "")

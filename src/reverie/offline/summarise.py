@@ -16,7 +16,7 @@ from reverie.models.tokens import estimate_message
 from reverie.offline.place import read_place
 from reverie.offline.step import Say, Step
 from reverie.offline.terms import fit, read_question
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, TextBlock, ToolResultBlock
 
@@ -52,7 +52,7 @@ def _apart(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...]]:
     told = [b for b in last.content if isinstance(b, TextBlock) and b.origin is Origin.CODE][-1:]
     kept = tuple(block for block in last.content if block not in told)
     before = messages[:-1] if messages else ()
-    return (untagged(told[0].text) if told else ""), (*before, *([replace(last, content=kept)] if kept else []))
+    return (strip_tags(told[0].text) if told else ""), (*before, *([replace(last, content=kept)] if kept else []))
 
 
 def _scope(messages: tuple[Message, ...], directive: str) -> Sequence[Message]:

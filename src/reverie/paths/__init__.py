@@ -1,33 +1,19 @@
-"""Where everything lives: the home, sessions by working directory, memory by repository, sockets, logs.
+"""Where everything is: the home, sessions by working directory, memory by repository, sockets, logs.
 
-Resolution only. What may be written where is decided in `permissions`.
+It only resolves paths. `permissions` decides what may be written where.
 """
 
 from __future__ import annotations
 
-from reverie.paths.memory import MemoryPlace, MemorySwitch, RootCheck, memory_place, memory_switch
-from reverie.paths.places import (
-    FILE_MODE,
-    FOLDER_MODE,
-    Places,
-    check_name,
-    check_session_id,
-    make_private,
-    reverie_home,
-    slug,
-    user_home,
-)
+from reverie.paths.memory import MemoryPlace, MemorySwitch, memory_place, memory_switch
+from reverie.paths.places import Places, check_session_id, make_private, reverie_home, slug, user_home
 from reverie.paths.repo import Repo, find_repo, same
 
 __all__ = [
-    "FILE_MODE",
-    "FOLDER_MODE",
     "MemoryPlace",
     "MemorySwitch",
     "Places",
     "Repo",
-    "RootCheck",
-    "check_name",
     "check_session_id",
     "find_repo",
     "make_private",

@@ -1,7 +1,6 @@
-"""Whether there is a memory and where it lives: the one module that decides, and says which rule did.
+"""Decides whether memory is on and where it is, and by which rule.
 
-Resolution only. Whether a folder is fit to be a memory directory is judged by the caller's `check`, because that
-knowledge lives higher up; an unfit one is an error, never a silent move to another place.
+A folder that the caller's `check` refuses is an error, never a silent move to another place.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MemorySwitch:
-    """Whether memory is on, and the rule that said so."""
+    """Whether memory is on, and the rule that decided it."""
 
     on: bool
     rule: str
@@ -27,20 +26,20 @@ class MemorySwitch:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlace:
-    """Where memory lives, and the rule that said so."""
+    """Where memory is, and the rule that decided it."""
 
     directory: Path
     rule: str
 
 
 class RootCheck(Protocol):
-    """Judges a folder a user named: returns it normalised, or raises a `ReverieError`."""
+    """Checks a folder that a user named: returns it normalised, or raises a `ReverieError`."""
 
     def __call__(self, path: str, *, home: Path, expand_tilde: bool = False) -> Path: ...
 
 
 def memory_switch(settings: Settings) -> MemorySwitch:
-    """On or off, by the first rule that answers."""
+    """Returns on or off, by the first rule that applies."""
     memory, remote = settings.memory, settings.remote
     if memory.disable is not None:
         return MemorySwitch(not memory.disable, f"REVERIE_DISABLE_MEMORY is {'1' if memory.disable else '0'}")
@@ -54,24 +53,21 @@ def memory_switch(settings: Settings) -> MemorySwitch:
 
 
 def memory_place(places: Places, settings: Settings, check: RootCheck) -> MemoryPlace:
-    """The memory directory, by the first rule that answers. It need not exist yet.
-
-    `check` judges a folder that somebody named; one it refuses is a `SettingsError` that says who named it.
-    """
+    """Returns the memory directory, by the first rule that applies. If `check` refuses it, raises a `SettingsError`."""
     home = settings.places.user_home
     if settings.memory.path:
-        directory = _checked(check, settings.memory.path, home, False, "environment REVERIE_MEMORY_PATH")
+        directory = _check(check, settings.memory.path, home, False, "environment REVERIE_MEMORY_PATH")
         return MemoryPlace(directory, "REVERIE_MEMORY_PATH")
     if settings.memory.directory:
         source = _source(settings, "memory.directory")
-        directory = _checked(check, settings.memory.directory, home, True, f"{source}: `memory.directory`")
+        directory = _check(check, settings.memory.directory, home, True, f"{source}: `memory.directory`")
         return MemoryPlace(directory, f"setting memory.directory ({source})")
     if places.remote_memory is not None:
         return MemoryPlace(places.default_memory, "REVERIE_REMOTE_MEMORY_DIR")
     return MemoryPlace(places.default_memory, "default, by the repository")
 
 
-def _checked(check: RootCheck, path: str, home: Path, expand_tilde: bool, who: str) -> Path:
+def _check(check: RootCheck, path: str, home: Path, expand_tilde: bool, who: str) -> Path:
     try:
         return check(path, home=home, expand_tilde=expand_tilde)
     except UserError as error:

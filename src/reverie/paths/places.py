@@ -1,7 +1,6 @@
-"""Where every file of Reverie's lives. Nothing else joins these paths, so that a place can move in one line.
+"""The place of every file of Reverie. No other module joins these paths, so a place can move in one line.
 
-Transcripts go by the working directory, memory by the repository. Pure: nothing is created here but by `make_private`,
-and nothing is asked of the disk but which repository the working directory is in, and for an older name.
+Transcripts depend on the working directory, memory on the repository. Only `make_private` creates anything.
 """
 
 from __future__ import annotations
@@ -21,17 +20,16 @@ if TYPE_CHECKING:
     from reverie.settings import Settings
 
 FOLDER_MODE = 0o700
-FILE_MODE = 0o600
 SLUG_LENGTH = 200
 SOCKET_BYTES = 103
-"""Longest path a Unix socket may have everywhere: macOS has room for 104 with the closing NUL, Linux for 108."""
+"""The longest path of a Unix socket everywhere: macOS allows 104 bytes with the closing NUL, Linux 108."""
 
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]")
 
 
 def user_home(env: Mapping[str, str]) -> Path:
-    """What `~` means: `HOME`, else what the system's user database says."""
+    """Returns the folder that `~` means: `HOME`, else the one in the user database of the system."""
     home = Path(env.get("HOME", ""))
     if home.is_absolute():
         return home
@@ -44,7 +42,7 @@ def user_home(env: Mapping[str, str]) -> Path:
 
 
 def reverie_home(env: Mapping[str, str]) -> Path:
-    """Where Reverie keeps everything: `REVERIE_HOME` (absolute or `~/…`), else `~/.reverie`."""
+    """Returns Reverie's home: `REVERIE_HOME` (absolute or `~/…`), else `~/.reverie`."""
     given = env.get("REVERIE_HOME", "")
     if not given:
         return user_home(env) / ".reverie"
@@ -55,10 +53,7 @@ def reverie_home(env: Mapping[str, str]) -> Path:
 
 
 def slug(path: Path) -> str:
-    """The folder name that stands for `path`: every character but ASCII letters and digits becomes `-`.
-
-    A character outside the basic plane counts as two, as in the trees we share. Over 200 characters: cut, plus a hash.
-    """
+    """Returns the folder name for `path`: ASCII letters and digits stay, others become `-`; long names get a hash."""
     text = str(path)
     name = _NOT_ALPHANUMERIC.sub(lambda found: "--" if found[0] > "\uffff" else "-", text)
     if len(name) <= SLUG_LENGTH:
@@ -73,7 +68,7 @@ def _digest(text: str) -> str:
 
 
 def check_name(name: str, what: str) -> str:
-    """`name` if it can safely be a file name; else a `UserError` that says what it was meant for."""
+    """Returns `name` if it is a safe file name; else raises a `UserError` that says what it was for."""
     if not _SAFE.fullmatch(name):
         raise UserError(
             f"{name[:80]!r} is not a {what}: at most 128 letters, digits, `-`, `_` and `.`, a letter or digit first."
@@ -82,20 +77,18 @@ def check_name(name: str, what: str) -> str:
 
 
 def check_session_id(session_id: str) -> str:
-    """The id if it is one; ids given by people end up in paths, so anything else is a `UserError`."""
+    """Returns the id if it is valid; else raises a `UserError`, because ids become parts of paths."""
     return check_name(session_id, "session id")
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where things are for one working directory. Build it with `Places.of(cwd, settings)`."""
+    """The places for one working directory. Create it with `Places.of(cwd, settings)`."""
 
     home: Path
     cwd: Path
-    root: Path
-    """The canonical git root, shared by all worktrees; else the working directory."""
-    checkout: Path
-    """The top of the worktree that `cwd` is in; else the working directory."""
+    root: Path  # the canonical git root, shared by all worktrees; else the working directory
+    checkout: Path  # the top of the worktree that `cwd` is in; else the working directory
     runtime: Path | None = None
     remote_memory: Path | None = None
 
@@ -115,19 +108,18 @@ class Places:
 
     @property
     def projects(self) -> Path:
-        """Folders of all working directories, by slug."""
         return self.home / "projects"
 
     @property
     def project(self) -> Path:
-        """Transcripts of this working directory, and a folder for each session."""
+        """Transcripts of this working directory, and one folder per session."""
         return self.projects / slug(self.cwd)
 
     def transcript(self, session_id: str) -> Path:
         return self.project / f"{check_session_id(session_id)}.jsonl"
 
     def session(self, session_id: str) -> Path:
-        """What a session leaves beside its transcript."""
+        """The files of a session next to its transcript."""
         return self.project / check_session_id(session_id)
 
     def tool_results(self, session_id: str) -> Path:
@@ -140,7 +132,7 @@ class Places:
         return self.session(session_id) / "subagents" / f"agent-{check_name(agent_id, 'agent id')}.jsonl"
 
     def socket(self, session_id: str) -> Path:
-        """Where a live session listens. By the home alone, so that every process finds it; short enough to bind."""
+        """Where a live session listens. It depends only on the home, so every process finds it, and is short."""
         name = _digest(f"{self.home}/{check_session_id(session_id)}") + ".sock"
         folders = [self.home / "run", Path("/tmp") / f"reverie-{os.getuid()}"]
         if self.runtime is not None:
@@ -153,7 +145,7 @@ class Places:
     # The home.
 
     def below_home(self, path: Path) -> Path:
-        """How `path` is named so that the home can be moved: from the home on if it is in there, else whole."""
+        """Returns `path` relative to the home if it is inside, so that the home can move; else the whole path."""
         return path.relative_to(self.home) if path.is_relative_to(self.home) else path
 
     @property
@@ -166,16 +158,16 @@ class Places:
 
     @property
     def day_books(self) -> Path:
-        """What background work has cost, a file a day; derived from the transcripts."""
+        """The cost of background work, one file per day; derived from the transcripts."""
         return self.home / "ledger"
 
     def heartbeat(self, writer: str) -> Path:
-        """How a background writer is doing: its last success, and why it did not run."""
+        """The state of a background writer: its last success, and why it did not run."""
         return self.home / "heartbeats" / f"{check_name(writer, 'background writer')}.json"
 
     @property
     def extracted(self) -> Path:
-        """How far `reverie extract` has come, a small file a transcript."""
+        """How far `reverie extract` has come, one small file per transcript."""
         return self.home / "extracted"
 
     @property
@@ -184,27 +176,27 @@ class Places:
 
     @property
     def notes_config(self) -> Path:
-        """The user's own template and prompt for session notes."""
+        """The user's template and prompt for session notes."""
         return self.home / "session-memory" / "config"
 
     def search_index(self, memory: Path) -> Path:
-        """The derived index over a memory directory; it may be deleted at any time."""
+        """The derived index of a memory directory; it may be deleted at any time."""
         return self.home / "indexes" / f"{_digest(str(self.below_home(memory)))}.sqlite"
 
     @property
     def models(self) -> Path:
-        """Weights and the like that were added by hand."""
+        """Weights and similar files that were added by hand."""
         return self.home / "models"
 
     def team(self, team: str) -> Path:
-        """What the processes of a team share: who belongs to it, who is there, and their mailboxes."""
+        """The files that the processes of a team share: members, leases and inboxes."""
         return self.home / "teams" / check_name(team, "team name")
 
     def inbox(self, team: str, agent: str) -> Path:
         return self.team(team) / "inboxes" / f"{check_name(agent, 'agent name')}.json"
 
-    def letters(self, session_id: str) -> Path:
-        """The mailbox of what arrives over a session's socket."""
+    def session_inbox(self, session_id: str) -> Path:
+        """The inbox of messages that arrive over a session's socket."""
         return self.session(session_id) / "letters.json"
 
     # Memory, by the repository.
@@ -215,7 +207,7 @@ class Places:
         return (self.remote_memory or self.home) / "projects" / slug(self.root) / "memory"
 
     def team_sync(self, memory: Path) -> Path:
-        """What a memory directory's team had in common with us at the last sync."""
+        """What a memory directory and its team had in common at the last sync."""
         older = self.home / "team-sync" / slug(memory)  # named by the whole path, before the home could be moved
         return older if older.is_dir() else self.home / "team-sync" / slug(self.below_home(memory))
 
@@ -236,7 +228,7 @@ def _agent_type(kind: str) -> str:
 
 
 def make_private(folder: Path) -> Path:
-    """Makes `folder` and what is missing above it, for this user only; `StorageError` if it is not ours."""
+    """Makes `folder` and its missing parents for this user only; raises `StorageError` if it is not ours."""
     try:
         for missing in reversed([folder, *folder.parents]):
             if not missing.exists():

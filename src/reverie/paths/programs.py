@@ -1,7 +1,6 @@
-"""Where the programs are that we start ourselves: in the system's folders, or on the user's PATH outside the project.
+"""Finds the programs that we start: in the system's folders, or on the user's PATH outside the project.
 
-A project must not choose what runs under a known name. A relative entry of PATH, or one inside the project, is passed
-over. Nothing here starts a program.
+A project must not choose what runs: relative entries of PATH and those inside the project are skipped.
 """
 
 from __future__ import annotations
@@ -14,20 +13,17 @@ from pathlib import Path
 from reverie.paths.repo import find_repo
 
 SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bin")
-"""Folders that only the administrator of the machine can write to (the last one is NixOS's)."""
+"""Folders that only the administrator can write to (the last one is NixOS's)."""
 
 
 def system_program(name: str) -> Path | None:
-    """The program of this name in the system's folders, whatever PATH says."""
+    """Returns the program of this name in the system's folders, whatever PATH says."""
     found = shutil.which(name, path=os.pathsep.join(SYSTEM_FOLDERS))
     return Path(found) if found else None
 
 
 def users_program(name: str, *projects: Path) -> Path | None:
-    """The program as the user would start it, but never one that a project brings along; else the system's.
-
-    Projects are the folders given, and the one that this process runs in.
-    """
+    """Returns the program as the user would start it, but never one from a project or this repository."""
     roots = [Path(os.path.realpath(project)) for project in projects]
     with suppress(OSError):  # the working folder may be gone
         roots.append(find_repo(Path.cwd()).checkout)

@@ -1,7 +1,6 @@
-"""Which repository a folder belongs to, read from git's own files: no git process, so it costs microseconds.
+"""Finds the repository of a folder from git's own files, without a git process, in microseconds.
 
-All worktrees of a repository share one root, which is what memory, trust and agent memory go by. A `.git` file is
-believed only if the repository it names points back: else an unpacked archive could pass for a project that is trusted.
+All worktrees share one root. A `.git` file counts only if its repository points back, so no archive can imitate one.
 """
 
 from __future__ import annotations
@@ -17,16 +16,15 @@ _LINK_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Repo:
-    """`root` is shared by all worktrees, `checkout` is the top of this one. Outside git both are the folder itself."""
+    """`root` is shared by all worktrees, `checkout` is the top of this one. Outside git both are the folder."""
 
     root: Path
     checkout: Path
-    git_dir: Path | None = None
-    """Where this checkout's index lies; None outside git."""
+    git_dir: Path | None = None  # where the index of this checkout is; None outside git
 
 
 def find_repo(cwd: Path) -> Repo:
-    """The repository around `cwd`, or `cwd` alone if there is none."""
+    """Returns the repository around `cwd`, or `cwd` alone if there is none."""
     start = Path(os.path.realpath(cwd))
     for folder in (start, *start.parents):
         marker = folder / ".git"
@@ -41,7 +39,7 @@ def find_repo(cwd: Path) -> Repo:
 
 
 def _shared_root(checkout: Path, git_dir: Path) -> Path:
-    """The main checkout of the repository whose worktree this is; `checkout` itself if it is no worktree."""
+    """Returns the main checkout of a worktree's repository; `checkout` itself if it is not a worktree."""
     common = _link(git_dir / "commondir")
     back = _link(git_dir / "gitdir")
     if common is None or back is None or git_dir.parent != common / "worktrees":
@@ -53,12 +51,12 @@ def _shared_root(checkout: Path, git_dir: Path) -> Path:
     main = _core_worktree(common)
     if main is None:
         return common
-    # The folder that it names must know it too: anybody can name a folder of somebody else's.
+    # The named folder must point back: anybody can name a folder of somebody else.
     return main if _link(main / ".git", "gitdir:") == common or same(main / ".git", common) else checkout
 
 
 def _core_worktree(common: Path) -> Path | None:
-    """Where a submodule's git directory says its files are."""
+    """Returns where a submodule's git directory says its files are."""
     for line in _head(common / "config").splitlines():
         name, _, value = line.partition("=")
         if name.strip().lower() == "worktree":
@@ -67,7 +65,7 @@ def _core_worktree(common: Path) -> Path | None:
 
 
 def _link(file: Path, prefix: str = "") -> Path | None:
-    """The path that git wrote into `file`, relative ones seen from its folder."""
+    """Returns the path that git wrote into `file`; relative paths start at its folder."""
     text = _head(file).strip()
     if not text.startswith(prefix) or "\n" in text or "\0" in text or text == prefix:
         return None
@@ -82,11 +80,11 @@ def _head(file: Path) -> str:
 
 
 def current_branch(repo: Repo) -> str:
-    """The branch that is checked out, a short commit name where none is, empty outside git."""
+    """Returns the current branch, a short commit name without one, or empty text outside git."""
     head = _head(repo.git_dir / "HEAD").strip() if repo.git_dir is not None else ""
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:12]
 
 
 def same(one: Path, other: Path) -> bool:
-    """Whether two paths mean the same place once links are resolved; neither need exist."""
+    """Whether two paths are the same place after links are resolved; they do not have to exist."""
     return os.path.realpath(one) == os.path.realpath(other)

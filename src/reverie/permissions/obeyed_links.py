@@ -1,20 +1,28 @@
-"""Files that are obeyed because something obeyed leads to them: a link, an include, the name of a script.
+"""Finds files that are obeyed because an obeyed file leads to them: by a link, an include or the name of a script.
 
-The project is looked through at every question, up to a bound, so there is nothing that can be out of date. Where the
-bound is reached, or a name cannot be known (a variable of make), the answer is yes: the price is a question, never a
-change that nobody saw. What a file includes is read by `obeyed_texts`.
+Every check searches the project again, up to a limit, so the result is never out of date. At the limit, or if a name
+cannot be known (a variable of make), the answer is yes: then the user is asked. `obeyed_texts` finds the includes.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from reverie.paths.repo import find_repo
-from reverie.permissions.obeyed import is_listed, is_obeyed_in, is_page_for_agents
-from reverie.permissions.obeyed_texts import Kind, Named, TooMuch, git_values, kind_of, named_in, read_bounded
+from reverie.permissions.obeyed_files import is_obeyed_entry, is_obeyed_name, is_page_for_agents
+from reverie.permissions.obeyed_texts import (
+    NamedPath,
+    TextKind,
+    TooManyNames,
+    find_named_paths,
+    find_text_kind,
+    read_bounded,
+    read_git_values,
+)
 
 MOST_NAMES = 100_000
 _MOST_TEXTS = 3_000
@@ -22,15 +30,15 @@ _DEEPEST = 20
 _HOOKS = frozenset({"hooks", ".githooks", ".git-hooks", ".husky"})
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "AGENTS.local.md", "CLAUDE.local.md", "GEMINI.md")
 _AGENTS = (".reverie", ".claude", ".codex", ".gemini")
-# Written by tools and full of links and files of strangers. To write into one is asked about by its name.
+# Tools write these, with many links and files of strangers. Their names alone make a write ask.
 _NOT_ENTERED = frozenset(
     {".git", "node_modules", "venv", ".venv", "site-packages", "__pycache__", ".tox", ".nox", ".cache", "worktrees"}
     | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".direnv", ".gradle", ".terraform", ".next"}
 )
 
 
-def project_of(cwd: Path) -> Path:
-    """The checkout that the folder lies in, or the folder itself; never the user's home around it."""
+def find_project(cwd: Path) -> Path:
+    """Returns the checkout around the folder, or the folder itself; never the user's home."""
     start = Path(os.path.realpath(cwd))
     home = Path(os.path.realpath(Path.home()))
     for folder in (start, *start.parents):
@@ -41,12 +49,12 @@ def project_of(cwd: Path) -> Path:
     return start
 
 
-def is_led_to(paths: Iterable[Path], cwd: Path, most: int = MOST_NAMES) -> bool:
-    """Whether something obeyed in the project around `cwd` leads to one of the paths; yes beyond `most` names."""
+def is_reached_by_obeyed(paths: Iterable[Path], cwd: Path, most: int = MOST_NAMES) -> bool:
+    """Whether an obeyed file in the project around `cwd` leads to one of the paths; yes beyond `most` names."""
     wanted = [os.path.realpath(path) for path in paths if "\0" not in str(path)]
     try:
-        return _Project(project_of(cwd), most).leads_to(wanted)
-    except TooMuch:
+        return _Project(find_project(cwd), most).leads_to(wanted)
+    except TooManyNames:
         return True
 
 
@@ -59,27 +67,24 @@ class _Project:
         self._makefiles: list[str] = []
         self._checkouts = {self._top}
         self._found: set[str] = set()
-        """Real paths of files and folders that are led to, whether they exist or not."""
+        """Real paths of the files and folders that obeyed files lead to; they may not exist."""
         self._patterns: set[str] = set()
         self._inodes: set[tuple[int, int]] = set()
-        self._read: set[tuple[str, Kind, str]] = set()
+        self._read: set[tuple[str, TextKind, str]] = set()
         self._walked: set[str] = set()
 
     def leads_to(self, wanted: list[str]) -> bool:
         self._walk(self._top, obeyed=False)
         for makefile in self._makefiles:  # last: a variable in an include may mean any file that was found
-            self._text(makefile, Kind.MAKE, str(Path(makefile).parent))
-        for folder in Path(self._top).parents:
+            self._note_text(makefile, TextKind.MAKE, str(Path(makefile).parent))
+        for folder in (*Path(self._top).parents, *(Path.home() / name for name in _AGENTS)):
             for name in _INSTRUCTIONS:
-                self._file(str(folder / name))
-        for folder in (Path.home() / name for name in _AGENTS):
-            for name in _INSTRUCTIONS:
-                self._file(str(folder / name))
+                self._note_file(str(folder / name))
         for top in tuple(self._checkouts):
-            self._git(top)
-        return any(self._holds(path) for path in wanted)
+            self._note_git(top)
+        return any(self._is_noted(path) for path in wanted)
 
-    def _holds(self, path: str) -> bool:
+    def _is_noted(self, path: str) -> bool:
         if any(str(folder) in self._found for folder in (path, *Path(path).parents)):
             return True
         if any(fnmatchcase(path, pattern) for pattern in self._patterns):
@@ -90,26 +95,24 @@ class _Project:
             return False
         return (found.st_dev, found.st_ino) in self._inodes
 
-    # -- names ----------------------------------------------------------------------------------------------------
-
     def _walk(self, top: str, *, obeyed: bool, hooks: bool = False) -> None:
-        """Every name below a folder; `obeyed`: all of it counts. The paths keep the names that links have."""
+        """Visits every name below a folder; `obeyed`: all of them count. Paths keep the names of links."""
         waiting = [(top, obeyed, 0)]
         while waiting:
             folder, all_obeyed, depth = waiting.pop()
             if depth > _DEEPEST * 5:
-                raise TooMuch
+                raise TooManyNames
             name = folder.rsplit("/", 1)[-1]
             for entry in _entries(folder):
                 self._left -= 1
                 if self._left < 0:
-                    raise TooMuch
-                counts = all_obeyed or is_obeyed_in(name, entry.name)
+                    raise TooManyNames
                 if entry.name == ".git":
                     self._checkouts.add(folder)
+                counts = all_obeyed or is_obeyed_entry(name, entry.name)
                 counts = counts or (folder == self._top and is_page_for_agents(entry.name))
                 if entry.is_symlink():
-                    if (counts or entry.name.lower() == ".github") and self._linked(entry):
+                    if (counts or entry.name.lower() == ".github") and self._note_link(entry):
                         waiting.append((entry.path, True, depth + 1))
                 elif entry.is_dir(follow_symlinks=False):
                     if entry.name.lower() not in _NOT_ENTERED:
@@ -117,16 +120,16 @@ class _Project:
                 else:
                     self._files.append(entry.path)
                     if counts:
-                        self._file(entry.path, hooks=hooks)
+                        self._note_file(entry.path, hooks=hooks)
 
-    def _linked(self, entry: os.DirEntry[str]) -> bool:
-        """Notes where a link leads; says whether it is a folder to be walked, once."""
+    def _note_link(self, entry: os.DirEntry[str]) -> bool:
+        """Notes where a link leads; returns whether that is a folder to walk, once."""
         real = os.path.realpath(entry.path)
-        if f"{self._top}/".startswith(f"{real}/") and not is_listed(entry.name) and entry.name not in _AGENTS:
-            return False  # a link to the project itself, as some build tools make them
+        if f"{self._top}/".startswith(f"{real}/") and not is_obeyed_name(entry.name) and entry.name not in _AGENTS:
+            return False  # a link to the project itself; some build tools make these
         self._found.add(real)
         if not Path(real).is_dir():
-            self._file(entry.path)
+            self._note_file(entry.path)
             return False
         if real in self._walked or not self._is_inside(real):
             return False
@@ -136,10 +139,8 @@ class _Project:
     def _is_inside(self, path: str) -> bool:
         return path.startswith(f"{self._top.rstrip('/')}/")
 
-    # -- texts ----------------------------------------------------------------------------------------------------
-
-    def _file(self, path: str, *, hooks: bool = False) -> None:
-        """A file that is obeyed by its name, or by the name of a link to it."""
+    def _note_file(self, path: str, *, hooks: bool = False) -> None:
+        """Notes a file that is obeyed because of its name or the name of a link to it."""
         try:
             found = os.stat(path)  # noqa: PTH116 (a string from a walk)
         except (OSError, ValueError):
@@ -148,84 +149,79 @@ class _Project:
             self._inodes.add((found.st_dev, found.st_ino))
         if os.path.islink(path):  # noqa: PTH114 (a string from a walk)
             self._found.add(os.path.realpath(path))
-        kind = Kind.WORDS if hooks or Path(path).parent.name in _HOOKS else kind_of(Path(path))
-        if kind is Kind.MAKE:
+        kind = TextKind.WORDS if hooks or Path(path).parent.name in _HOOKS else find_text_kind(Path(path))
+        if kind is TextKind.MAKE:
             self._makefiles.append(path)
         elif kind is not None:
-            self._text(path, kind, self._top if kind is Kind.WORDS else str(Path(path).parent))
+            self._note_text(path, kind, self._top if kind is TextKind.WORDS else str(Path(path).parent))
 
-    def _text(self, path: str, kind: Kind, base: str, depth: int = 0) -> None:
-        """What a text names, and what that names in turn. `base`: where the program that reads it starts from."""
+    def _note_text(self, path: str, kind: TextKind, base: str, depth: int = 0) -> None:
+        """Notes the files that a text names, and so on. `base`: the folder where the program that reads it starts."""
         real = os.path.realpath(path)
         if (real, kind, base) in self._read:
             return
         self._read.add((real, kind, base))
         self._texts_left -= 1
         if self._texts_left < 0 or depth > _DEEPEST:
-            raise TooMuch
+            raise TooManyNames
         folders = dict.fromkeys((base, str(Path(path).parent), str(Path(real).parent), self._top))
-        for named in named_in(read_bounded(real), kind):
-            for target in self._targets(named, folders):
+        for named in find_named_paths(read_bounded(real), kind):
+            for target in self._find_targets(named, folders):
                 self._found.add(target)
-                if kind is not Kind.WORDS:  # a script that a setting names may name half of the project
-                    self._text(target, named.kind or kind, base, depth + 1)
+                if kind is not TextKind.WORDS:  # a script that a setting names may name half of the project
+                    self._note_text(target, named.kind or kind, base, depth + 1)
 
-    def _targets(self, named: Named, folders: Iterable[str]) -> Iterator[str]:
+    def _find_targets(self, named: NamedPath, folders: Iterable[str]) -> Iterator[str]:
         if "*" in named.word:
             word = named.word.lstrip("./")
-            # A variable in front may be any folder, so the pattern fits at any depth.
+            # A variable at the start may be any folder, so the pattern fits at any depth.
             pattern = word if word.startswith("*") else None
             for folder in folders:
                 whole = pattern or os.path.normpath(f"{folder}/{named.word}")
                 self._patterns.add(whole)
                 yield from (os.path.realpath(file) for file in self._files if fnmatchcase(file, whole))
             return
-        word = os.path.expanduser(named.word)  # noqa: PTH111 (leaves an unknown user's name as it is)
+        word = os.path.expanduser(named.word)  # noqa: PTH111 (keeps the name of an unknown user)
         for folder in folders:
             target = os.path.realpath(Path(folder, word))
             if self._is_inside(target) and (not named.must_exist or Path(target).is_file()):
                 yield target
 
-    # -- git ------------------------------------------------------------------------------------------------------
-
-    def _git(self, top: str) -> None:
-        """Hooks, and what git's configuration names: scripts, further configuration, another folder of hooks."""
+    def _note_git(self, top: str) -> None:
+        """Notes git's hooks and the files its configuration names: scripts, more configuration, a folder of hooks."""
         repo = find_repo(Path(top))
         home = Path.home()
         own = {Path(top, ".git"), repo.root / ".git", repo.git_dir or Path(top, ".git")}
         configs = [*(folder / name for folder in own for name in ("config", "config.worktree"))]
         configs += [home / ".gitconfig", home / ".config/git/config"]
         for folder in own:
-            self._hooks(str(folder / "hooks"))
+            self._note_hooks(str(folder / "hooks"))
         seen = set[Path]()
         while configs:
             config = configs.pop()
             if config in seen:
                 continue
             if len(seen) > _DEEPEST:
-                raise TooMuch
+                raise TooManyNames
             seen.add(config)
-            for key, value in git_values(config):
-                word = os.path.expanduser(value)  # noqa: PTH111 (leaves an unknown user's name as it is)
+            for key, value in read_git_values(config):
+                word = os.path.expanduser(value)  # noqa: PTH111 (keeps the name of an unknown user)
                 if not word:
                     continue
                 if key == "hookspath":
-                    self._hooks(os.path.realpath(Path(top, word)))
+                    self._note_hooks(os.path.realpath(Path(top, word)))
                 elif key == "path":
                     configs.append(config.parent / word)
                     self._found.add(os.path.realpath(config.parent / word))
                 else:
-                    for named in named_in(value, Kind.WORDS):
-                        self._found.update(self._targets(named, (top,)))
+                    for named in find_named_paths(value, TextKind.WORDS):
+                        self._found.update(self._find_targets(named, (top,)))
 
-    def _hooks(self, folder: str) -> None:
+    def _note_hooks(self, folder: str) -> None:
         self._found.add(os.path.realpath(folder))
         self._walk(folder, obeyed=True, hooks=True)
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            yield from found
-    except OSError:  # not a folder, or not ours to look into
-        return
+    with suppress(OSError), os.scandir(folder) as found:  # not a folder, or not readable
+        yield from found

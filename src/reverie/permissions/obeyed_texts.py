@@ -1,7 +1,7 @@
-"""Which files a text names that is obeyed later: `@path` in instructions, `include` in Makefiles, scripts in settings.
+"""Finds the files that an obeyed text names: `@path` in instructions, `include` in Makefiles, scripts in settings.
 
-Each reader takes rather too much than too little: a word that names no file of the project does no harm. Nothing here
-follows a name; `obeyed_links` does.
+Each reader returns too much rather than too little: a word that is not a file of the project does no harm.
+`obeyed_links` follows the names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import Enum, auto
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from reverie.permissions.obeyed import is_makefile
+from reverie.permissions.obeyed_files import is_makefile
 from reverie.regular_files import read_regular_text
 
 _MOST_BYTES = 1_000_000
@@ -22,7 +22,7 @@ _MOST_NAMES = 5_000
 _MOST_EXPANSIONS = 5
 
 _INSTRUCTIONS = ("*.md", "*.mdc", "*rules", ".clinerules*", ".roorules*", ".goosehints")
-# Texts whose words are run or read at a start. Others of the same folders (lists of open files) are not looked into.
+# Programs run or read the words of these texts when they start. Other files of these folders are not read.
 _SETTINGS = (
     *(".envrc*", ".autoenv*", "settings*.json", "settings*.toml", "hooks*.json", "*mcp*.json", "opencode.json*"),
     *(
@@ -56,11 +56,11 @@ _WATCHED = re.compile(r"^[ \t]*watch_(?:file|dir).*$", re.MULTILINE)
 _TAIL = ".,;:!?)]}>\"'*_`"
 
 
-class TooMuch(Exception):
-    """There is more to look at than can be done in a moment."""
+class TooManyNames(Exception):
+    """There are too many names or bytes to check in a moment."""
 
 
-class Kind(Enum):
+class TextKind(Enum):
     """How a text names other files."""
 
     INSTRUCTIONS = auto()
@@ -71,70 +71,70 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A path in a text; `*` in it may be anything. `kind`: how the named file is read, if not like the text itself."""
+class NamedPath:
+    """A path in a text; `*` in it may be anything. `kind`: how to read the named file, if not like the text itself."""
 
     word: str
     must_exist: bool = False
-    kind: Kind | None = None
+    kind: TextKind | None = None
 
 
-def kind_of(path: Path) -> Kind | None:
-    """How an obeyed file of this name leads to others; None if it does not."""
+def find_text_kind(path: Path) -> TextKind | None:
+    """Returns how an obeyed file of this name leads to others; None if it does not."""
     name = path.name.lower()
     if is_makefile(name):
-        return Kind.MAKE
+        return TextKind.MAKE
     if name in ("justfile", ".justfile") or name.endswith(".just"):
-        return Kind.JUST
+        return TextKind.JUST
     if any(fnmatchcase(name, pattern) for pattern in _SETTINGS):
-        return Kind.WORDS
+        return TextKind.WORDS
     if any(fnmatchcase(name, pattern) for pattern in _INSTRUCTIONS):
-        return Kind.INSTRUCTIONS
-    return Kind.PIPELINE if name.endswith((".yml", ".yaml")) else None
+        return TextKind.INSTRUCTIONS
+    return TextKind.PIPELINE if name.endswith((".yml", ".yaml")) else None
 
 
-def named_in(text: str, kind: Kind) -> Iterator[Named]:
-    """The paths that a text of this kind names, each once; raises `TooMuch` if there are too many."""
-    seen = set[Named]()
+def find_named_paths(text: str, kind: TextKind) -> Iterator[NamedPath]:
+    """Yields each path that a text of this kind names, once; raises `TooManyNames` if there are too many."""
+    seen = set[NamedPath]()
     for named in _READERS[kind](text):
         if named.word not in ("", ".", "..", "/") and "\0" not in named.word and named not in seen:
             seen.add(named)
             yield named
         if len(seen) > _MOST_NAMES:
-            raise TooMuch
+            raise TooManyNames
 
 
 def read_bounded(path: str) -> str:
-    """The text of a regular file, empty if there is none; raises `TooMuch` for a large one."""
+    """Returns the text of a regular file, empty if there is none; raises `TooManyNames` for a large file."""
     try:
         return read_regular_text(path, _MOST_BYTES, errors="replace")
     except OSError as error:
         if error.errno == errno.EOVERFLOW:
-            raise TooMuch from error
+            raise TooManyNames from error
         return ""
-    except ValueError:  # no path of this system
+    except ValueError:  # not a path on this system
         return ""
 
 
-def git_values(config: Path) -> Iterator[tuple[str, str]]:
-    """The keys (in lower case, without their section) and values of one of git's files."""
+def read_git_values(config: Path) -> Iterator[tuple[str, str]]:
+    """Yields the keys (in lower case, without their section) and values of a file of git's configuration."""
     for line in read_bounded(str(config)).replace("\\\n", "").split("\n"):
         key, equals, value = re.sub(r"^\s*\[[^\]]*\]", "", line).partition("=")
         if equals:
             yield key.strip().lower(), re.sub(r"\s[#;].*", "", value).strip().strip('"')
 
 
-def _instructions(text: str) -> Iterator[Named]:
+def _read_instructions(text: str) -> Iterator[NamedPath]:
     for found in dict.fromkeys(_REFERENCE.findall(text)):
         word = found.replace("\\ ", " ")
         for spelling in (word, word.partition("#")[0]):
-            yield Named(spelling.replace("*", "?"))
+            yield NamedPath(spelling.replace("*", "?"))
             bare = spelling.rstrip(_TAIL)
             for end in range(len(bare), min(len(spelling), len(bare) + 4)):
-                yield Named(spelling[:end].replace("*", "?"))
+                yield NamedPath(spelling[:end].replace("*", "?"))
 
 
-def _make(text: str) -> Iterator[Named]:
+def _read_makefile(text: str) -> Iterator[NamedPath]:
     text = text.replace("\\\n", " ")
     values: dict[str, list[str]] = {}
     for name, given in _ASSIGNMENT.findall(text):
@@ -156,43 +156,43 @@ def _make(text: str) -> Iterator[Named]:
         line = line.split("#")[0]
         for _ in range(_MOST_EXPANSIONS):
             line = _VARIABLE.sub(value, line)[:_MOST_BYTES]
-        # What is left is deeper than that, so it may be anything.
+        # A variable that is still there is nested deeper, so it may be anything.
         for word in _VARIABLE.sub("*", line).split():
-            yield Named(re.sub(r"\*+", "*", word.strip("\"'<>)}").replace("%", "*")))
+            yield NamedPath(re.sub(r"\*+", "*", word.strip("\"'<>)}").replace("%", "*")))
     for word in _OTHER_MAKEFILE.findall(text):
         plain = _VARIABLE.sub("*", word.strip("\"'"))
         if "*" not in plain:
-            yield Named(plain, must_exist=True)
+            yield NamedPath(plain, must_exist=True)
 
 
-def _just(text: str) -> Iterator[Named]:
+def _read_justfile(text: str) -> Iterator[NamedPath]:
     for line in _JUST.findall(text):
         for word in line.split():
             name = word.strip("\"'")
-            yield from (Named(name), Named(f"{name}/mod.just"), Named(f"{name}.just"))
+            yield from (NamedPath(name), NamedPath(f"{name}/mod.just"), NamedPath(f"{name}.just"))
 
 
-def _pipeline(text: str) -> Iterator[Named]:
-    """Further files of the same kind, and the folders of actions; not the scripts, which are half of the project."""
+def _read_pipeline(text: str) -> Iterator[NamedPath]:
+    """Yields other pipelines and the folders of actions; not the scripts, which are half of the project."""
     for word in _WORD.findall(text):
         if word.lower().endswith((".yml", ".yaml")):
-            yield Named(word.lstrip("/"), must_exist=True)
+            yield NamedPath(word.lstrip("/"), must_exist=True)
     for folder in re.findall(r"uses:\s*[\"']?\./([^\s\"'#]+)", text):
-        yield Named(folder)
+        yield NamedPath(folder)
 
 
-def _words(text: str) -> Iterator[Named]:
-    """Every word that is the path of a file; a variable in front is taken for the folder of the project."""
+def _read_words(text: str) -> Iterator[NamedPath]:
+    """Yields every word that is the path of a file; a variable at its start counts as the folder of the project."""
     for word in dict.fromkeys(_WORD.findall(_VARIABLE_FOLDER.sub(" ", _WATCHED.sub("", text)))):
         if any(fnmatchcase(word.lower().rsplit("/", 1)[-1], name) for name in _OF_THE_PROJECT):
             continue
-        yield Named(word.replace("*", "?"), must_exist=True)
+        yield NamedPath(word.replace("*", "?"), must_exist=True)
 
 
 _READERS = {
-    Kind.INSTRUCTIONS: _instructions,
-    Kind.MAKE: _make,
-    Kind.JUST: _just,
-    Kind.PIPELINE: _pipeline,
-    Kind.WORDS: _words,
+    TextKind.INSTRUCTIONS: _read_instructions,
+    TextKind.MAKE: _read_makefile,
+    TextKind.JUST: _read_justfile,
+    TextKind.PIPELINE: _read_pipeline,
+    TextKind.WORDS: _read_words,
 }

@@ -1,7 +1,7 @@
-"""Path patterns as people write them: `*`, `?`, `[a-z]`, `{a,b}` and `**` for any number of folders.
+"""Path patterns: `*`, `?`, `[a-z]`, `{a,b}` and `**` for any number of folders. Never looks at the disk.
 
-The Glob tool and the permission rules use the same ones, so that a pattern means the same everywhere. Matching is done
-component by component, which keeps it linear for any pattern a model may send. Never looks at the disk.
+The Glob tool and the permission rules share them. Matching works component by component, so its time stays linear for
+any pattern that a model may send.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fnmatch import translate
 
 MAX_ALTERNATIVES = 256
 MAX_PATTERN = 4_096
-"""Characters: no path is longer."""
+"""In characters: a path cannot be longer."""
 _MAGIC = frozenset("*?[{")
 _ANY_DEPTH = "**"
 _NOTHING = re.compile(r"(?!)")
@@ -27,14 +27,13 @@ class PathGlob:
 
     def matches(self, path: str) -> bool:
         components = path.split("/")
-        return any(_matches(parts, components) for parts in self.alternatives)
+        return any(_match_components(parts, components) for parts in self.alternatives)
 
 
 def compile_glob(pattern: str, *, anchored: bool | None = None) -> PathGlob:
-    """Reads a pattern relative to some folder. One without a slash matches at any depth below it, as in .gitignore,
-    unless `anchored` says otherwise.
+    """Compiles a pattern that is relative to some folder; ValueError if it means more than `MAX_ALTERNATIVES` patterns.
 
-    Raises ValueError when its braces stand for more than `MAX_ALTERNATIVES` patterns.
+    A pattern without a slash matches at any depth, as in .gitignore, unless `anchored` says otherwise.
     """
     if not ("/" in pattern if anchored is None else anchored):
         pattern = f"{_ANY_DEPTH}/{pattern}"
@@ -43,7 +42,7 @@ def compile_glob(pattern: str, *, anchored: bool | None = None) -> PathGlob:
 
 
 def split_literal(pattern: str) -> tuple[str, str]:
-    """Splits a pattern into the folders that hold no magic and the rest: `/a/b/*.py` is (`/a/b`, `*.py`)."""
+    """Splits a pattern into its first folders without wildcards and the rest: `/a/b/*.py` is (`/a/b`, `*.py`)."""
     components = pattern.split("/")
     magic = (at for at, component in enumerate(components[:-1]) if _MAGIC & set(component))
     index = next(magic, len(components) - 1)
@@ -52,8 +51,8 @@ def split_literal(pattern: str) -> tuple[str, str]:
 
 
 def _compile_parts(parts: Sequence[str]) -> tuple[re.Pattern[str] | None, ...]:
-    """One regular expression a component; None stands for `**`."""
-    if parts[-1] == "":  # `src/` means all that is in it
+    """One regular expression per component; None means `**`."""
+    if parts[-1] == "":  # `src/` means everything in it
         parts = [*parts[:-1], _ANY_DEPTH]
     out: list[re.Pattern[str] | None] = []
     for part in parts:
@@ -62,13 +61,13 @@ def _compile_parts(parts: Sequence[str]) -> tuple[re.Pattern[str] | None, ...]:
                 out.append(None)
         else:
             out.append(re.compile(translate(part.replace("[^", "[!"))))
-    if out[-1] is None:  # `src/**` is what lies inside, not the folder itself
+    if out[-1] is None:  # `src/**` means everything in the folder, not the folder itself
         out.append(re.compile(translate("*")))
     return tuple(out)
 
 
-def _matches(parts: tuple[re.Pattern[str] | None, ...], components: Sequence[str]) -> bool:
-    """Greedy with one step back, as for `*` in a string: the last `**` seen may always swallow one component more."""
+def _match_components(parts: tuple[re.Pattern[str] | None, ...], components: Sequence[str]) -> bool:
+    """Greedy, with one step back: the last `**` may always take one more component, like `*` in a string."""
     part = component = 0
     retry_part, retry_component = -1, 0
     while component < len(components):
@@ -87,26 +86,26 @@ def _matches(parts: tuple[re.Pattern[str] | None, ...], components: Sequence[str
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """Every pattern that one with `{a,b}` stands for; ValueError beyond `MAX_ALTERNATIVES`."""
+    """Returns every pattern that a pattern with `{a,b}` means; ValueError for more than `MAX_ALTERNATIVES`."""
     if len(pattern) > MAX_PATTERN:
         raise ValueError(f"it is longer than {MAX_PATTERN:,} characters")
     done: list[str] = []
     waiting = [pattern]
     while waiting:
         one = waiting.pop(0)
-        group = _first_group(one)
+        group = _find_group(one)
         if group is None:
             done.append(one)
         else:
             start, end, choices = group
             waiting = [one[:start] + choice + one[end:] for choice in choices] + waiting
         if len(done) + len(waiting) > MAX_ALTERNATIVES:
-            raise ValueError(f"its braces stand for more than {MAX_ALTERNATIVES} patterns")
+            raise ValueError(f"its braces mean more than {MAX_ALTERNATIVES} patterns")
     return done
 
 
-def _first_group(text: str) -> tuple[int, int, list[str]] | None:
-    """The first `{a,b}` with its bounds and choices; braces that do not close, or hold no comma, are plain text."""
+def _find_group(text: str) -> tuple[int, int, list[str]] | None:
+    """The first `{a,b}` with its bounds and choices. Braces without an end or without a comma are plain text."""
     for start, char in enumerate(text):
         if char != "{":
             continue

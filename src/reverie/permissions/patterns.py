@@ -1,7 +1,7 @@
 """Permission rules as people write them in settings: `Edit`, `Write(src/**)`, `Bash(git status:*)`.
 
-Two questions with opposite leanings: `covered` (do rules that allow speak for the whole call?) must be certain,
-`touched` (does a rule that denies or asks apply to any part?) must miss nothing it can see. Guards, not a sandbox.
+`find_covering_rule` is for rules that allow: it must be certain that the whole call is covered. `find_applying_rule` is
+for rules that deny or ask: it must find every part that it can see. The rules are guards, not a sandbox.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,13 +20,13 @@ from reverie.permissions.rules import ToolCall
 
 _RULE = re.compile(r"([A-Za-z_*][\w*-]*)(?:\((.*)\))?", re.DOTALL)
 _PATH_KEYS = {"Read": "file_path", "Write": "file_path", "Edit": "file_path", "Grep": "path", "Glob": "path"}
-# A rule for Edit speaks for every change to a file, one for Read for every look into one.
+# A rule for Edit applies to every tool that changes a file, a rule for Read to every tool that reads one.
 _ALSO = {"Edit": frozenset({"Edit", "Write"}), "Read": frozenset({"Read", "Grep", "Glob"})}
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """One parsed rule: a tool's name (with `*` for any) and, for Bash and the file tools, what it is limited to."""
+class PermissionRule:
+    """One parsed rule: the name of a tool (with `*` for any) and, for Bash and the file tools, a pattern."""
 
     tool: str
     pattern: str | None = None
@@ -35,8 +35,8 @@ class Rule:
         return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
 
 
-def parse_rule(text: str) -> Rule:
-    """Reads one rule; raises UserError with a sentence that says what to write instead."""
+def parse_rule(text: str) -> PermissionRule:
+    """Parses one rule; raises UserError that says what to write instead."""
     found = _RULE.fullmatch(text.strip())
     if not found:
         raise UserError(
@@ -45,93 +45,90 @@ def parse_rule(text: str) -> Rule:
         )
     tool, pattern = found[1], found[2]
     if pattern is None:
-        return Rule(tool)
+        return PermissionRule(tool)
     if not pattern.strip():
         raise UserError(f"The permission rule {text!r} has an empty pattern: write {tool} alone to mean every call.")
     if tool != "Bash" and tool not in _PATH_KEYS:
         known = ", ".join(["Bash", *_PATH_KEYS])
-        raise UserError(
-            f"The permission rule {text!r} has a pattern, which only {known} understand: write {tool} alone."
-        )
+        raise UserError(f"The permission rule {text!r} has a pattern, which only {known} have: write {tool} alone.")
     if tool != "Bash":
         try:
             compile_glob(pattern)
         except ValueError as error:
             raise UserError(f"The permission rule {text!r} cannot be used: {error}.") from error
-    return Rule(tool, pattern)
+    return PermissionRule(tool, pattern)
 
 
-def covered(call: ToolCall, rules: Iterable[Rule]) -> Rule | None:
-    """A rule that speaks for the whole call, or None. Several Bash rules may share the parts of one command."""
-    fitting = [rule for rule in rules if _names(rule, call.tool)]
+def find_covering_rule(call: ToolCall, rules: Iterable[PermissionRule]) -> PermissionRule | None:
+    """Returns a rule that covers the whole call, or None. Several Bash rules together may cover one command."""
+    return _find_rule(call, rules, lambda command, fitting: _cover_command(command, fitting, call.cwd), all)
+
+
+def find_applying_rule(call: ToolCall, rules: Iterable[PermissionRule]) -> PermissionRule | None:
+    """Returns the first rule that applies to the call or to any part of it, or None."""
+    return _find_rule(call, rules, _find_in_command, any)
+
+
+def _find_rule(
+    call: ToolCall,
+    rules: Iterable[PermissionRule],
+    find_for_command: Callable[[str, list[PermissionRule]], PermissionRule | None],
+    combine: Callable[[Iterable[bool]], bool],
+) -> PermissionRule | None:
+    fitting = [rule for rule in rules if _is_for_tool(rule, call.tool)]
     for rule in fitting:
         if rule.pattern is None:
             return rule
     if call.tool == "Bash":
-        return _command_covered(str(call.input.get("command", "")), fitting, call.cwd)
-    seen = touched_paths(call)
+        return find_for_command(str(call.input.get("command", "")), fitting)
+    paths = list_paths(call)
     for rule in fitting:
-        if seen and all(_path_matches(rule.pattern or "", path, call.cwd) for path in seen):
+        if paths and combine(_path_matches(rule.pattern or "", path, call.cwd) for path in paths):
             return rule
     return None
 
 
-def touched(call: ToolCall, rules: Iterable[Rule]) -> Rule | None:
-    """The first rule that applies to the call or to any part of it, or None."""
-    fitting = [rule for rule in rules if _names(rule, call.tool)]
-    for rule in fitting:
-        if rule.pattern is None:
-            return rule
-    if call.tool == "Bash":
-        return _command_touched(str(call.input.get("command", "")), fitting)
-    seen = touched_paths(call)
-    for rule in fitting:
-        if any(_path_matches(rule.pattern or "", path, call.cwd) for path in seen):
-            return rule
-    return None
-
-
-def touched_paths(call: ToolCall) -> tuple[Path, ...]:
-    """The path a file tool names: as written (made absolute), and where its symbolic links lead. Empty for others."""
+def list_paths(call: ToolCall) -> tuple[Path, ...]:
+    """The path that a file tool names: absolute as written, then with links resolved. Empty for other tools."""
     key = _PATH_KEYS.get(call.tool)
     if key is None:
         return ()
     given = str(call.input.get(key) or "")
     if call.tool == "Glob" and (folder := split_literal(str(call.input.get("pattern", "")))[0]):
-        given = str(Path(given) / _home(folder))
-    written = Path(os.path.normpath(call.cwd / _home(given)))
+        given = str(Path(given) / _expand_home(folder))
+    written = Path(os.path.normpath(call.cwd / _expand_home(given)))
     if "\0" in given:
-        return (written,)  # no such file can be: the tool says so
-    real = Path(os.path.realpath(call.cwd / _home(given)))
+        return (written,)  # such a file cannot exist; the tool reports it
+    real = Path(os.path.realpath(call.cwd / _expand_home(given)))
     return (written,) if written == real else (written, real)
 
 
-def rule_for(call: ToolCall) -> str | None:
-    """The narrowest rule that would allow this call from now on; None if no rule can say it."""
+def make_rule(call: ToolCall) -> str | None:
+    """Returns the narrowest rule that allows this call in future; None if no rule can express it."""
     if call.tool == "Bash":
         command = str(call.input.get("command", "")).strip()
-        return None if not command or _prefix(command) is not None else f"Bash({command})"
+        return None if not command or _read_prefix(command) is not None else f"Bash({command})"
     if call.tool in _PATH_KEYS:
-        seen = touched_paths(call)
+        seen = list_paths(call)
         path = seen[-1]
         if len(seen) > 1 or "{" in str(path):
-            return None  # two names for one file, or a name no pattern can spell
+            return None  # the file has two names, or a name that a pattern cannot express
         name = f"./{path.relative_to(call.cwd)}" if path.is_relative_to(call.cwd) else str(path)
         return f"{call.tool}({glob.escape(name)})"
     return call.tool
 
 
-def _names(rule: Rule, tool: str) -> bool:
+def _is_for_tool(rule: PermissionRule, tool: str) -> bool:
     return tool in _ALSO.get(rule.tool, ()) or fnmatchcase(tool, rule.tool)
 
 
-def _home(given: str) -> str:
-    return os.path.expanduser(given)  # noqa: PTH111 (unlike Path's, it leaves an unknown user's name as it is)
+def _expand_home(given: str) -> str:
+    return os.path.expanduser(given)  # noqa: PTH111 (unlike Path's, it keeps the name of an unknown user)
 
 
 def _path_matches(pattern: str, path: Path, cwd: Path) -> bool:
-    """A relative pattern is meant from the working folder, and one without a slash at any depth below it."""
-    folder, rest = split_literal(_home(pattern))
+    """A relative pattern starts at the working folder; a pattern without a slash matches at any depth below it."""
+    folder, rest = split_literal(_expand_home(pattern))
     matcher = compile_glob(rest, anchored="/" in pattern)
     for base in {Path(os.path.normpath(cwd / folder)), Path(os.path.realpath(cwd / folder))}:
         if path.is_relative_to(base) and matcher.matches(path.relative_to(base).as_posix()):
@@ -139,8 +136,8 @@ def _path_matches(pattern: str, path: Path, cwd: Path) -> bool:
     return False
 
 
-def _prefix(pattern: str) -> tuple[str, ...] | None:
-    """The words a command must begin with, if the pattern ends in `:*` or ` *`; `*` alone is any command."""
+def _read_prefix(pattern: str) -> tuple[str, ...] | None:
+    """The first words of a matching command, if the pattern ends in `:*` or ` *`; `*` alone means any command."""
     if pattern.strip() == "*":
         return ()
     for ending in (":*", " *"):
@@ -149,23 +146,23 @@ def _prefix(pattern: str) -> tuple[str, ...] | None:
     return None
 
 
-def _command_covered(command: str, rules: list[Rule], cwd: Path) -> Rule | None:
+def _cover_command(command: str, rules: list[PermissionRule], cwd: Path) -> PermissionRule | None:
     from reverie.permissions.secret_reads import why_secret
     from reverie.permissions.shell.commands import plain_commands
     from reverie.permissions.shell.read_only import is_read_only_shell
 
-    prefixes: list[tuple[Rule, tuple[str, ...]]] = []
+    prefixes: list[tuple[PermissionRule, tuple[str, ...]]] = []
     for rule in rules:
-        words = _prefix(rule.pattern or "")
+        words = _read_prefix(rule.pattern or "")
         if words == () or (words is None and (rule.pattern or "").strip() == command.strip()):
             return rule
         if words:
             prefixes.append((rule, words))
     parts = plain_commands(command) if prefixes else None
-    speaking: Rule | None = None
+    speaking: PermissionRule | None = None
     for part in parts or ():
         found = next((rule for rule, words in prefixes if part.words[: len(words)] == words), None)
-        if found is None:  # a part that only reads needs no rule: `npm test | tail -20` is as allowed as `npm test`
+        if found is None:  # a part that only reads does not need a rule: `npm test` also allows `npm test | tail -20`
             text = f"ls | {part.text}" if part.piped else part.text
             if not is_read_only_shell(text) or why_secret(text, cwd) is not None:
                 return None
@@ -173,12 +170,12 @@ def _command_covered(command: str, rules: list[Rule], cwd: Path) -> Rule | None:
     return speaking
 
 
-def _command_touched(command: str, rules: list[Rule]) -> Rule | None:
+def _find_in_command(command: str, rules: list[PermissionRule]) -> PermissionRule | None:
     from reverie.permissions.shell.commands import all_commands
 
     parts = list(all_commands(command))
     for rule in rules:
-        words = _prefix(rule.pattern or "")
+        words = _read_prefix(rule.pattern or "")
         if words is None:
             if command.strip() == (rule.pattern or "").strip():
                 return rule

@@ -1,33 +1,40 @@
-"""The default answers to "may this call run?": one small function a mode, and rules that come before them.
+"""Decides whether a tool call may run: one function per permission mode, and the user's rules before it.
 
-A policy looks at one call and returns a decision; it remembers nothing and asks nobody. Deny rules beat ask rules, ask
-rules beat allow rules, and any rule beats the mode. What must never ask (a headless run, a fork) wraps a policy.
+A policy takes one call and returns a decision; it has no state and does not ask. Deny rules win over ask rules, ask
+rules over allow rules, and every rule over the mode.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
-from reverie.permissions.obeyed import is_obeyed
-from reverie.permissions.obeyed_links import is_led_to, project_of
-from reverie.permissions.patterns import Rule, covered, parse_rule, rule_for, touched, touched_paths
+from reverie.permissions.obeyed_files import is_obeyed
+from reverie.permissions.obeyed_links import find_project, is_reached_by_obeyed
+from reverie.permissions.patterns import (
+    PermissionRule,
+    find_applying_rule,
+    find_covering_rule,
+    list_paths,
+    make_rule,
+    parse_rule,
+)
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.permissions.sensitive import is_sensitive
 
 Policy: TypeAlias = Callable[[ToolCall], Decision]
 
 _CHANGES_A_FILE = frozenset({"Write", "Edit"})
-# Changes no file; what the reader of a letter does passes the reader's own gate.
+# A message changes nothing; the actions of its reader pass the reader's own permission check.
 _FREE = frozenset({"SendMessage"})
 
 
-class Mode(StrEnum):
-    """The setting `permissions.mode`: what happens to a call no rule speaks about."""
+class PolicyMode(StrEnum):
+    """The setting `permissions.mode`: what happens to a call that no rule matches."""
 
     ASK = "ask"
     ACCEPT_EDITS = "accept_edits"
@@ -39,50 +46,39 @@ class Mode(StrEnum):
 class Rules:
     """The settings `permissions.allow`, `.ask` and `.deny`, parsed."""
 
-    allow: tuple[Rule, ...] = ()
-    ask: tuple[Rule, ...] = ()
-    deny: tuple[Rule, ...] = ()
-    always: tuple[Rule, ...] = ()
-    """What a person chose to always allow in this session: they were asked, so no ask rule asks them again."""
+    allow: tuple[PermissionRule, ...] = ()
+    ask: tuple[PermissionRule, ...] = ()
+    deny: tuple[PermissionRule, ...] = ()
+    always: tuple[PermissionRule, ...] = ()
+    """What the user chose to always allow in this session. Ask rules do not ask about it again."""
 
     @staticmethod
     def parse(allow: Iterable[str] = (), ask: Iterable[str] = (), deny: Iterable[str] = ()) -> Rules:
-        """Reads the three lists; raises UserError naming the first rule that cannot be read."""
+        """Parses the three lists; raises UserError for the first rule that cannot be read."""
         return Rules(*(tuple(parse_rule(text) for text in texts) for texts in (allow, ask, deny)))
 
     def allowing(self, texts: Iterable[str]) -> Rules:
-        """The same rules and what a person chose to "always allow" in this session."""
+        """Returns the same rules with more that the user chose to "always allow" in this session."""
         return replace(self, always=(*self.always, *(parse_rule(text) for text in sorted(texts))))
 
 
-def policy_for(mode: Mode, rules: Rules = Rules(), *, can_ask: bool = True) -> Policy:  # noqa: B008 (frozen)
-    """The policy of a session. Where nobody can be asked (`can_ask=False`), a question becomes a refusal."""
-    match mode:
-        case Mode.ASK:
-            base = interactive
-        case Mode.ACCEPT_EDITS:
-            base = accept_edits
-        case Mode.ACCEPT_ALL:
-            base = accept_all
-        case Mode.READ_ONLY:
-            base = read_only
-        case _:
-            assert_never(mode)
-    policy = with_rules(rules, base)
+def make_policy(mode: PolicyMode, rules: Rules = Rules(), *, can_ask: bool = True) -> Policy:  # noqa: B008 (frozen)
+    """Returns the policy of a session. If nobody can be asked (`can_ask=False`), a question becomes a refusal."""
+    policy = with_rules(rules, _BY_MODE[mode])
     return policy if can_ask else headless(policy)
 
 
 def with_rules(rules: Rules, policy: Policy) -> Policy:
-    """Rules first: deny beats what was always allowed, beats ask, beats allow; without any, the policy decides."""
+    """Rules come first: deny, then what is always allowed, then ask, then allow; after them, the policy decides."""
 
     def decide(call: ToolCall) -> Decision:
-        if rule := touched(call, rules.deny):
+        if rule := find_applying_rule(call, rules.deny):
             return Deny(f"The permission rule {rule} denies this {call.tool} call.")
-        if covered(call, rules.always):
+        if find_covering_rule(call, rules.always):
             return Allow()
-        if rule := touched(call, rules.ask):
-            return Ask(f"The permission rule {rule} wants to be asked.")
-        if covered(call, rules.allow):
+        if rule := find_applying_rule(call, rules.ask):
+            return Ask(f"The permission rule {rule} asks first.")
+        if find_covering_rule(call, rules.allow):
             return Allow()
         return policy(call)
 
@@ -90,89 +86,92 @@ def with_rules(rules: Rules, policy: Policy) -> Policy:
 
 
 def interactive(call: ToolCall) -> Decision:
-    """Letters are allowed, and reads except of files that hold secrets by their name; everything else asks."""
+    """Allows messages, and reads of files whose name does not suggest secrets; asks about everything else."""
     if call.read_only or call.tool in _FREE:
-        return _reading(call)
+        return _decide_read(call)
     if call.tool in _CHANGES_A_FILE:
-        where = "" if _inside_cwd(call) else " outside the working folder"
-        return Ask(f"{call.tool} changes {_named(call)}{where}.")
+        where = "" if _is_inside_cwd(call) else " outside the working folder"
+        return Ask(f"{call.tool} changes {_name_file(call)}{where}.")
     if call.tool == "Bash":
         return Ask("This command may change something.")
     return Ask(f"{call.tool} may change something.")
 
 
 def accept_edits(call: ToolCall) -> Decision:
-    """As `interactive`, and files inside the working folder may be changed: not those that are obeyed later (see
-    `obeyed`), nor those that hold secrets."""
-    if call.tool not in _CHANGES_A_FILE or not _inside_cwd(call):
+    """Like `interactive`, and allows changes to files in the working folder, except for files that are obeyed later
+    (see `obeyed_files`) and files that may hold secrets."""
+    if call.tool not in _CHANGES_A_FILE or not _is_inside_cwd(call):
         return interactive(call)
-    if _obeyed_later(call):
-        return Ask(f"{call.tool} changes {_named(call)}, which is obeyed later without a question.")
-    if any(map(is_sensitive, touched_paths(call))):
-        return Ask(f"{call.tool} changes {_named(call)}, which by its name may hold secrets.")
+    if _is_obeyed_later(call):
+        return Ask(f"{call.tool} changes {_name_file(call)}, which is obeyed later without a question.")
+    if any(map(is_sensitive, list_paths(call))):
+        return Ask(f"{call.tool} changes {_name_file(call)}, which by its name may hold secrets.")
     return Allow()
 
 
 def read_only(call: ToolCall) -> Decision:
-    """Reads as in `interactive`; whatever may change something is denied."""
+    """Decides reads like `interactive`; denies every call that may change something."""
     if call.read_only or call.tool in _FREE:
-        return _reading(call)
+        return _decide_read(call)
     return Deny(f"{call.tool} is denied because this session is read-only (permissions.mode = read_only).")
 
 
 def accept_all(call: ToolCall) -> Decision:
-    """Everything is allowed; only deny and ask rules in front of it can say otherwise."""
+    """Allows everything; only deny and ask rules come before it."""
     del call
     return Allow()
 
 
+_BY_MODE: Mapping[PolicyMode, Policy] = {
+    PolicyMode.ASK: interactive,
+    PolicyMode.ACCEPT_EDITS: accept_edits,
+    PolicyMode.ACCEPT_ALL: accept_all,
+    PolicyMode.READ_ONLY: read_only,
+}
+
+
 def headless(policy: Policy) -> Policy:
-    """Where nobody can be asked: a question becomes a refusal that says how to allow the call."""
+    """Wraps a policy for runs where nobody can be asked: a question becomes a refusal that says how to allow it."""
 
     def decide(call: ToolCall) -> Decision:
         decision = policy(call)
-        match decision:
-            case Allow() | Deny():
-                return decision
-            case Ask(reason):
-                rule = rule_for(call) or call.tool
-                return Deny(
-                    f"{reason} Nobody is there to be asked, so the call is denied; it can be allowed with --allow "
-                    f"'{rule}' or the setting permissions.allow."
-                )
-            case _:
-                assert_never(decision)
+        if not isinstance(decision, Ask):
+            return decision
+        return Deny(
+            f"{decision.reason} Nobody can be asked here, so the call is denied; allow it with --allow "
+            f"'{make_rule(call) or call.tool}' or the setting permissions.allow."
+        )
 
     return decide
 
 
-def _reading(call: ToolCall) -> Decision:
+def _decide_read(call: ToolCall) -> Decision:
     if call.tool == "Bash":
         from reverie.permissions.secret_reads import why_secret  # loaded with the first command
 
         secret = why_secret(str(call.input.get("command", "")), call.cwd)
         return Allow() if secret is None else Ask(secret)
-    for path in touched_paths(call):
+    for path in list_paths(call):
         if is_sensitive(path):
             return Ask(f"{call.tool} would read {path}, which by its name may hold secrets.")
     return Allow()
 
 
-def _inside_cwd(call: ToolCall) -> bool:
+def _is_inside_cwd(call: ToolCall) -> bool:
     root = Path(os.path.realpath(call.cwd))
-    paths = touched_paths(call)
+    paths = list_paths(call)
     return bool(paths) and paths[-1].is_relative_to(root) and paths[-1] != root
 
 
-def _obeyed_later(call: ToolCall) -> bool:
-    """Under the name it is written by, where that leads, or because something obeyed leads to it."""
-    seen = touched_paths(call)
-    roots = (Path(os.path.normpath(call.cwd)), Path(os.path.realpath(call.cwd)), project_of(call.cwd))
+def _is_obeyed_later(call: ToolCall) -> bool:
+    """Whether the file is obeyed under its written name, its real name, or because an obeyed file leads to it."""
+    seen = list_paths(call)
+    roots = (Path(os.path.normpath(call.cwd)), Path(os.path.realpath(call.cwd)), find_project(call.cwd))
     if any(is_obeyed(path.relative_to(root).parts) for path in seen for root in roots if path.is_relative_to(root)):
         return True
-    return is_led_to(seen, call.cwd)
+    return is_reached_by_obeyed(seen, call.cwd)
 
 
-def _named(call: ToolCall) -> str:
-    paths = touched_paths(call)
+def _name_file(call: ToolCall) -> str:
+    paths = list_paths(call)
     return str(paths[0]) if paths else "a file"

@@ -1,7 +1,4 @@
-"""Who may do what: one function decides every tool call before it runs: allow, ask a person, or deny with a reason.
-
-The decision is a value; asking, logging and running are somebody else's work.
-"""
+"""The values of a permission check: a tool call, and the decision to allow it, to ask the user, or to deny it."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from reverie.types import JsonObject, Purpose
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as the permission function sees it. `paths` are the absolute paths it would touch, before mapping."""
+    """A call as the permission function sees it."""
 
     id: str
     tool: str
@@ -28,7 +25,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """It may run. `updated_input`: with this input instead, because a hook of the user's changed it."""
+    """The call may run. `updated_input`: run it with this input, because one of the user's hooks changed it."""
 
     updated_input: JsonObject | None = None
 
@@ -47,9 +44,9 @@ Decision: TypeAlias = Allow | Ask | Deny
 
 
 def clip(text: str) -> str:
-    """A piece of somebody's input, short enough for a sentence."""
+    """Cuts a piece of input so that it fits in a sentence."""
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 class NotReadOnly(ReverieError):
-    """The command is not provably read-only; `str(error)` says why in one sentence."""
+    """The command is not known to be read-only; `str(error)` is the reason."""

@@ -56,11 +56,8 @@ def _secret(simple: SimpleCommand, cwd: Path, budget: Budget) -> str | None:
         return None
     words = opened_by(program.text, arguments)
     walk = _Walk.of(arguments) if program.text == "grep" and is_recursive(arguments) else None
-    if walk is not None:
-        if secret := walk.names_secret():
-            return secret
-        if not words:  # it searches the folder, also behind a pipe
-            words = (Word(".", ".", frozenset()),)
+    if walk is not None and (secret := walk.names_secret()):
+        return secret
     for word in words:
         start, parts = _place(word, cwd)
         if names_secret([*map(_literal, start.parts), *parts]):

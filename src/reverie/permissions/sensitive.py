@@ -1,7 +1,6 @@
-"""The one list of files that hold keys and passwords by their name: for paths, for globs and for searches.
+"""The one list of names of files that hold keys and passwords: for paths, for globs and for searches.
 
-Reading one is worth a question, and searching a tree passes them over. A courtesy, not a sandbox: names are all it
-knows. It never looks inside a file.
+Reading such a file asks first, and a search skips it. This is a courtesy, not a sandbox: only names count.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ _KEEPING = (
     *("enc", "gpg", "pgp", "asc", "age", "sops", "kdbx", "zip", "gz", "tgz", "tar", "7z", "sh", "bash", "zsh", "fish"),
     *("ps1", "bat", "cmd", "sql", "tf", "xls", "xlsx", "ods", "doc", "docx", "odt", "pdf", "rtf", "local", "out"),
 )
-"""Endings of files that values are kept in. `secrets.py` and `secrets.md` are source code and docs like any other."""
+"""Endings of files that hold values. `secrets.py` and `secrets.md` are ordinary source code and docs."""
 
-# Each also with a variant behind it: .netrc.old, .env-local, .npmrc~.
+# Each also with something added: .netrc.old, .env-local, .npmrc~.
 _STARTING_NAMES = (
     *(".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".pypirc", ".npmrc", ".htpasswd"),
     *(".dockercfg", ".git-credentials", ".vault-token", ".vault_pass", ".vault-pass", ".vault_password", ".boto"),
@@ -29,10 +28,10 @@ _STARTING_NAMES = (
 )
 
 SENSITIVE_NAMES: tuple[str, ...] = (
-    # folders, with all that is in them
+    # folders, with their content
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".oci", ".kaggle", ".aliyun", "secrets"),
     *(".bash_sessions", ".zsh_sessions"),
-    # what programs read at their start
+    # files that programs read when they start
     *_STARTING_NAMES,
     *(f"{name}.*" for name in _STARTING_NAMES if name.startswith(".")),
     *("*.env", "credentials.json", "credentials.toml", "credentials.yml", "credentials.yaml", "credentials.xml"),
@@ -42,14 +41,14 @@ SENSITIVE_NAMES: tuple[str, ...] = (
     *(f"secret{many}.{kind}" for many in ("", "s") for kind in _DATA),
     *(".secrets", ".secrets.*", ".secret", "password.txt", "*.token"),
     *("*.kubeconfig", "*-kubeconfig", "kaggle.json", "*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json"),
-    # keys and where keys are kept
+    # keys and stores of keys
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "id_xmss*", "*_rsa", "*_dsa", "*_ecdsa", "*_ed25519"),
     *("ssh_host_*_key", "*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdb", "*.kdbx"),
     *("*.ovpn", "*.keychain", "*.keychain-db", "wallet.dat", "key3.db", "key4.db", "logins.json", "login data"),
-    # what was typed
+    # histories of typed commands
     *(".*_history", ".*_history-*", ".*_history.*", "consolehost_history.txt"),
 )
-"""Names of files and folders, wherever they are, with the wildcards of .gitignore. A glob that may mean one counts."""
+"""Names of files and folders at any depth, with the wildcards of .gitignore. A glob that may match one counts too."""
 
 VARIANT_NAMES: tuple[str, ...] = (
     *(f"{name}{ending}" for name in _STARTING_NAMES for ending in (".*", "-*", "_*", "~*")),
@@ -58,7 +57,7 @@ VARIANT_NAMES: tuple[str, ...] = (
     *(f"*{mark}secret{many}.{kind}" for mark in "-_." for many in ("", "s") for kind in _DATA),
     *(f"secret{many}{mark}*.{kind}" for mark in "-_" for many in ("", "s") for kind in _DATA),
 )
-"""More of them, too many to hold every glob against: a glob counts if it fits such a file on disk."""
+"""More names, too many to compare with every glob: a glob counts only if it matches such a file on disk."""
 
 _OF_A_PROCESS = (
     *("environ", "mem", "maps", "smaps*", "numa_maps", "map_files", "pagemap", "fd", "fdinfo", "cmdline", "auxv"),
@@ -76,7 +75,7 @@ SENSITIVE_PATHS: tuple[str, ...] = (
     *("etc/shadow*", "etc/gshadow*", "etc/ssl/private", "run/secrets", "/proc/kcore", "/dev/mem", "/dev/kmem"),
     *(f"/proc/*/{name}" for name in _OF_A_PROCESS),
 )
-"""Ends of paths: only in this folder does the name mean a secret. With a slash in front: only at the root."""
+"""Ends of paths: the name means a secret only in this folder. With a leading slash: only at the root."""
 
 _COPY_WORDS = (
     *("bak", "bkp", "bck", "back", "backup", "old", "orig", "original", "save", "saved", "copy", "prev", "previous"),
@@ -89,18 +88,18 @@ _COPY_ENDS = (*"~#)-_.z0123456789", *_COPY_WORDS)
 _MOST_COPIES = 4
 
 COPIES = "{" + ",".join(("~*", "[#]", " *", "[._-][0-9]*", *(f"[._-]{word}*" for word in _COPY_WORDS))) + "}"
-"""What a copy adds to a name, as one glob with alternatives, for programs that know those."""
+"""What a copy adds to a name, as one glob with alternatives, for programs that support them."""
 
 PUBLIC_NAMES: tuple[str, ...] = (
     *("*.pub", "*.example", "*.sample", "*.template", "*.tmpl", "*.dist"),
     *("cacert.pem", "ca-bundle.pem", "ca-certificates.pem", "cert.pem", "chain.pem", "fullchain.pem", "public.pem"),
     *("example.env", "sample.env", "template.env", ".env.dist", ".secrets.baseline"),
 )
-"""Names that would fit above but show a form, or are meant for everybody."""
+"""Names that match the lists above, but are templates or public."""
 
 
 class _Names:
-    """Many patterns as one question, quick enough to be asked for every file of a tree."""
+    """Many patterns in one test that is quick enough for every file of a tree."""
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
         wild = [pattern for pattern in patterns if "*" in pattern or "[" in pattern]
@@ -127,7 +126,7 @@ _LAST = _Names(tuple({path[-1] for path in _PATHS}))
 
 
 def is_sensitive_name(name: str) -> bool:
-    """Whether a file or folder of this name holds secrets wherever it is. Case does not matter."""
+    """Whether a file or folder of this name holds secrets in any folder. Case does not matter."""
     name = name.lower()
     if _PUBLIC.fit(name):
         return False
@@ -138,11 +137,11 @@ def is_sensitive_name(name: str) -> bool:
 
 
 def _without_copy_marks(name: str) -> str:
-    """The name that a copy was made of: `server.key` for `server.key.bak.2`, `.env` for `.#.env`."""
+    """The name of the original of a copy: `server.key` for `server.key.bak.2`, `.env` for `.#.env`."""
     for mark in (".#", "#", "copy of "):
         name = name.removeprefix(mark)
     for _ in range(_MOST_COPIES):
-        # The quick question first: this is asked for every file of a tree.
+        # The quick test first: this runs for every file of a tree.
         found = _COPY.search(name) if name.endswith(_COPY_ENDS) else None
         if not found or not found.start():
             break
@@ -151,12 +150,12 @@ def _without_copy_marks(name: str) -> str:
 
 
 def may_be_sensitive(name: str) -> bool:
-    """Whether a file of this name holds secrets in some folder: a quick question before `is_sensitive`."""
+    """Whether a file of this name holds secrets in some folder: a quick test before `is_sensitive`."""
     return is_sensitive_name(name) or _LAST.fit(name.lower())
 
 
 def is_sensitive(path: Path) -> bool:
-    """Whether the path names, or lies inside, something that by its name holds secrets. Case does not matter."""
+    """Whether a name in the path means that it holds secrets. Case does not matter."""
     parts = [part.lower() for part in path.parts]
     if any(map(is_sensitive_name, parts)):
         return True
@@ -168,7 +167,7 @@ def is_sensitive(path: Path) -> bool:
 
 
 def sensitive_below(folder: Path) -> tuple[str, ...]:
-    """Patterns, bound to `folder`, for the rest of a listed path that begins above it: in /etc that is `/shadow*`."""
+    """Returns patterns for the rest of each listed path that begins above `folder`: in /etc that is `/shadow*`."""
     parts = [part.lower() for part in Path(os.path.realpath(folder)).parts]
     found: list[str] = []
     for wanted in _PATHS:

@@ -1,1 +1,1 @@
-"""What runs beside a conversation: background tasks, hooks, live sockets, heartbeat, background log."""
+"""What runs next to a conversation: background tasks, hooks, live sockets, heartbeat, background log."""

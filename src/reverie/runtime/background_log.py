@@ -1,8 +1,8 @@
-"""What happens behind the conversation, one JSON object a line: tasks, failures, refusals, takeovers.
+"""The log of background work, one JSON object per line: tasks, failures, refusals.
 
-Written with one append each, so that many processes can share the file; two files of bounded size are kept. It never
-holds what a person or a model said, nor a secret: long text is cut, known secrets are masked, and a field that would
-carry conversation is replaced by its length. A log that cannot be written never hurts the work it tells of.
+Each line is one append, so many processes can share the file; two files of limited size are kept. It contains no
+conversation and no secrets: long text is cut, known secrets are masked, and a field with conversation is replaced by
+its length. If the log cannot be written, the work itself goes on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import StorageError
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
@@ -29,7 +29,7 @@ from reverie.types import Json, JsonObject
 ROTATE_BYTES = 5_000_000
 _TEXT_CHARACTERS = 500
 _LIST_ITEMS = 50
-# Fields of these names carry conversation, whoever writes them: only their length is kept.
+# Fields of these names contain conversation: only their length is kept.
 _CONVERSATION = frozenset({"prompt", "text", "content", "input", "output", "message", "messages", "system", "stdin"})
 _SECRETS = re.compile(
     r"""(?x)
@@ -59,7 +59,7 @@ class LogEntry:
 
 
 class BackgroundLog:
-    """The log at `path`; lines written through it are marked with `session`. `lost` counts lines the disk refused."""
+    """The log at `path`; its lines are marked with `session`. `lost` counts lines that the disk refused."""
 
     def __init__(self, path: Path, session: str | None = None, *, rotate_bytes: int = ROTATE_BYTES) -> None:
         self.path = path
@@ -67,10 +67,10 @@ class BackgroundLog:
         self.error: StorageError | None = None
         self._session = session
         self._rotate_bytes = rotate_bytes
-        self._torn = False  # the disk took only half of the last line: the next one must not join it
+        self._torn = False  # the disk accepted only half of the last line: the next one must not join it
 
     def write(self, kind: str, /, **fields: Json) -> None:
-        """Appends one line. Never raises for the disk's sake: the line is lost, counted, and `error` says why."""
+        """Appends one line. An error of the disk is not raised: `lost` counts the line, and `error` says why."""
         who = {} if self._session is None else {"session": self._session}
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         kept = {key: value for name, given in fields.items() for key, value in [_fit(name, given)]}
@@ -88,10 +88,7 @@ class BackgroundLog:
         kind: str | None = None,
         session: str | None = None,
     ) -> list[LogEntry]:
-        """The newest `limit` matching lines, oldest first. `kind` and `session` match from the beginning.
-
-        Torn or foreign lines are skipped. Raises StorageError if the file is there and cannot be read.
-        """
+        """Returns the newest `limit` matching lines, oldest first. `kind` and `session` match the start."""
         found: list[LogEntry] = []
         for entry in self._newest_first():
             if (limit is not None and len(found) >= limit) or (since is not None and entry.time < since):
@@ -117,14 +114,12 @@ class BackgroundLog:
             raise storage_error(error, self.path, "write the background log") from error
 
     def _rotate(self, fd: int) -> bool:
-        """Moves the full file aside, once, whoever sees it first. False: it is empty, and this line alone fills it."""
+        """Moves the full file away, once. False: it is empty, and this line alone fills it."""
         if os.fstat(fd).st_size == 0:
             return False
         fcntl.flock(fd, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):
-            there = self.path.stat()
-            own = os.fstat(fd)
-            if (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino):
+            if os.path.samestat(self.path.stat(), os.fstat(fd)):
                 self.path.replace(self._older)
         return True
 
@@ -152,7 +147,7 @@ def _parse(line: bytes) -> LogEntry | None:
         if not isinstance(raw, dict):
             return None
         fields = dict(cast(JsonObject, raw))
-        time = parsed(fields.pop("time"), needs_zone=True)
+        time = parse_time(fields.pop("time"), needs_zone=True)
         kind, session = fields.pop("kind"), fields.pop("session", None)
     except (ValueError, KeyError, TypeError):
         return None
@@ -162,12 +157,11 @@ def _parse(line: bytes) -> LogEntry | None:
 
 
 def _fit(name: str, value: Json) -> tuple[str, Json]:
-    """A field as it may be kept: numbers and truths as they are, text masked and cut, structures as short lists."""
     if name in _CONVERSATION:
         return f"{name}_characters", len(value if isinstance(value, str) else json.dumps(value, default=str))
     if name in ("time", "kind", "session"):
         name += "_"
-    if isinstance(value, dict):  # its values may be anything: the keys must do
+    if isinstance(value, dict):  # its values may be anything: keep only the keys
         name, value = f"{name}_keys", list(cast(JsonObject, value))
     if isinstance(value, list | tuple | set | frozenset):
         items = list(cast("list[Json]", value))

@@ -1,7 +1,6 @@
-"""How a background writer is doing, over all sessions of this home: its last success and its cost, why it did not run.
+"""The state of a background writer over all sessions of this home: its last success, its cost, and why it did not run.
 
-One small file a writer, replaced whole; the last one to write wins. It is for people to look at (`reverie doctor`) and
-for saying once that a writer keeps failing. A disk that refuses it changes nothing else.
+One small file per writer. `reverie doctor` shows it, and it decides when the user learns of repeated failures.
 """
 
 from __future__ import annotations
@@ -20,31 +19,28 @@ from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.types import JsonObject, Usage
 
-FAILURES_TOLD: Final = 3
-"""So many in a row are told to the person, once, until the next success."""
+REPORTED_FAILURES: Final = 3
+"""After this many failures in a row the user is informed once, until the next success."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A writer's state. Times are ISO; empty: never."""
+    """The state of a writer. Times are ISO; an empty time means never."""
 
-    succeeded: str = ""
-    """When a run last came to a good end."""
+    succeeded: str = ""  # when a run last succeeded
     run: JsonObject = field(default_factory=dict[str, Any])
     """Figures of that run: seconds, rounds, tokens, what it wrote."""
     failed: str = ""
     error: str = ""
-    failures: int = 0
-    """In a row."""
+    failures: int = 0  # in a row
     stopped: str = ""
-    gate: str = ""
-    """Which gate kept it from running last."""
+    gate: str = ""  # the gate that stopped it last
 
 
 def run_figures(usage: Usage, *, rounds: int, seconds: float | None = None) -> JsonObject:
-    """What is kept of a run: how long it took, what it sent, and how much of that the cache had."""
-    told: JsonObject = {} if seconds is None else {"seconds": round(seconds, 3)}
-    return told | {
+    """Returns the figures of a run: its time, its tokens, and the share that came from the cache."""
+    figures: JsonObject = {} if seconds is None else {"seconds": round(seconds, 3)}
+    return figures | {
         "rounds": rounds,
         "prompt_tokens": usage.prompt,
         "output_tokens": usage.output_tokens,
@@ -58,10 +54,10 @@ class Heartbeat:
     def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._path = path
         self._now = now
-        self._gate: str | None = None  # what this process has said last
+        self._gate: str | None = None  # what this process wrote last
 
     def read(self) -> Beat:
-        """What the file says; nothing if there is none, or it cannot be understood."""
+        """Reads the file; returns an empty state if it is missing or broken."""
         try:
             raw: Any = load_json(read_regular(self._path))
             given = cast(JsonObject, raw)
@@ -71,19 +67,19 @@ class Heartbeat:
             return Beat()
 
     def success(self, **figures: Any) -> None:
-        """A run came to a good end."""
+        """Records a successful run."""
         self._write(replace(self.read(), succeeded=self._time(), run=figures, failures=0, error="", gate=""))
         self._gate = ""
 
     def failure(self, error: str) -> bool:
-        """A run failed; whether this is the moment to say so."""
+        """Records a failed run; returns whether to inform the user now."""
         before = self.read()
         beat = replace(before, failed=self._time(), error=error[:300], failures=before.failures + 1)
         self._write(beat)
-        return beat.failures == FAILURES_TOLD
+        return beat.failures == REPORTED_FAILURES
 
     def stop(self, gate: str) -> None:
-        """A gate kept it from running; written only when that is news, so that a closed gate costs nothing."""
+        """Records that a gate stopped it; writes only if that is new."""
         if gate != self._gate:
             self._gate = gate
             self._write(replace(self.read(), stopped=self._time(), gate=gate))

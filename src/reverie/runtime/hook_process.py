@@ -1,11 +1,10 @@
-"""Runs one hook command and comes back, whatever the command does.
+"""Runs one hook command within limits: its own process group, limited output and a time limit.
 
-It gets its own process group, bounded memory for what it prints and a time limit; at the limit, or when the turn is
-cancelled, the whole group is killed. Nothing here knows what an answer means, and nothing a command prints is parsed.
+At the limit, or when the turn is cancelled, the whole group is killed. The output is not parsed here.
 """
 
-# Not asyncio's own subprocesses: cancelled while one is being started, they can wait for ever (seen on Python 3.11),
-# and they kill the shell but not what it started. Here the start is one blocking call of a millisecond or two.
+# Not with asyncio's subprocesses: if they are cancelled during the start, they can hang (seen on Python 3.11), and they
+# kill the shell but not its children. Here the start is one blocking call of a millisecond or two.
 
 from __future__ import annotations
 
@@ -20,14 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-KEPT_BYTES = 1_000_000  # of each stream; the rest is read and thrown away, so that the command is not held up
-_PIPES_GRACE_S = 0.3  # after the command ended: a process it left behind may hold the pipes for ever
-_DEATH_GRACE_S = 5.0  # SIGKILL cannot be refused, but a process stuck in the kernel dies late
+KEPT_BYTES = 1_000_000  # per stream; the rest is read and dropped, so that the command can go on
+_PIPES_GRACE_S = 0.3  # after the command ended: a process it left behind may keep the pipes open
+_DEATH_GRACE_S = 5.0  # SIGKILL cannot be refused, but a process in the kernel may die late
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """What came of a command. `exit_code` is None if it was killed at the time limit; `cut`: it printed more."""
+class CommandResult:
+    """The result of a command. `exit_code` is None if it was killed at the time limit; `cut`: it printed more."""
 
     exit_code: int | None
     stdout: bytes
@@ -35,14 +34,13 @@ class Ran:
     cut: bool
 
 
-async def run_command(command: str, *, stdin: bytes, cwd: Path, env: Mapping[str, str], timeout_s: float) -> Ran:
-    """Runs `command` in `/bin/sh`. Raises OSError if it cannot be started; a command's own failure is an exit code.
-
-    Processes it leaves behind on purpose live on after a normal end; at the time limit they die with it.
-    """
+async def run_command(
+    command: str, *, stdin: bytes, cwd: Path, env: Mapping[str, str], timeout_s: float
+) -> CommandResult:
+    """Runs `command` in `/bin/sh`. Raises OSError if it cannot start. Processes it leaves behind may continue."""
     process = _start(command, cwd, env)
     exited = _watch(process)
-    talk = _Talk(process)
+    talk = _Pipes(process)
     try:
         await talk.begin(stdin)
         in_time = await _within(timeout_s, exited)
@@ -58,7 +56,7 @@ async def run_command(command: str, *, stdin: bytes, cwd: Path, env: Mapping[str
             talk.end()
     stdout, stderr = talk.printed
     cut = stdout.cut or stderr.cut
-    return Ran(process.returncode if in_time else None, bytes(stdout.kept), bytes(stderr.kept), cut)
+    return CommandResult(process.returncode if in_time else None, bytes(stdout.kept), bytes(stderr.kept), cut)
 
 
 def _start(command: str, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -75,12 +73,12 @@ def _start(command: str, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[
 
 
 def _watch(process: subprocess.Popen[bytes]) -> asyncio.Event:
-    """An event that is set when the process has ended. A thread waits for it: the one way that works on every POSIX."""
+    """Returns an event that is set when the process ends. A thread waits for it, which works on every POSIX system."""
     loop, exited = asyncio.get_running_loop(), asyncio.Event()
 
     def wait() -> None:
         process.wait()
-        with suppress(RuntimeError):  # the loop ended first: nobody is interested any more
+        with suppress(RuntimeError):  # the loop ended first
             loop.call_soon_threadsafe(exited.set)
 
     threading.Thread(target=wait, name=f"hook-{process.pid}", daemon=True).start()
@@ -94,13 +92,13 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
     return event.is_set()
 
 
-class _Talk:
-    """The three pipes of a process: what it is told, and the beginning of what it prints."""
+class _Pipes:
+    """The three pipes of a process: its input, and the start of its output."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         pipes = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", (process.stdin, process.stdout, process.stderr))
         self.over = asyncio.Event()
-        self.printed = (_Printed(self._lost), _Printed(self._lost))
+        self.printed = (_OutputBuffer(self._lost), _OutputBuffer(self._lost))
         self._stdin, *self._outputs = pipes
         self._readers: list[asyncio.ReadTransport] = []
         self._rest = memoryview(b"")
@@ -111,18 +109,18 @@ class _Talk:
             self._readers.append((await loop.connect_read_pipe(lambda printed=printed: printed, pipe))[0])
         self._rest = memoryview(stdin)
         os.set_blocking(self._stdin.fileno(), False)
-        loop.add_writer(self._stdin.fileno(), self._tell)
+        loop.add_writer(self._stdin.fileno(), self._write)
 
     def end(self) -> None:
-        """Lets go of the pipes, whoever still holds their other ends."""
-        self._stop_telling()
+        """Closes the pipes, even if other processes still hold the other ends."""
+        self._stop_writing()
         for reader in self._readers:
             reader.close()
         for pipe in self._outputs:
             pipe.close()
 
-    def _tell(self) -> None:
-        """Writes what the pipe takes. A command need not read what it is told."""
+    def _write(self) -> None:
+        """Writes as much as the pipe accepts. A command does not have to read its input."""
         try:
             self._rest = self._rest[os.write(self._stdin.fileno(), self._rest) :]
         except (BlockingIOError, InterruptedError):
@@ -130,9 +128,9 @@ class _Talk:
         except OSError:  # it closed its end
             self._rest = memoryview(b"")
         if not self._rest:
-            self._stop_telling()
+            self._stop_writing()
 
-    def _stop_telling(self) -> None:
+    def _stop_writing(self) -> None:
         if not self._stdin.closed:
             asyncio.get_running_loop().remove_writer(self._stdin.fileno())
             self._stdin.close()
@@ -142,8 +140,8 @@ class _Talk:
             self.over.set()
 
 
-class _Printed(asyncio.Protocol):
-    """Keeps the beginning of one stream and throws the rest away."""
+class _OutputBuffer(asyncio.Protocol):
+    """Keeps the start of one stream and drops the rest."""
 
     def __init__(self, on_lost: Callable[[], None]) -> None:
         self.kept = bytearray()

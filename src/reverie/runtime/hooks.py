@@ -1,8 +1,6 @@
-"""The user's hook commands: run at eight moments of a session, told what happens as JSON, asked what should.
+"""The user's hook commands: they run at eight moments of a session, get JSON, and answer what should happen.
 
-All that match run at once; their answers are merged in the order they are configured in, so the same answers always
-give the same outcome. A hook that fails, hangs or prints rubbish costs a notice and never the session. Hooks never
-decide alone: the caller applies the outcome, and judges changed input again.
+All matching hooks run at once, and their answers are merged in order. A hook that fails costs only a notice.
 """
 
 from __future__ import annotations
@@ -20,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from reverie.errors import UserError
 from reverie.events import Notice
 from reverie.parsing import load_json
-from reverie.runtime.hook_process import KEPT_BYTES, Ran, run_command
+from reverie.runtime.hook_process import KEPT_BYTES, CommandResult, run_command
 from reverie.types import Json, JsonObject
 
 if TYPE_CHECKING:
-    from reverie.settings.sections import Hooks as HookSettings
+    from reverie.settings.sections import HookSettings
 
 Permission: TypeAlias = Literal["allow", "deny", "ask"]
 
@@ -35,7 +33,7 @@ _SHOWN_COMMAND = 60
 
 
 class HookEvent(StrEnum):
-    """When hooks run. The names are those users of Claude Code know."""
+    """When hooks run. Users of Claude Code know these names."""
 
     SESSION_START = "SessionStart"
     USER_PROMPT_SUBMIT = "UserPromptSubmit"
@@ -47,9 +45,9 @@ class HookEvent(StrEnum):
     SESSION_END = "SessionEnd"
 
 
-# Plain text printed at these moments is meant for the model (at PreCompact: as instructions for the summary).
+# Plain text printed at these moments is for the model (at PreCompact: instructions for the summary).
 _TEXT_IS_CONTEXT = frozenset({HookEvent.SESSION_START, HookEvent.USER_PROMPT_SUBMIT, HookEvent.PRE_COMPACT})
-# Nothing is left to refuse when a session has begun or is over.
+# Nothing can be refused when a session has started or is over.
 _CANNOT_BLOCK = frozenset({HookEvent.SESSION_START, HookEvent.SESSION_END})
 
 
@@ -60,26 +58,25 @@ class HookRule:
     command: str
     matcher: str = "*"
     timeout_s: float = DEFAULT_TIMEOUT_S
-    folder: Path | None = None
-    """Where it runs, and its project folder: those of the session if it is None."""
+    folder: Path | None = None  # where it runs, and its project folder; None for those of the session
 
     def __post_init__(self) -> None:
         if not self.command.strip():
             raise UserError("A hook has no command to run; give it one or remove it.")
         if re.search("[\0\ud800-\udfff]", self.command):
-            raise UserError(f"The command of hook {_named(self)} holds a character no command can hold.")
+            raise UserError(f"The command of hook {_hook_name(self)} contains a character that no command can contain.")
         if not 0 < self.timeout_s < float("inf"):
-            raise UserError(f"The time limit of hook {_named(self)} is {self.timeout_s}; give seconds above 0.")
+            raise UserError(f"The time limit of hook {_hook_name(self)} is {self.timeout_s}; give seconds above 0.")
         if self.matcher not in ("", "*"):
             try:
                 re.compile(self.matcher)
             except re.error as error:
                 raise UserError(
-                    f"The matcher {self.matcher!r} of hook {_named(self)} is not a regular expression: {error}."
+                    f"The matcher {self.matcher!r} of hook {_hook_name(self)} is not a regular expression: {error}."
                 ) from error
 
     def matches(self, name: str | None) -> bool:
-        """Whether this rule is for `name`; where there is nothing to match on, every rule is."""
+        """Whether this rule applies to `name`; without a name, every rule applies."""
         if name is None or self.matcher in ("", "*", name):
             return True
         return re.fullmatch(self.matcher, name) is not None
@@ -87,10 +84,10 @@ class HookRule:
 
 @dataclass(frozen=True, slots=True)
 class HookOutcome:
-    """What the hooks together want.
+    """The merged answers of the hooks.
 
-    `blocked` with `reason`: do not go on with this one thing (at PostToolUse and Stop: tell the model `reason`).
-    `stop` with `stop_reason`: end the turn. `updated_input` replaces a tool's input and must be judged again.
+    `blocked` with `reason`: do not do this one thing (at PostToolUse and Stop: give the model the reason).
+    `stop` with `stop_reason`: end the turn. `updated_input` replaces a tool's input and must be checked again.
     """
 
     blocked: bool = False
@@ -106,8 +103,8 @@ class HookOutcome:
 NOTHING = HookOutcome()
 
 
-def configured(settings: HookSettings) -> dict[HookEvent, tuple[HookRule, ...]]:
-    """The rules of the `[hooks]` section of the settings; UserError if one cannot be used."""
+def hook_rules(settings: HookSettings) -> dict[HookEvent, tuple[HookRule, ...]]:
+    """Returns the rules of the `[hooks]` section; raises UserError if one is not valid."""
     return {
         event: tuple(
             HookRule(given.command, given.matcher, given.timeout_s, given.folder) for given in settings.of(event.value)
@@ -138,19 +135,18 @@ class Hooks:
         self._project = project_dir or cwd
 
     def listens_to(self, event: HookEvent) -> bool:
-        """Whether any command is configured for this moment: callers may skip building a payload."""
+        """Whether a command is configured for this moment; else callers can skip the payload."""
         return bool(self._rules.get(event))
 
     async def fire(self, event: HookEvent, payload: JsonObject, *, match_on: str | None = None) -> HookOutcome:
-        """Runs every matching command and merges the answers. Raises nothing but cancellation, which kills them all."""
+        """Runs every matching command and merges the answers. Raises only on cancellation, which kills them all."""
         matching = [rule for rule in self._rules.get(event, ()) if rule.matches(match_on)]
         rules: dict[tuple[str, Path | None], HookRule] = {}
         for rule in matching:
             rules.setdefault((rule.command, rule.folder), rule)  # the same command under two matchers runs once
         if not rules:
             return NOTHING
-        told = {**self._common, "hook_event_name": event.value, **payload}
-        stdin = json.dumps(told, default=str).encode() + b"\n"
+        stdin = json.dumps({**self._common, "hook_event_name": event.value, **payload}, default=str).encode() + b"\n"
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(self._answer(event, rule, stdin)) for rule in rules.values()]
         return _merge([task.result() for task in running])
@@ -167,7 +163,7 @@ class Hooks:
 
 @dataclass(slots=True)
 class _Answer:
-    """What one command said."""
+    """The answer of one command."""
 
     block: str | None = None
     permission: Permission | None = None
@@ -178,8 +174,7 @@ class _Answer:
     notices: tuple[Notice, ...] = field(default=())
 
 
-def _read(event: HookEvent, rule: HookRule, ran: Ran) -> _Answer:
-    """From exit code and output to an answer."""
+def _read(event: HookEvent, rule: HookRule, ran: CommandResult) -> _Answer:
     if ran.exit_code is None:
         return _Answer(notices=(_warning(event, rule, f"ran longer than {rule.timeout_s:g} s and was ended."),))
     stderr = _clean(ran.stderr.decode("utf-8", "replace")).strip()
@@ -199,18 +194,18 @@ def _read(event: HookEvent, rule: HookRule, ran: Ran) -> _Answer:
     if ran.cut:
         kept = f"printed more than {KEPT_BYTES:,} bytes; the rest was ignored."
         answer.notices = (*answer.notices, _warning(event, rule, kept))
-    return _bounded(event, rule, answer)
+    return _limit_context(event, rule, answer)
 
 
 def _refusal(event: HookEvent, rule: HookRule, stderr: str) -> _Answer:
-    reason = _cut(stderr, CONTEXT_CHARACTERS) or f"Hook {_named(rule)} refused without saying why."
+    reason = _cut(stderr, CONTEXT_CHARACTERS) or f"Hook {_hook_name(rule)} refused without saying why."
     if event in _CANNOT_BLOCK:
         return _Answer(notices=(_warning(event, rule, f"refused, but nothing can be refused now: {reason}"),))
     return _Answer(block=reason, permission="deny" if event is HookEvent.PRE_TOOL_USE else None)
 
 
 class _Reader:
-    """Reads a JSON answer; what does not have the expected shape costs a notice and is ignored."""
+    """Reads a JSON answer; parts with another shape cost a notice and are ignored."""
 
     def __init__(self, event: HookEvent, rule: HookRule) -> None:
         self._event = event
@@ -278,7 +273,7 @@ class _Reader:
 
 
 def _merge(answers: Sequence[_Answer]) -> HookOutcome:
-    """Many answers, one outcome: the strictest permission wins, everything said is kept in order."""
+    """Merges the answers: the strictest permission wins, and all texts are kept in order."""
     blocks = [answer.block for answer in answers if answer.block is not None]
     permission = None
     for answer in answers:
@@ -307,29 +302,18 @@ def _strength(permission: Permission | None) -> int:
 
 
 def _json_object(text: str) -> JsonObject | None:
-    """The object a command printed, or None if it printed something else. Half a surrogate pair becomes `?`."""
+    """Returns the object that a command printed; None if it printed something else. Half a surrogate becomes `?`."""
     if not text.startswith("{"):
         return None
     try:
-        found: Json = _whole_characters(load_json(text))
-    except ValueError:  # not JSON, or nested to make us fall over
+        whole = json.dumps(load_json(text), ensure_ascii=False).encode("utf-8", "replace")
+        found: Json = load_json(whole)
+    except ValueError:  # not JSON, or nested too deep
         return None
     return cast(JsonObject, found) if isinstance(found, dict) else None
 
 
-def _whole_characters(value: Json) -> Json:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, list):
-        return [_whole_characters(part) for part in cast(list[Json], value)]
-    if isinstance(value, dict):
-        pairs = cast(JsonObject, value).items()
-        return {_whole_characters(key): _whole_characters(part) for key, part in pairs}
-    return value
-
-
-def _bounded(event: HookEvent, rule: HookRule, answer: _Answer) -> _Answer:
-    """Cleans and limits what would reach the model."""
+def _limit_context(event: HookEvent, rule: HookRule, answer: _Answer) -> _Answer:
     too_long = any(len(text) > CONTEXT_CHARACTERS for text in answer.context)
     answer.context = tuple(_cut(_clean(text), CONTEXT_CHARACTERS) for text in answer.context)
     if too_long:
@@ -339,7 +323,7 @@ def _bounded(event: HookEvent, rule: HookRule, answer: _Answer) -> _Answer:
 
 
 def _clean(text: str) -> str:
-    """Without control characters: what a hook prints must not steer the terminal it is shown on."""
+    """Removes control characters, so that output of a hook cannot control the terminal."""
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "", text.replace("\r\n", "\n"))
 
 
@@ -347,9 +331,9 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _named(rule: HookRule) -> str:
+def _hook_name(rule: HookRule) -> str:
     return f"`{_cut(' '.join(_clean(rule.command).split()), _SHOWN_COMMAND)}`"
 
 
 def _warning(event: HookEvent, rule: HookRule, what: str) -> Notice:
-    return Notice(f"The {event.value} hook {_named(rule)} {_cut(what, _NOTICE_CHARACTERS)}", "warning", "hook")
+    return Notice(f"The {event.value} hook {_hook_name(rule)} {_cut(what, _NOTICE_CHARACTERS)}", "warning", "hook")

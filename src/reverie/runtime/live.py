@@ -1,8 +1,6 @@
-"""A live session listens on a Unix socket, so that other commands act on it instead of beside it.
+"""A live session listens on a Unix socket, so that other commands act on it directly.
 
-One JSON object a line in, one out; a verb each has a handler, and who adds a verb adds a handler (messages between
-sessions will be one). Only this user may talk to it. No client, however rude, can end it or hold it up: sizes and times
-are bounded, and every connection stands alone.
+One JSON object per line, one handler per verb, for this user only. No client can end or block it.
 """
 
 from __future__ import annotations
@@ -19,11 +17,9 @@ from typing import Any, TypeAlias, cast
 
 from reverie.errors import ReverieError, SessionBusy, StorageError
 from reverie.parsing import load_json
-from reverie.runtime.live_client import LARGEST_REQUEST, ask_live, check_socket_path, live_sessions, peer
+from reverie.runtime.live_client import LARGEST_REQUEST, check_socket_path, peer
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.types import JsonObject
-
-__all__ = ["Handler", "LiveServer", "ask_live", "live_sessions"]
 
 Handler: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
 
@@ -36,8 +32,8 @@ _CLOSE_GRACE_S = 1.0
 class LiveServer:
     """The socket of one session. `start` and `close` it, or use `async with`; close it from outside its handlers.
 
-    A handler gets the request and returns what to add to `{"ok": true}`; a ReverieError it raises becomes
-    `{"ok": false, "error": sentence}`. `ping` is always there and lists the verbs.
+    A handler gets the request and returns what to add to `{"ok": true}`; a ReverieError becomes
+    `{"ok": false, "error": sentence}`. `ping` always exists and lists the verbs.
     """
 
     def __init__(
@@ -59,10 +55,7 @@ class LiveServer:
         self._closing = False
 
     async def start(self) -> None:
-        """Listens. A socket file nobody listens at is replaced; SessionBusy if somebody does.
-
-        UserError if the path is too long, StorageError if the folder is not private or the disk refuses.
-        """
+        """Starts to listen. Raises SessionBusy if another process listens there, UserError or StorageError."""
         check_socket_path(self.path)
         make_private_dir(self.path.parent)
         _check_private(self.path.parent)
@@ -70,7 +63,7 @@ class LiveServer:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             listener.bind(os.fspath(self.path))
-            self.path.chmod(0o600)  # before anybody can connect: it does not listen yet
+            self.path.chmod(0o600)  # before anybody can connect
             self._inode = self.path.lstat().st_ino
             self._server = await asyncio.start_unix_server(self._accept, sock=listener, limit=LARGEST_REQUEST)
         except OSError as error:
@@ -78,7 +71,7 @@ class LiveServer:
             raise storage_error(error, self.path, "listen at") from error
 
     async def close(self) -> None:
-        """Stops listening and removes the socket; requests being answered get a moment to end. Twice is once."""
+        """Stops listening and removes the socket; running requests get a moment to end. A second call does nothing."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -98,7 +91,6 @@ class LiveServer:
 
     @property
     def clients(self) -> int:
-        """How many are connected now."""
         return len(self._clients)
 
     async def __aenter__(self) -> LiveServer:
@@ -112,20 +104,19 @@ class LiveServer:
         return {"pid": os.getpid(), "verbs": sorted(self._handlers)}
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A task of our own: those asyncio makes for a coroutine complain on standard error when they are cancelled.
+        # A separate task: those that asyncio makes for a coroutine print errors when they are cancelled.
         client = asyncio.create_task(self._serve(reader, writer))
         self._clients.add(client)
         client.add_done_callback(self._clients.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One client, until it leaves, idles too long or breaks the rules."""
         client = cast("asyncio.Task[Any]", asyncio.current_task())
         try:
             uid = peer(cast(socket.socket, writer.get_extra_info("socket")))[1]
             if uid not in (None, os.geteuid(), 0):
                 return
             if len(self._clients) > MOST_CLIENTS:
-                await self._send(writer, _no("Too many commands talk to this session at once; try again."))
+                await self._send(writer, _no("Too many commands use this session at once; try again."))
                 return
             while not self._closing:
                 line = await self._line(reader)
@@ -138,7 +129,7 @@ class LiveServer:
                 await self._send(writer, await self._answer(line))
                 self._answering.discard(client)
         except (OSError, TimeoutError):
-            pass  # it vanished, or neither asks nor reads: nobody is left to tell
+            pass  # the client is gone, or does not read
         finally:
             self._answering.discard(client)
             try:
@@ -146,10 +137,10 @@ class LiveServer:
                 async with asyncio.timeout(_CLOSE_GRACE_S):
                     await writer.wait_closed()
             except (OSError, TimeoutError):
-                writer.transport.abort()  # it does not take its last answer
+                writer.transport.abort()  # it does not read its last answer
 
     async def _line(self, reader: asyncio.StreamReader) -> bytes | None:
-        """The next request; empty at the end, None if it is too long."""
+        """Returns the next request; empty at the end, None if it is too long."""
         try:
             async with asyncio.timeout(self._request_wait_s):
                 return await reader.readuntil(b"\n")
@@ -190,7 +181,7 @@ class LiveServer:
             return {**running.result(), "ok": True}
         if isinstance(error, ReverieError):
             return _no(str(error))
-        return _no(f"{verb!r} failed: unexpected {type(error).__name__}.")  # a mistake of ours must not end the session
+        return _no(f"{verb!r} failed: unexpected {type(error).__name__}.")  # a bug of ours must not end the session
 
 
 def _no(sentence: str) -> JsonObject:
@@ -207,7 +198,7 @@ def _check_private(folder: Path) -> None:
 
 
 def _remove_stale(path: Path) -> None:
-    """A socket file outlives a killed process; nobody answers there."""
+    """Removes the socket file of a killed process, where nobody answers."""
     try:
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise StorageError(f"Cannot listen at {path}: something that is not a socket is there; move it away.")
@@ -219,7 +210,7 @@ def _remove_stale(path: Path) -> None:
                 path.unlink()
                 return
             except (TimeoutError, BlockingIOError):
-                pid = 0  # listening, and too busy to greet
+                pid = 0  # it listens, and is too busy to answer
             else:
                 pid = peer(probe)[0]
         raise SessionBusy(f"Another process (PID {pid}) listens at {path}; end it first.", pid)

@@ -1,7 +1,6 @@
-"""Finds live sessions and asks them: the other end of `runtime/live.py`, for commands that must start in a blink.
+"""Finds live sessions and sends them requests: the other end of `runtime/live.py`, for commands that must start fast.
 
-A request is one JSON object on one line, `{"do": verb, ...}`; so is the answer. Blocking sockets, no event loop; it
-never talks to a socket that belongs to another user.
+A request is one JSON object on one line, `{"do": verb, ...}`, and so is the answer. No event loop.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ LARGEST_ANSWER = 16 * LARGEST_REQUEST
 
 @dataclass(frozen=True, slots=True)
 class LiveSession:
-    """A session some process has open. `socket` is None if it does not listen."""
+    """A session that a process has open. `socket` is None if it does not listen."""
 
     id: str
     pid: int
@@ -39,14 +38,14 @@ class LiveSession:
 
 
 def live_sessions(projects: Path, session: str | None = None) -> list[LiveSession]:
-    """All sessions under `<home>/projects` that are open now, oldest first; `session` is the beginning of an id."""
+    """Returns all open sessions under `<home>/projects`, oldest first; `session` is the start of an id."""
     found: list[LiveSession] = []
     for path in projects.glob(f"*/*/{Lease.NAME}"):
         if session is not None and not path.parent.name.startswith(session):
             continue
         try:
             body = Lease.holder(path)
-        except ReverieError:  # one lease that cannot be read must not hide the others
+        except ReverieError:  # one unreadable lease must not hide the others
             continue
         if body is not None:
             where, started = body.get("socket"), body.get("started")
@@ -63,15 +62,11 @@ def live_sessions(projects: Path, session: str | None = None) -> list[LiveSessio
 
 
 def ask_live(path: Path, request: JsonObject, timeout_s: float = 10.0) -> JsonObject:
-    """Asks the session that listens at `path` and returns its answer.
-
-    NobodyListening if there is none or it does not answer in time; SessionRefused with its own words if it says no.
-    Blocks: in an event loop, call it through `asyncio.to_thread`.
-    """
+    """Sends a request to a session and returns its answer. Raises NobodyListening or SessionRefused. Blocks."""
     check_socket_path(path)
     line = json.dumps(request).encode() + b"\n"
     if len(line) > LARGEST_REQUEST:
-        raise UserError(f"The request is {len(line):,} bytes; a session takes at most {LARGEST_REQUEST:,}.")
+        raise UserError(f"The request has {len(line):,} bytes; a session accepts at most {LARGEST_REQUEST:,}.")
     until = time.monotonic() + timeout_s
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -79,7 +74,7 @@ def ask_live(path: Path, request: JsonObject, timeout_s: float = 10.0) -> JsonOb
             connection.connect(os.fspath(path))
             uid = peer(connection)[1]
             if uid not in (None, os.geteuid(), 0):
-                raise NobodyListening(f"The socket {path} belongs to another user; it is left alone.")
+                raise NobodyListening(f"The socket {path} belongs to another user; it is not used.")
             answer = _exchange(connection, line, until)
     except TimeoutError:
         raise NobodyListening(f"The session at {path} did not answer within {timeout_s:g} s; try again.") from None
@@ -87,11 +82,11 @@ def ask_live(path: Path, request: JsonObject, timeout_s: float = 10.0) -> JsonOb
         raise NobodyListening(f"No live session listens at {path}; it has ended or never had a socket.") from None
     except OSError as error:
         raise NobodyListening(f"Cannot reach the session at {path}: {error.strerror or error}.") from error
-    return _checked(answer, path)
+    return _check_answer(answer, path)
 
 
 def is_own_socket(path: Path) -> bool:
-    """Whether a socket of this user's is at the path itself, which is no link."""
+    """Whether the path is a socket of this user, and not a link."""
     try:
         found = path.lstat()
     except OSError:
@@ -100,7 +95,7 @@ def is_own_socket(path: Path) -> bool:
 
 
 def check_socket_path(path: Path) -> None:
-    """UserError if the path is longer than a Unix socket's can be."""
+    """Raises UserError if the path is too long for a Unix socket."""
     length = len(os.fsencode(path))
     if length > SOCKET_BYTES:
         raise UserError(
@@ -110,7 +105,7 @@ def check_socket_path(path: Path) -> None:
 
 
 def peer(connection: socket.socket) -> tuple[int, int | None]:
-    """PID and user id of the other end; (0, None) where the system does not say and file modes must do."""
+    """Returns PID and user id of the other end; (0, None) where the system does not tell, and file modes must do."""
     if not hasattr(socket, "SO_PEERCRED"):
         return 0, None
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -119,7 +114,7 @@ def peer(connection: socket.socket) -> tuple[int, int | None]:
 
 
 def _exchange(connection: socket.socket, line: bytes, until: float) -> bytes:
-    with suppress(BrokenPipeError, ConnectionResetError):  # it may have said why before it hung up
+    with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before it closed
         connection.sendall(line)
     answer = bytearray()
     while not answer.endswith(b"\n") and len(answer) <= LARGEST_ANSWER:
@@ -134,14 +129,14 @@ def _exchange(connection: socket.socket, line: bytes, until: float) -> bytes:
     return bytes(answer)
 
 
-def _checked(raw: bytes, path: Path) -> JsonObject:
+def _check_answer(raw: bytes, path: Path) -> JsonObject:
     try:
         answer: Any = load_json(raw)
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise NobodyListening(f"The session at {path} hung up without an answer; it may be ending.")
+        raise NobodyListening(f"The session at {path} closed without an answer; it may be ending.")
     given = cast(JsonObject, answer)
     if given.get("ok") is not True:
-        raise SessionRefused(str(given.get("error") or "The session refused without saying why."))
+        raise SessionRefused(str(given.get("error") or "The session refused without a reason."))
     return given

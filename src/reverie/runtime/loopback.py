@@ -1,7 +1,7 @@
-"""Who may speak to a server of ours on this machine: programs of this machine, never a page in a browser.
+"""Limits our local servers to programs of this machine; pages in a browser are refused.
 
 A page can make a browser send requests to 127.0.0.1, under its own name (Origin) or under a name that its DNS server
-points here (Host). Both headers have to name this machine. One ASGI middleware for every server; it keeps no state.
+points here (Host). Both headers must name this machine. One ASGI middleware for every server, without state.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ _AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1
 
 
 class LoopbackOnly:
-    """Passes on what a program of this machine sent; answers everything else with `refuse(path, reason)`."""
+    """Passes on requests of local programs; answers everything else with `refuse(path, reason)`."""
 
     def __init__(self, app: App, refuse: Callable[[str, str], App]) -> None:
         self._app = app
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (reason := why_not(scope["headers"])):
+        if scope["type"] == "http" and (reason := refusal_reason(scope["headers"])):
             await self._refuse(str(scope["path"]), reason)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
 
-def why_not(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    """Why a request with these headers is not answered; None if it is."""
+def refusal_reason(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Why a request with these headers is refused; None if it is not."""
     found: dict[bytes, list[str]] = {}
     for name, value in headers:
         found.setdefault(name.lower(), []).append(value.decode("latin-1").strip())
     hosts, origins = found.get(b"host", []), found.get(b"origin", [])
     if len(hosts) != 1 or not is_here(hosts[0]):
         shown = ", ".join(hosts)[:80] or "missing"
-        return f"Host: this server answers to 127.0.0.1, localhost and [::1] only; the header is {shown}"
+        return f"Host: this server answers only to 127.0.0.1, localhost and [::1]; the header is {shown}"
     for origin in origins:
         scheme, _, authority = origin.partition("://")
         if scheme.lower() not in ("http", "https") or not is_here(authority):
@@ -53,7 +53,7 @@ def why_not(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
 
 
 def is_here(authority: str) -> bool:
-    """Whether `host` or `host:port` names this machine by a name that no DNS server can point elsewhere."""
+    """Whether `host` or `host:port` names this machine by a name that no DNS server can change."""
     match = _AUTHORITY.fullmatch(authority)
     if match is None:
         return False

@@ -1,7 +1,4 @@
-"""What the layers of one conversation work with: its log, its model and what is known of it, settings, flags, places.
-
-Whoever runs the conversation puts it together. Nothing here acts.
-"""
+"""The parts that the layers of one conversation work with: log, model, settings, flags, places. Nothing here acts."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from typing import Any, TypeVar
 from reverie.flags import Flags
 from reverie.models.base import Model
 from reverie.models.catalogue import ModelFacts
-from reverie.models.limits import limits_of
-from reverie.models.window import Thresholds
+from reverie.models.window import Thresholds, limits_of
 from reverie.paths import Places
 from reverie.runtime.background_log import BackgroundLog
 from reverie.settings import Settings
@@ -33,25 +29,23 @@ class Parts:
     facts: ModelFacts
     limits: Thresholds
     background: BackgroundLog
-    named: str = ""
-    """The model the conversation is held with, where another one serves this opening."""
+    named: str = ""  # the model of the conversation, if another one is open in its place
 
     @property
-    def held_with(self) -> str:
-        """The name of the model the conversation is held with."""
+    def model_name(self) -> str:
         return self.named or self.model.name
 
     def limits_now(self) -> Thresholds:
-        """The thresholds as settings and flags hold now."""
-        return limits_of(self.held_with, self.facts, self.settings, self.flags)
+        """Returns the thresholds with the current settings and flags."""
+        return limits_of(self.model_name, self.facts, self.settings, self.flags)
 
     def numbers(self, kind: type[T], section: str) -> T:
-        """The numbers of a layer as they hold now: what the settings say, and what flags change of it."""
+        """Returns the current numbers of a layer: those of the settings, changed by flags."""
         given: Any = getattr(self.settings, section)
         own: Any = kind
         return kind(**{f.name: self.flags.number(f"{section}.{f.name}", getattr(given, f.name)) for f in fields(own)})
 
     def prefix_flag(self, name: str) -> bool:
-        """A flag that shapes the prefix: as it was when this conversation's was rendered, else as it is now."""
+        """Returns a flag that shapes the prefix: its value in the header of this conversation, else its value now."""
         header = self.log.view.header
         return bool(header.flags.get(name)) if header is not None else self.flags.snapshot().on(name)

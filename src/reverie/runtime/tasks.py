@@ -1,7 +1,6 @@
-"""Background tasks: started, listed, watched, killed and awaited at exit, all in one place.
+"""Background tasks: start, list, watch, kill, and wait for them at exit.
 
-Work that nobody waits for ends here: its errors are counted and logged, never raised into the conversation. Tasks with
-the same `serial` key run one after the other. Needs a running event loop and has no threads of its own.
+Errors of a task are logged and never reach the conversation. Tasks with the same `serial` key never overlap.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ T = TypeVar("T")
 
 
 class TaskState(StrEnum):
-    """STARTING also means: waiting for its turn in a serial queue."""
+    """STARTING also means that it waits in a serial queue."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -47,7 +46,7 @@ class TaskState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
-    """A task as it stands now. `progress` holds the last lines, newest last; `error` says why it failed."""
+    """The current state of a task. `progress` holds its last lines, newest last; `error` says why it failed."""
 
     id: str
     purpose: Purpose
@@ -63,7 +62,7 @@ class TaskInfo:
         return ((self.ended or datetime.now(UTC)) - self.started).total_seconds()
 
     def to_json(self) -> JsonObject:
-        """What the socket and `--json` give; adds `seconds`, how long it has run."""
+        """The form for the socket and `--json`, with its running time in `seconds`."""
         return {
             "id": self.id,
             "purpose": self.purpose.value,
@@ -79,7 +78,7 @@ class TaskInfo:
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """How the tasks of one purpose went in this session."""
+    """The results of the tasks of one purpose in this session."""
 
     started: int = 0
     completed: int = 0
@@ -90,14 +89,14 @@ class TaskCounts:
 
 
 class TaskHandle:
-    """What the work itself sees of its task."""
+    """What the work sees of its task."""
 
     def __init__(self, id: str, note: Callable[[str], None]) -> None:
         self.id = id
         self._note = note
 
     def progress(self, text: str) -> None:
-        """Adds a line for whoever watches; after the end of the task it is ignored."""
+        """Adds a line of progress; ignored after the end of the task."""
         self._note(text)
 
 
@@ -106,7 +105,7 @@ Work: TypeAlias = Callable[[TaskHandle], Coroutine[Any, Any, T]]
 
 @dataclass(slots=True, eq=False)
 class Task(Generic[T]):
-    """A started task. `info` is always current; `result` is there once it completed; `over` is set at the end."""
+    """A started task. `info` is always current; `result` is set on success; `over` is set at the end."""
 
     info: TaskInfo
     result: T | None = None
@@ -117,7 +116,7 @@ class Task(Generic[T]):
         return self.info.id
 
     async def wait(self, timeout_s: float | None = None) -> TaskInfo:
-        """Waits for the end, or at most `timeout_s`. Raises nothing: look at the state. The task itself goes on."""
+        """Waits for the end, at most `timeout_s`. Raises nothing: look at the state. The task itself continues."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self.over.wait()
@@ -127,19 +126,19 @@ class Task(Generic[T]):
 
 
 class Tasks:
-    """The background tasks of one session. `on_change` is called in the event loop at every step of every task."""
+    """The background tasks of one session. `on_change` is called in the event loop on every change of a task."""
 
     def __init__(self, log: BackgroundLog, on_change: Callable[[TaskInfo], None]) -> None:
         self._log = log
         self._on_change = on_change
         self._live: dict[str, Task[Any]] = {}
-        self._running: dict[str, asyncio.Task[Any]] = {}  # also holds those left to themselves until they are over
+        self._running: dict[str, asyncio.Task[Any]] = {}  # with abandoned tasks, until they are over
         self._finished: deque[TaskInfo] = deque(maxlen=_FINISHED_KEPT)
         self._queues: dict[str, asyncio.Lock] = {}
         self._counts: dict[Purpose, TaskCounts] = {}
 
     def start(self, purpose: Purpose, title: str, work: Work[T], *, serial: str | None = None) -> Task[T]:
-        """Starts `work(handle)` and returns at once. `serial`: runs with the same key never overlap."""
+        """Starts `work(handle)` and returns at once. Tasks with the same `serial` never overlap."""
         info = TaskInfo(
             id=f"{purpose.value}-{secrets.token_hex(3)}",
             purpose=purpose,
@@ -155,32 +154,29 @@ class Tasks:
         self._on_change(info)
         running = asyncio.create_task(self._run(task, work, serial), name=info.id)
         self._running[info.id] = running
-        # The edge of a background task. The asyncio task keeps whatever the work raised, of any kind, until it is
-        # asked: `_settle` asks, counts and logs, and so nothing reaches the conversation.
+        # The edge of a background task. The asyncio task keeps every exception of the work until `_settle` reads,
+        # counts and logs it, so nothing reaches the conversation.
         running.add_done_callback(lambda done: self._settle(task, done))
         return task
 
     def list(self) -> tuple[TaskInfo, ...]:
-        """The last finished tasks, then those that are not over yet, each oldest first."""
+        """Returns the last finished tasks, then the running ones, each oldest first."""
         return (*self._finished, *self.running)
 
     @property
     def running(self) -> tuple[TaskInfo, ...]:
-        """Those that are not over yet, oldest first."""
+        """The tasks that are not over, oldest first."""
         return tuple(task.info for task in self._live.values())
 
     def counts(self, purpose: Purpose) -> TaskCounts:
         return self._counts.get(purpose, TaskCounts())
 
     def failures_in_a_row(self, purpose: Purpose) -> int:
-        """Failures since the last success; a killed task is neither."""
+        """Failures since the last success; killed tasks do not count."""
         return self.counts(purpose).failures_in_a_row
 
     async def kill(self, id: str, *, grace_s: float = KILL_GRACE_S) -> TaskInfo:
-        """Cancels a task and waits until it is over. One that does not stop within `grace_s` is left to itself.
-
-        Raises UserError for an unknown id. A task that completed in the meantime is returned as completed.
-        """
+        """Cancels a task and waits until it is over. One that does not stop within `grace_s` is abandoned."""
         task = self._live.get(id)
         if task is None:
             for info in reversed(self._finished):
@@ -191,14 +187,11 @@ class Tasks:
         self._running[id].cancel()
         await task.wait(grace_s)
         if not task.info.state.is_over:
-            self._end(task, TaskState.KILLED, error=f"It did not stop within {grace_s:g} s and was left to itself.")
+            self._end(task, TaskState.KILLED, error=f"It did not stop within {grace_s:g} s and was abandoned.")
         return task.info
 
     async def settle(self, purpose: Purpose, timeout_s: float, ignore_after_s: float | None = None) -> bool:
-        """Waits until no task of this purpose is under way, at most so long; whether none is.
-
-        One that has run for longer than `ignore_after_s` is taken for hung and not waited for.
-        """
+        """Waits until no task of this purpose runs (older ones than `ignore_after_s` do not count); False if late."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
         most = float("inf") if ignore_after_s is None else ignore_after_s
@@ -211,7 +204,7 @@ class Tasks:
         return True
 
     async def drain(self, timeout_s: float) -> tuple[TaskInfo, ...]:
-        """Waits for all tasks at the end of a session, and for those they start; kills what is left. Returns these."""
+        """Waits for all tasks at the end of a session, and for those they start; kills and returns the rest."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
         while self._live and loop.time() < until:
@@ -219,15 +212,15 @@ class Tasks:
         return tuple(await asyncio.gather(*(self.kill(id) for id in tuple(self._live))))
 
     def verbs(self) -> dict[str, Callable[[JsonObject], Coroutine[Any, Any, JsonObject]]]:
-        """What the live socket answers about tasks: `tasks` lists them, `kill` ends the one named by `id`."""
+        """Returns the verbs of the live socket: `tasks` lists tasks, `kill` ends the one named by `id`."""
 
-        async def listed(_: JsonObject) -> JsonObject:
+        async def list_tasks(_: JsonObject) -> JsonObject:
             return {"tasks": [info.to_json() for info in self.list()]}
 
-        async def killed(request: JsonObject) -> JsonObject:
+        async def kill_task(request: JsonObject) -> JsonObject:
             return {"task": (await self.kill(str(request.get("id", "")))).to_json()}
 
-        return {"tasks": listed, "kill": killed}
+        return {"tasks": list_tasks, "kill": kill_task}
 
     async def _run(self, task: Task[T], work: Work[T], serial: str | None) -> T:
         if serial is None:
@@ -249,7 +242,6 @@ class Tasks:
             self._on_change(task.info)
 
     def _settle(self, task: Task[T], done: asyncio.Task[T]) -> None:
-        """The work is over, one way or another."""
         del self._running[task.id]
         if done.cancelled():
             self._end(task, TaskState.KILLED)
@@ -258,20 +250,20 @@ class Tasks:
         if error is None:
             task.result = done.result()
             self._end(task, TaskState.COMPLETED)
-        elif done.cancelling():  # asked to stop, it fell over on the way out
-            self._end(task, TaskState.KILLED, **_told(error))
+        elif done.cancelling():  # it failed after it was asked to stop
+            self._end(task, TaskState.KILLED, **_error_fields(error))
         else:
-            self._end(task, TaskState.FAILED, **_told(error))
+            self._end(task, TaskState.FAILED, **_error_fields(error))
 
     def _end(self, task: Task[Any], state: TaskState, *, error: str | None = None, where: str | None = None) -> None:
-        if task.info.state.is_over:  # left to itself earlier, and over only now
+        if task.info.state.is_over:  # abandoned earlier, and over only now
             self._log.write("task_ended_late", task=task.id, state=state.value, error=error)
             return
         now = datetime.now(UTC)
         info = task.info = replace(task.info, state=state, ended=now, error=error)
         del self._live[info.id]
         self._finished.append(info)
-        self._counts[info.purpose] = _counted(self.counts(info.purpose), state, now)
+        self._counts[info.purpose] = _count_outcome(self.counts(info.purpose), state, now)
         about: JsonObject = {"task": info.id, "purpose": info.purpose.value, "seconds": round(info.seconds, 3)}
         if error is not None:
             about |= {"error": error, "where": where, "in_a_row": self.failures_in_a_row(info.purpose)}
@@ -280,7 +272,7 @@ class Tasks:
         self._on_change(info)
 
 
-def _counted(counts: TaskCounts, state: TaskState, now: datetime) -> TaskCounts:
+def _count_outcome(counts: TaskCounts, state: TaskState, now: datetime) -> TaskCounts:
     match state:
         case TaskState.COMPLETED:
             return replace(counts, completed=counts.completed + 1, failures_in_a_row=0, last_success=now)
@@ -293,9 +285,8 @@ def _counted(counts: TaskCounts, state: TaskState, now: datetime) -> TaskCounts:
             return counts
 
 
-def _told(error: BaseException) -> dict[str, str | None]:
-    """What may be shown and logged of an error. Text of errors that are not ours may quote the conversation: only the
-    kind and the place are told."""
+def _error_fields(error: BaseException) -> dict[str, str | None]:
+    """Returns what may be logged of an error. Errors of other code may quote the conversation: only kind and place."""
     if isinstance(error, ReverieError):
         return {"error": str(error), "where": None}
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
@@ -304,6 +295,5 @@ def _told(error: BaseException) -> dict[str, str | None]:
 
 
 def _line(text: str) -> str:
-    """One line fit to show: no line breaks, no control characters, not too long."""
     flat = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
     return flat if len(flat) <= _LINE_CHARACTERS else flat[: _LINE_CHARACTERS - 1] + "…"

@@ -1,6 +1,6 @@
-"""Where everything meets: a session joins the engine, the loop, tools, agents and hooks. It composes, and nothing else.
+"""A session joins the engine, the loop, tools, agents and hooks. It only composes.
 
-`session.py` is the public API, `assembly.py` makes every part once. The public names are loaded on first use.
+`session.py` is the public API. `assembly.py` builds every part once. The public names are loaded on first use.
 """
 
 from __future__ import annotations

@@ -1,44 +1,88 @@
-"""A session put together: every part made once, in the order in which they need each other.
+"""Puts a session together: every part is built once, in the order in which the parts need each other.
 
-The one place where layers, loop, tools, agents and hooks meet. It opens nothing, sends nothing and runs no turn.
+Layers, loop, tools, agents and hooks meet here. It does not open, send or run anything.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 
-from reverie.agents.fork import ForkPoint
-from reverie.context.engine import Engine, Host
+from reverie.agents.fork import ForkPoint, ask_aside
+from reverie.context.engine import Engine, EngineHost
 from reverie.context.rule_attachments import RuleAttachments
-from reverie.events import TaskChanged
+from reverie.errors import UserError
+from reverie.events import Event, Notice, TaskChanged
 from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import BreakCause, Companion
 from reverie.loop import Thread
-from reverie.permissions.policy import Mode, Rules
+from reverie.paths import Places
+from reverie.permissions.policy import PolicyMode, Rules
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import TaskInfo, Tasks
-from reverie.session.correspondence import Correspondence
 from reverie.session.forks import SessionForks
-from reverie.session.gate import Gate
+from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints
-from reverie.session.outlet import Outlet
+from reverie.session.local_teammate import OpenSession
+from reverie.session.memory_companion import MemoryCompanion
+from reverie.session.messages import SessionMessages
 from reverie.session.parts import SessionParts, new_header, open_accounts
-from reverie.session.remembering import Remembering
-from reverie.session.spawning import Spawning
+from reverie.session.session_agents import SessionAgents
 from reverie.session.team_sync import TeamSync
-from reverie.session.teammate_here import OpenSession
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
+from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, Tool, ToolContext
-from reverie.tools.registry import read_only_by, tool_schemas
-from reverie.tools.seen_files import seen_files
+from reverie.tools.registry import list_schemas, make_read_only_check
+from reverie.tools.seen_files import find_seen_files
+
+
+class Outlet:
+    """Sends a session's events to the running turn, else to a listener; else they wait. `emit` never blocks."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Event] | None = None
+        self._listener: Callable[[Event], None] | None = None
+        self._waiting: list[Event] = []
+
+    def emit(self, event: Event) -> None:
+        if self._queue is not None:
+            self._queue.put_nowait(event)
+        elif self._listener is not None:
+            self._listener(event)
+        else:
+            self._waiting.append(event)
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Hands over the waiting events, and from now on all events between turns."""
+        self._listener = listener
+        for event in self._take():
+            listener(event)
+
+    def open_turn(self) -> asyncio.Queue[Event]:
+        """Returns the queue of a new turn, with the waiting events first."""
+        self._queue = asyncio.Queue()
+        for event in self._take():
+            self._queue.put_nowait(event)
+        return self._queue
+
+    def close_turn(self) -> None:
+        """Drops the unread events of the turn, except for those that are not about the turn."""
+        queue, self._queue = self._queue, None
+        while queue is not None and not queue.empty():
+            event = queue.get_nowait()
+            if isinstance(event, Notice | TaskChanged):
+                self.emit(event)
+
+    def _take(self) -> list[Event]:
+        waiting, self._waiting = self._waiting, []
+        return waiting
 
 
 class Assembly:
-    """The parts of one session, joined. `Session` adds what a caller does with them."""
+    """The joined parts of one session. `Session` adds the methods for callers."""
 
     def __init__(
         self,
@@ -56,33 +100,32 @@ class Assembly:
         self._clock = clock
         self._turn: asyncio.Task[None] | None = None
         self._turn_is_over = False
-        """Nothing of the turn changes the context any more, though its last event may not be read yet."""
-        self.closing = False
-        """Whether it is being closed: background work in flight is waited for, and nothing else happens any more."""
+        """The turn changes the context no longer, though its last event may still be unread."""
+        self.closing = False  # the session is closing: it only waits for running background work
         self._server: LiveServer | None = None
-        self._schemas = tool_schemas(tools)
+        self._schemas = list_schemas(tools)
         self.tasks = Tasks(parts.background, self._task_changed)
         self.hook_points = HookPoints(parts.hooks, emit)
-        self.memory = Remembering.open(parts, emit, clock)
+        self.memory = MemoryCompanion.open(parts, emit, clock)
         given = parts.settings.permissions
-        self.gate = Gate(
+        self.gate = PermissionGate(
             parts.hooks,
-            Mode(given.mode),
+            PolicyMode(given.mode),
             Rules.parse(given.allow, given.ask, given.deny),
             can_ask=interactive,
             emit=emit,
             writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
-            is_read_only=read_only_by(tools),
+            is_read_only=make_read_only_check(tools),
         )
-        self.letters = Correspondence(parts, emit, lambda: self.busy)
+        self.messages = SessionMessages(parts, emit, lambda: self.busy)
         self.accounts = open_accounts(parts, emit, clock)
         self._forks = SessionForks(
             parts, self.accounts, emit, lambda: ForkPoint.of(self._thread, self.engine.conversation)
         )
-        self.agents = Spawning(
+        self.agents = SessionAgents(
             parts,
             tasks=self.tasks,
-            letters=self.letters,
+            messages=self.messages,
             gate=self.gate,
             points=self.hook_points,
             accounts=self.accounts,
@@ -95,15 +138,15 @@ class Assembly:
         beside: list[Companion] = [self._rules(), *([self.memory] if self.memory is not None else [])]
         self.engine = Engine(
             parts,
-            Host(
+            EngineHost(
                 forks=self._forks,
                 ask=self._forks.ask,
                 render_header=self._render_header,
                 ensure_header=self.ensure_header,
                 in_turn=lambda: self._turn is not None and not self._turn_is_over,
-                on_clear=lambda: self.hook_points.started("clear"),
+                on_clear=lambda: self.hook_points.session_started("clear"),
                 run_hook=self.hook_points.run,
-                attached=self.agents.attached,
+                attached=self.agents.attachments,
             ),
             tasks=self.tasks,
             accounts=self.accounts,
@@ -130,11 +173,11 @@ class Assembly:
                 cwd=parts.places.cwd,
                 caller=Caller(),
                 permission=self.agents.main_permission,
-                read_cache=seen_files(parts.log.view, parts.log.records, parts.places.cwd),
+                read_cache=find_seen_files(parts.log.view, parts.log.records, parts.places.cwd),
                 keep_dir=parts.places.tool_results(parts.log.session_id),
                 keeper=self.memory.keeper if self.memory is not None else lambda _path: None,
                 spawn=self.agents.spawner.main.spawn,
-                post=self.letters.send,
+                post=self.messages.send,
             ),
             emit=self.emit,
             max_rounds=parts.flags.number("tools.max_rounds", settings.tools.max_rounds),
@@ -153,25 +196,53 @@ class Assembly:
         return RuleAttachments(load, lambda: parts.log.view, parts.places.cwd, lambda: parts.flags.on("rules"))
 
     @property
+    def id(self) -> str:
+        return self.parts.log.session_id
+
+    @property
+    def view(self) -> View:
+        """What the model sees."""
+        return self.parts.log.view
+
+    @property
+    def places(self) -> Places:
+        return self.parts.places
+
+    @property
+    def model_name(self) -> str:
+        return self.parts.model.name
+
+    def cancel(self) -> bool:
+        """Stops the running turn, or a compaction; records stay. False if nothing is running."""
+        return self._turn.cancel() if self._turn is not None else self.engine.compactor.cancel()
+
+    async def ask_aside(self, question: str) -> str:
+        """Answers a side question, even while a turn is running. The conversation does not change."""
+        if not question.strip():
+            raise UserError("there is nothing to answer: write the question after /btw")
+        self.ensure_header()
+        return await ask_aside(self._forks.kept(), question)
+
+    @property
     def busy(self) -> bool:
         """Whether a turn is running, or the context is being changed."""
         return self._turn is not None or self.engine.compactor.running
 
     def ensure_header(self) -> None:
-        """The prefix is rendered once, also for another agent's conversation; then only its model may change."""
+        """Renders the prefix once, even for another agent's conversation; later only its model may change."""
         parts, log = self.parts, self.parts.log
         header = log.view.header
         if header is None:
             log.hold(new_header(parts, self._schemas, self._today(), self.emit))
             if log.view.entries:
                 self.conversation.announce(BreakCause.HEADER, "the conversation came without a header")
-        elif header.model != parts.held_with:
-            log.hold(replace(header, model=parts.held_with))
-            why = f"the model changed from {header.model} to {parts.held_with}"
+        elif header.model != parts.model_name:
+            log.hold(replace(header, model=parts.model_name))
+            why = f"the model changed from {header.model} to {parts.model_name}"
             self.conversation.announce(BreakCause.MODEL, why)
 
     def _render_header(self, old: SessionHeader) -> SessionHeader:
-        """The prefix rendered again, as after a compaction; how long its cache is kept does not change."""
+        """Renders the prefix again, as after a compaction; the lifetime of its cache does not change."""
         fresh = new_header(self.parts, old.tools, self._today(), self.emit)
         return replace(fresh, ttl=old.ttl, ttl_reason=old.ttl_reason)
 

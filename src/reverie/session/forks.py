@@ -1,20 +1,20 @@
-"""Forks for background work, and the embedded model behind them: it goes on where the session's own model cannot.
+"""Forks for background work. The embedded model does this work where the session's own model cannot.
 
-Where that model is down, spent or not wanted, notes, extraction, compaction and dreams are done by rules instead of not
-at all, and the user is told once why. The embedded model shares the fork's messages and permissions and costs nothing;
-what the other model had begun starts from the beginning. It never answers the conversation itself.
+If that model is down, has no budget or is not wanted, rules do notes, extraction, compaction and dreams, and the user
+learns the reason once. The embedded model shares the fork's messages and permissions and costs nothing. It
+starts the work again from the beginning. It never answers the conversation itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar, cast
 
 from reverie.agents.fork import ForkPoint
 from reverie.context.accounts import Accounts
-from reverie.context.asking import ask
 from reverie.context.conversation import Conversation
+from reverie.context.fork_question import ask
 from reverie.errors import AuthenticationFailed, ModelError, Unreachable
 from reverie.events import Event, Notice
 from reverie.layers.base import AskFork, Break, BreakCause, EffectResult, Fork
@@ -37,42 +37,40 @@ _WORK: Final = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class SessionForks:
-    """The forks of one session's main conversation. `point` gives the conversation as it is now."""
+    """The forks of one session's main conversation. `now` returns the current conversation."""
 
-    def __init__(
-        self, parts: Parts, accounts: Accounts, emit: Callable[[Event], None], point: Callable[[], ForkPoint]
-    ) -> None:
-        self._parts = parts
-        self._accounts = accounts
-        self._emit = emit
-        self._told = set[str]()
-        self._model: Model | None = None
-        self.now = point
+    parts: Parts
+    accounts: Accounts
+    emit: Callable[[Event], None]
+    now: Callable[[], ForkPoint]
+    _reported: set[str] = field(default_factory=set[str], init=False)
+    _model: Model | None = field(default=None, init=False)
 
     def kept(self) -> ForkPoint:
-        """The conversation as it is now, for a fork that runs later."""
+        """Returns the current conversation, for a fork that runs later."""
         return self.now().kept()
 
     @property
     def _has_fallback(self) -> bool:
-        """Whether the embedded model takes over where the session's own cannot: never where it is that one."""
-        given = self._parts.settings.background
-        return self._parts.model.name != EMBEDDED and (given.fallback or given.mind == EMBEDDED)
+        """Whether the embedded model takes over from the session's own model, which must be another one."""
+        given = self.parts.settings.background
+        return self.parts.model.name != EMBEDDED and (given.fallback or given.mind == EMBEDDED)
 
     def unwanted(self, purpose: Purpose) -> str | None:
-        """Why the session's own model is not to be asked for this work now; None if it may be."""
-        if self._parts.settings.background.mind == EMBEDDED and self._parts.model.name != EMBEDDED:
+        """Why the session's own model should not do this work now; None if it may."""
+        if self.parts.settings.background.mind == EMBEDDED and self.parts.model.name != EMBEDDED:
             return KEPT_FROM_IT
-        return self._accounts.may_spend(purpose, tell=not self._has_fallback)
+        return self.accounts.may_spend(purpose, tell=not self._has_fallback)
 
     def may_begin(self, purpose: Purpose) -> str | None:
-        """None if such work may be begun, by whichever model; else why not."""
+        """Why no model may do this work now; None if one may."""
         why = self.unwanted(purpose)
         return None if self._has_fallback else why
 
     async def attempt(self, purpose: Purpose, fork: Fork, work: Callable[[Fork], Awaitable[T]]) -> T:
-        """Has the work done by the session's model, or by the embedded one where that one cannot."""
+        """Runs the work with the session's model, or with the embedded one if that model cannot do it."""
         why = self.unwanted(purpose)
         if why is None:
             try:
@@ -85,7 +83,7 @@ class SessionForks:
         return await work(self._by_embedded(cast(ForkPoint, fork)))
 
     async def ask(self, conversation: Conversation, effect: AskFork) -> EffectResult:
-        """Asks the model, unless such work is kept from it: code then writes what it would have, and that is told."""
+        """Asks the model. If it may not be asked, the result says why, and code does the work instead."""
         why = self.unwanted(effect.purpose)
         if why is not None:
             self._tell(effect.purpose, why)
@@ -97,24 +95,23 @@ class SessionForks:
         return result
 
     def _by_embedded(self, fork: ForkPoint) -> ForkPoint:
-        """The same beginning for the embedded model. Nothing is booked: it costs nothing and has no cache."""
+        """Returns the same start for the embedded model. It is free and has no cache, so it needs no account."""
         if self._model is None:
             self._model = open_model(EMBEDDED, ModelAccess(), Catalogue.load(()))
         talk = replace(fork.conversation, model=self._model, account=None, announced=(_TAKES_OVER,))
         return replace(fork, conversation=talk)
 
     def takes_over(self, purpose: Purpose, why: str) -> None:
-        """Tells that something else does such work, where something does."""
+        """Reports that the embedded model does this work, if it does."""
         if self._has_fallback:
             self._tell(purpose, why)
 
     def _tell(self, purpose: Purpose, why: str) -> None:
-        """Logs it, and tells the user the first time for each reason."""
-        self._parts.background.write("stand_in", purpose=purpose.value, reason=why)
+        self.parts.background.write("stand_in", purpose=purpose.value, reason=why)
         kind = why if why == KEPT_FROM_IT else purpose.value if "(budget." in why else "failed"
-        if kind in self._told:
+        if kind in self._reported:
             return
-        self._told.add(kind)
+        self._reported.add(kind)
         level = "info" if why == KEPT_FROM_IT else "warning"
         text = f"{_WORK.get(purpose, f'{purpose.value} is')} done by the embedded model for now: {why}"
-        self._emit(Notice(text, level, "background"))
+        self.emit(Notice(text, level, "background"))

@@ -1,4 +1,4 @@
-"""Opens a learner of recorded conversations: a model, a memory directory and accounts of its own, and no session."""
+"""Opens a learner of recorded conversations: it has its own model, memory directory and accounts, and no session."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from reverie.agents.fork import ForkPoint
 from reverie.context.conversation import Conversation
 from reverie.events import Event
 from reverie.flags import Flags
-from reverie.layers.l5_extraction.recorded import Learner
+from reverie.layers.l5_extraction.recordings import Learner
 from reverie.memory.directory import MemoryDirectory
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue
-from reverie.models.limits import limits_of
 from reverie.models.registry import default_model_name, model_access, open_model, split_name
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
+from reverie.models.window import limits_of
 from reverie.paths import Places
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.runtime.background_log import BackgroundLog
@@ -32,11 +32,11 @@ from reverie.settings import Settings
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import SessionLog, utc_now
 from reverie.tools.base import Caller, ReadCache, ToolContext
-from reverie.tools.registry import builtin_tools, tool_schemas
+from reverie.tools.registry import list_schemas, make_builtin_tools
 
 
 @asynccontextmanager
-async def opened_learner(
+async def open_learner(
     cwd: Path,
     settings: Settings,
     memory: MemoryDirectory,
@@ -44,7 +44,7 @@ async def opened_learner(
     model: str | Model | None = None,
     addressed: Path | None = None,
 ) -> AsyncGenerator[Learner]:
-    """A learner into `memory`. `addressed`: the path by which the model knows the directory, where it is a copy."""
+    """Opens a learner that writes to `memory`. `addressed` is the path the model knows, if `memory` is a copy."""
     places = Places.of(cwd, settings)
     catalogue = Catalogue.load(settings.catalogue.files)
     access = model_access(settings)
@@ -67,11 +67,11 @@ async def opened_learner(
         resumed=False,
         branch="",
     )
-    tools = builtin_tools(settings.tools, window=parts.limits.window)
-    schemas = tool_schemas(tools)
+    tools = make_builtin_tools(settings.tools, window=parts.limits.window)
+    schemas = list_schemas(tools)
     log_to = settings.debug.request_log
     cap = min(settings.model.max_output, facts.max_output)
-    # Somebody asked for this, so it does not count against the day's budget of what nobody asked for.
+    # The user asked for this, so it does not count against the daily budget of background work.
     with tempfile.TemporaryDirectory(prefix="reverie-book-") as books:
         accounts = open_accounts(parts, _unheard, utc_now, books=Path(books))
 

@@ -1,6 +1,6 @@
-"""What a session is built from: read the settings, find the places, take the lease, load the log, open the model.
+"""Builds the parts of a session: settings, places, lease, log and model.
 
-Nothing here runs a turn. Whatever the disk refuses is told as a notice; the conversation can be held all the same.
+It runs no turn. An error of the disk becomes a notice, and the conversation still works.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
 from reverie.models.base import Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.limits import limits_of
 from reverie.models.registry import EMBEDDED, default_model_name, doubt_about, model_access, open_model, split_name
+from reverie.models.window import limits_of
 from reverie.models.wire import model_id
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
 from reverie.runtime.background_log import BackgroundLog
-from reverie.runtime.hooks import Hooks, configured
+from reverie.runtime.hooks import Hooks, hook_rules
 from reverie.runtime.parts import Parts
 from reverie.settings import Settings, load_settings
 from reverie.storage.lease import Lease
@@ -41,14 +41,13 @@ _TTLS: tuple[Ttl, ...] = ("5m", "1h")
 
 @dataclass(slots=True, kw_only=True)
 class SessionParts(Parts):
-    """Everything a session holds on to."""
+    """The parts of a session."""
 
     hooks: Hooks
     lease: Lease | None
     resumed: bool
     branch: str
-    prompt: str = ""
-    """A system prompt of its own, in place of ours."""
+    prompt: str = ""  # replaces Reverie's own system prompt
 
 
 def gather(
@@ -64,7 +63,7 @@ def gather(
     prompt: str = "",
     own_model: bool = True,
 ) -> SessionParts:
-    """Builds the parts of a session in `cwd`. `resume` is a session id, the beginning of one, or `last`."""
+    """Builds the parts of a session in `cwd`. `resume` is a session id, the start of one, or `last`."""
     if not cwd.is_dir():
         raise UserError(f"{cwd} is not a folder: give one that exists with --cwd")
     settings = settings or load_settings(cwd, overrides=overrides)
@@ -84,7 +83,7 @@ def gather(
         git_branch=branch,
         fsync=settings.transcript.fsync,
         clock=clock,
-        # Without a lease it has been said already: once is enough.
+        # Without a lease this was reported already.
         on_storage_error=lambda error: emit(_in_memory(error)) if lease is not None else None,
     )
     try:
@@ -122,10 +121,7 @@ def gather(
 
 
 def open_accounts(parts: Parts, emit: Callable[[Event], None], clock: Clock, *, books: Path | None = None) -> Accounts:
-    """The session's accounts: where its requests are booked, its cache is watched and background work is capped.
-
-    `books`: where the day's book is kept, if not in the home for all sessions to share.
-    """
+    """Opens the session's accounts. `books` is the folder of the daily books, if not the shared one."""
     settings, flags = parts.settings.budget, parts.flags
     book = DayBook(books or parts.places.day_books, clock=clock)
     tokens, dollars = settings.background_tokens_per_day, settings.background_dollars_per_day or 0.0
@@ -147,7 +143,7 @@ def open_accounts(parts: Parts, emit: Callable[[Event], None], clock: Clock, *, 
 def new_header(
     parts: SessionParts, tools: tuple[JsonObject, ...], today: date, emit: Callable[[Event], None]
 ) -> SessionHeader:
-    """What the prefix of a new conversation is made of, rendered once; also how long its cache is kept."""
+    """Renders the prefix of a new conversation once, and chooses the lifetime of its cache."""
     flags = parts.flags.snapshot()
     prefix = render_prefix(
         parts.places,
@@ -162,11 +158,11 @@ def new_header(
     for text in prefix.warnings:
         emit(Notice(text, "warning", "instructions"))
     own: tuple[Ttl, ...] = parts.model.capabilities.ttls
-    if parts.named:  # the model itself is not open: what the catalogue knows of it
+    if parts.named:  # the model itself is not open: use what the catalogue knows about it
         own = tuple(ttl for ttl in _TTLS if ttl in parts.facts.ttls) if parts.facts.cache_markers else ()
     kept = choose_ttl(parts.places.project, parts.facts, own, skip=parts.log.session_id)
     return SessionHeader(
-        model=parts.held_with,
+        model=parts.model_name,
         system=prefix.system,
         tools=tools,
         reminder=prefix.reminder,
@@ -190,8 +186,8 @@ def _lease(places: Places, session_id: str, emit: Callable[[Event], None]) -> Le
 
 
 def _in_memory(error: StorageError) -> Notice:
-    said = str(error).rstrip(".")
-    return Notice(f"{said}; the conversation goes on in memory and is lost when it ends.", "error", "storage")
+    text = str(error).rstrip(".")
+    return Notice(f"{text}; the conversation continues in memory and is lost when it ends.", "error", "storage")
 
 
 def _tell_bad_lines(log: SessionLog, emit: Callable[[Event], None]) -> None:
@@ -199,17 +195,14 @@ def _tell_bad_lines(log: SessionLog, emit: Callable[[Event], None]) -> None:
         return
     shown = ", ".join(f"{bad.number} ({bad.reason})" for bad in log.bad[:5])
     more = f" and {len(log.bad) - 5} more" if len(log.bad) > 5 else ""
-    text = f"the transcript has lines that cannot be read, which are kept and passed over: {shown}{more}"
+    text = f"the transcript has lines that cannot be read; they are kept and skipped: {shown}{more}"
     emit(Notice(text, "warning", "storage"))
 
 
 def _model(
     wanted: str | Model | None, settings: Settings, log: SessionLog, *, own: bool
 ) -> tuple[Model, ModelFacts, str]:
-    """The model asked for; else the one this conversation was held with; else the settings'; else the default.
-
-    Not its `own`: the embedded one serves, so that no key and no SDK is needed; the last is then the name of its own.
-    """
+    """Returns the model asked for, else that of the log, the settings or the default. Not `own`: the embedded one."""
     catalogue = Catalogue.load(settings.catalogue.files)
     if wanted is not None and not isinstance(wanted, str):
         return wanted, catalogue.facts(split_name(wanted.name, catalogue)[1]), ""
@@ -222,6 +215,6 @@ def _model(
 
 
 def _hooks(settings: Settings, places: Places, session_id: str) -> Hooks:
-    rules = {} if settings.session.bare else configured(settings.hooks)
+    rules = {} if settings.session.bare else hook_rules(settings.hooks)
     transcript = places.transcript(session_id)
     return Hooks(rules, places.cwd, session_id, transcript, project_dir=places.checkout)

@@ -1,12 +1,12 @@
-"""The composition root and the public API: open a session, send it messages, read its events, close it.
+"""The public API: open a session, send it messages, read its events, close it.
 
     session = await Session.open(cwd=Path.cwd())
     async for event in session.send("What does this project do?"):
         ...
     await session.close()
 
-`ask("…")` does the same in one blocking line. A session wires the parts together and carries out what layers decide;
-it holds no rule of its own.
+`ask("…")` does the same in one blocking line. A session joins the parts and carries out what layers decide; it has no
+rules itself.
 """
 
 from __future__ import annotations
@@ -17,37 +17,34 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from reverie.agents.fork import ask_aside
-from reverie.context.compacted import Compacted, Undone
+from reverie.context.compaction_report import CompactionReport, UndoReport
 from reverie.context.conversation import unsent_break
-from reverie.context.prefix import date_change, date_changed
+from reverie.context.prefix import date_change, is_date_outdated
 from reverie.errors import BlockingLimit, Cancelled, NoAnswer, ReverieError, UserError
 from reverie.events import Event, Notice, TurnEnded, TurnStarted
 from reverie.layers.base import ForkResult
 from reverie.loop import INTERRUPTED, close_open_calls, run
 from reverie.models.base import Model
-from reverie.origins import Said, fence, said_blocks
-from reverie.paths import Places
+from reverie.origins import UserInput, fence, input_blocks
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import Task, TaskHandle
-from reverie.session.assembly import Assembly
-from reverie.session.live_verbs import verbs
-from reverie.session.outlet import Outlet
+from reverie.session.assembly import Assembly, Outlet
 from reverie.session.parts import gather
+from reverie.session.verbs import verbs
 from reverie.settings import Settings
-from reverie.storage.cleanup import clean_tool_results, may_need_cleaning
+from reverie.storage.cleanup import clean_tool_results, needs_cleaning
 from reverie.storage.transcript.session_log import Clock, SessionLog, utc_now
-from reverie.storage.transcript.view import Entry, View
+from reverie.storage.transcript.view import Entry
 from reverie.tools.base import Tool, ToolContext
-from reverie.tools.registry import builtin_tools
+from reverie.tools.registry import make_builtin_tools
 from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage
 
 CRASHED = "The session ended before this call was finished; it may have run partly."
 
 
 class Session(Assembly):
-    """One conversation. Make it with `Session.open`; one turn runs at a time."""
+    """One conversation. Create it with `Session.open`. One turn runs at a time."""
 
     # -- opening and closing --------------------------------------------------------------------------------------
 
@@ -67,11 +64,11 @@ class Session(Assembly):
         own_model: bool = True,
         clock: Clock = utc_now,
     ) -> Session:
-        """Opens a new session in `cwd`, or goes on with an old one (`resume`: an id, its beginning, or `last`).
+        """Opens a new session in `cwd`, or continues an old one (`resume`: an id, its start, or `last`).
 
-        `prompt`: a system prompt in place of Reverie's own. `own_model`: whether its model is needed, with its key.
-        `interactive`: somebody answers `PermissionAsked` events; otherwise what would be asked is refused.
-        Raises SessionBusy, naming the process, if the session is open elsewhere.
+        `prompt` replaces Reverie's own system prompt. `own_model`: whether its model, with its key, is needed.
+        `interactive`: somebody answers `PermissionAsked` events; otherwise such calls are refused.
+        Raises SessionBusy with the process if the session is open elsewhere.
         """
         outlet = Outlet()
         parts = gather(
@@ -86,15 +83,15 @@ class Session(Assembly):
             prompt=prompt,
             own_model=own_model,
         )
-        chosen = builtin_tools(parts.settings.tools, window=parts.limits.window) if tools is None else tools
+        chosen = make_builtin_tools(parts.settings.tools, window=parts.limits.window) if tools is None else tools
         session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock, open_session=Session.open)
         close_open_calls(parts.log, CRASHED)
         session.conversation.announced = unsent_break(parts.log.records, parts.places.home) if parts.resumed else ()
         if parts.log.view.entries and parts.log.view.header is None:
             session.ensure_header()
         await session._listen()
-        await session.letters.look()
-        await session.hook_points.started("resume" if parts.resumed else "startup")
+        await session.messages.look()
+        await session.hook_points.session_started("resume" if parts.resumed else "startup")
         session._clean_up()
         if session._team_sync is not None:
             session._team_sync.look()
@@ -103,9 +100,8 @@ class Session(Assembly):
         return session
 
     def _clean_up(self) -> None:
-        """Old tool results that nobody can ask for any more go in the background."""
         project, kept = self.parts.places.project, self.parts.settings.tool_results
-        if not may_need_cleaning(project, skip=self.id):
+        if not needs_cleaning(project, skip=self.id):
             return
 
         async def work(task: TaskHandle) -> None:
@@ -117,7 +113,7 @@ class Session(Assembly):
         self.tasks.start(Purpose.CLEANUP, "old tool results", work)
 
     async def _listen(self) -> None:
-        """Answers other commands on a socket; a session that cannot is a session all the same."""
+        """Answers other commands on a socket. Without a socket the session still works."""
         if self.parts.lease is None:
             return
         server = LiveServer(self.parts.places.socket(self.id), verbs(self))
@@ -129,19 +125,19 @@ class Session(Assembly):
             self._server = server
 
     async def close(self) -> None:
-        """Ends the session: cancels a running turn, waits for background work, tells the hooks, frees the lease."""
+        """Cancels a running turn, waits for background work, runs the end hooks and frees the lease."""
         self.closing = True
         self.cancel()
         if self._turn is not None:
             await asyncio.wait([self._turn])
         parts = self.parts
         try:
-            await self.agents.wind_up()
+            await self.agents.end_waiting()
             await self.tasks.drain(parts.settings.background.exit_wait_s)
-            await self.hook_points.ended("exit")
+            await self.hook_points.session_ended("exit")
         finally:
             await self.agents.close()
-            await self.letters.close()
+            await self.messages.close()
             if self._server is not None:
                 await self._server.close()
             await self.engine.close()
@@ -158,52 +154,34 @@ class Session(Assembly):
     ) -> None:
         await self.close()
 
-    # -- what a caller sees ---------------------------------------------------------------------------------------
-
-    @property
-    def id(self) -> str:
-        return self.parts.log.session_id
+    # -- for callers ----------------------------------------------------------------------------------------------
 
     @property
     def log(self) -> SessionLog:
-        """Its transcript, record by record."""
+        """The transcript, record by record."""
         return self.parts.log
 
     @property
-    def view(self) -> View:
-        """What the model sees."""
-        return self.parts.log.view
-
-    @property
-    def places(self) -> Places:
-        return self.parts.places
-
-    @property
     def tool_context(self) -> ToolContext:
-        """What the tools of the main agent may know of the world."""
         return self._thread.context
 
     @property
     def notes_path(self) -> Path:
         return self.engine.notes.path
 
-    @property
-    def model_name(self) -> str:
-        return self.parts.model.name
-
     def listen(self, listener: Callable[[Event], None]) -> None:
-        """Hands over what happens between turns (background tasks, notices), and what happened while opening."""
+        """Passes events between turns (background tasks, notices), and those from opening, to `listener`."""
         self._outlet.listen(listener)
 
-    async def send(self, text: Said, *, images: Sequence[ImageBlock] = ()) -> AsyncGenerator[Event, None]:
-        """Runs one turn. The last event is always `TurnEnded`. Leaving the loop early cancels the turn, and
-        `contextlib.aclosing` around it does so at once. Without a text: about the letters that wait, if any.
-        A string is what the user entered, with material in it set apart; a front end that knows more gives blocks."""
-        said = said_blocks(text)
+    async def send(self, text: UserInput, *, images: Sequence[ImageBlock] = ()) -> AsyncGenerator[Event, None]:
+        """Runs one turn. The last event is always `TurnEnded`. Leaving the loop early cancels the turn
+        (`contextlib.aclosing` does so at once). An empty text runs a turn for the waiting messages.
+        A string is the user's input, with pasted material split off; a front end that knows more gives blocks."""
+        said = input_blocks(text)
         if self.busy:
             what = "a turn is running" if self._turn is not None else "the conversation is being compacted"
             raise UserError(f"{what} in this session: wait for it, or cancel it")
-        if not any(block.text.strip() for block in said) and not images and not self.letters.waiting:
+        if not any(block.text.strip() for block in said) and not images and not self.messages.waiting:
             raise UserError("there is nothing to send: the message is empty")
         queue = self._outlet.open_turn()
         self._turn_is_over = False
@@ -217,7 +195,7 @@ class Session(Assembly):
                     if turn.cancelled():  # before it had begun
                         yield TurnEnded("cancelled", "", Usage(), 0, None, Cancelled.exit_code)
                     else:
-                        turn.result()  # it died of a bug: show it rather than wait for ever
+                        turn.result()  # raises the error of a bug
                     break
                 event = getting.result()
                 yield event
@@ -230,7 +208,7 @@ class Session(Assembly):
             self._outlet.close_turn()
 
     async def ask(self, text: str) -> str:
-        """Runs one turn and returns the answer. Raises `NoAnswer` with what came of it if that is not all of it."""
+        """Runs one turn and returns the answer. Raises `NoAnswer` with the text so far if it is not complete."""
         ended: TurnEnded | None = None
         async for event in self.send(text):
             if isinstance(event, TurnEnded):
@@ -239,10 +217,6 @@ class Session(Assembly):
         if ended.reason != "answered":
             raise NoAnswer(ended.error or f"the turn ended without a whole answer ({ended.reason})", ended.text)
         return ended.text
-
-    def cancel(self) -> bool:
-        """Stops the running turn, or a compaction; what was recorded stays. False if nothing is running."""
-        return self._turn.cancel() if self._turn is not None else self.engine.compactor.cancel()
 
     async def fork(
         self,
@@ -253,35 +227,28 @@ class Session(Assembly):
         max_rounds: int,
         max_tokens: int | None = None,
     ) -> ForkResult:
-        """Asks a fork of this conversation; nothing of the conversation changes but what it cost."""
+        """Asks a fork of this conversation. Only its cost is added to the conversation."""
         self.ensure_header()
         return await self._forks.now().run(
             directive, purpose=purpose, permission=permission, max_rounds=max_rounds, max_tokens=max_tokens
         )
 
-    async def ask_aside(self, question: str) -> str:
-        """Answers a question beside the work, also while a turn is running; the conversation does not change."""
-        if not question.strip():
-            raise UserError("there is nothing to answer: write the question after /btw")
-        self.ensure_header()
-        return await ask_aside(self._forks.kept(), question)
-
     # -- what the user can do to the context ------------------------------------------------------------------------
 
-    async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
-        """Compacts now, or at the end of the round under way; `from_` and `up_to` name a message of a part."""
+    async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
+        """Compacts now, or at the end of the current round; `from_` and `up_to` name the message where a part ends."""
         return await self.engine.compactor.compact(text, from_=from_, up_to=up_to)
 
-    async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> Compacted:
-        """What a compaction would leave; nothing is changed."""
+    async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
+        """Shows the result of a compaction without changing anything."""
         return await self.engine.compactor.preview(text, from_=from_, up_to=up_to)
 
-    async def undo(self, *, fit: bool = False) -> Undone:
-        """Takes back the last compaction, rewind or clear; with `fit` as much of it as fits."""
+    async def undo(self, *, fit: bool = False) -> UndoReport:
+        """Takes back the last compaction, rewind or clear; with `fit`, as much of it as fits."""
         return await self.engine.compactor.undo(fit=fit)
 
     def rewind(self, message: str) -> str:
-        """Goes back to before a message of the user's (`-1` is the last one) and returns its text."""
+        """Goes back to before a message of the user (`-1` is the last one) and returns its text."""
         return self.engine.compactor.rewind(message)
 
     def user_messages(self) -> list[Entry]:
@@ -289,7 +256,7 @@ class Session(Assembly):
         return self.engine.compactor.messages()
 
     async def clear(self) -> None:
-        """Starts from nothing in the same session; pins stay."""
+        """Starts with an empty conversation in the same session; pins stay."""
         await self.engine.compactor.clear()
 
     def pin(self, text: str) -> str:
@@ -297,7 +264,7 @@ class Session(Assembly):
         return self.engine.compactor.pin(text)
 
     def unpin(self, id: str) -> str:
-        """Takes a pin away; returns its text."""
+        """Removes a pin; returns its text."""
         return self.engine.compactor.unpin(id)
 
     @property
@@ -305,7 +272,6 @@ class Session(Assembly):
         return self.engine.compactor.pins
 
     def update_notes(self) -> Task[None]:
-        """Brings the notes up to date now."""
         return self.engine.notes.update_now()
 
     # -- one turn -------------------------------------------------------------------------------------------------
@@ -333,7 +299,7 @@ class Session(Assembly):
         finally:
             close_open_calls(thread.log, CRASHED)
         await self.engine.compactor.turn_over(cancelled=reason == "cancelled")
-        self._turn_is_over = True  # at once: who asks for a compaction from now on is not waited for by this turn
+        self._turn_is_over = True  # at once: this turn does not wait for a compaction that is asked for from now on
         answered = reason in ("answered", "cut_off")
         self.engine.end_turn(answered=answered)
         self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
@@ -342,21 +308,20 @@ class Session(Assembly):
             self._team_sync.look()
 
     async def _take_in(self, said: Sequence[TextBlock], images: Sequence[ImageBlock]) -> str | None:
-        """Records what the user said, and what the hooks add to it. A reason means that a hook refused it."""
         text = "\n\n".join(block.text for block in said)
         is_said = bool(text.strip() or images)
-        refusal, added = await self.hook_points.prompted(text) if is_said else (None, [])
+        refusal, added = await self.hook_points.check_prompt(text) if is_said else (None, [])
         if refusal is not None:
             return refusal
         self.ensure_header()
         log, today = self.parts.log, self._today()
-        if date_changed(log.records, today):
+        if is_date_outdated(log.records, today):
             added.append(date_change(today))
-        added += self.agents.told_beside(log.view)
+        added += self.agents.new_reminders(log.view)
         if added:
             log.append_message(Message("user", tuple(added)), isMeta=True, knownDate=today.isoformat())
         record = (
-            log.append_message(Message("user", tuple(came)), isMeta=True) if (came := self.letters.drain()) else None
+            log.append_message(Message("user", tuple(came)), isMeta=True) if (came := self.messages.drain()) else None
         )
         blocks: tuple[Block, ...] = (*said, *(replace(image, origin=Origin.ENTERED) for image in images))
         if blocks or record is None:
@@ -368,7 +333,7 @@ class Session(Assembly):
 
 
 def ask(text: str, *, cwd: Path | str | None = None, model: str | None = None, resume: str | None = None) -> str:
-    """The blocking one-liner: opens a session, asks, closes, and returns the answer."""
+    """Opens a session, asks, closes it, and returns the answer. Blocks."""
 
     async def once() -> str:
         async with await Session.open(cwd=cwd, model=model, resume=resume) as session:

@@ -1,7 +1,6 @@
-"""Keeps the team's part of the memory shared while a session runs: at its start, and after turns that changed it.
+"""Syncs the team's part of the memory while a session runs: at its start, and after turns that changed it.
 
-Runs in the background, one at a time. A sync that fails is logged, is said once, and is tried again later; the files
-here stay as they are. It decides nothing about what is shared: `memory/sharing/team.py` does.
+One background sync at a time. A failed sync is reported once and tried again; the local files stay unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _Seen: TypeAlias = frozenset[tuple[str, int, int]]
 
 
 class TeamSync:
-    """The syncs of one session; none where team memory is off or shared through nothing."""
+    """The syncs of one session; none where team memory is off or not shared."""
 
     def __init__(self, parts: SessionParts, tasks: Tasks, memory: OpenedMemory, emit: Callable[[Event], None]) -> None:
         self._parts = parts
@@ -35,10 +34,10 @@ class TeamSync:
         self._seen: _Seen | None = None
         self._last = 0.0
         self._running = False
-        self._told = ""
+        self._reported = ""
 
     def look(self) -> None:
-        """Starts a sync if ours has changed since the last one, or theirs may have. Costs a look at one folder."""
+        """Starts a sync if our files have changed, or it is time to look at theirs. Costs one look at a folder."""
         given = self._parts.settings.team
         if given.sharing == "none" or self._running or not self._is_on():
             return
@@ -60,25 +59,24 @@ class TeamSync:
         try:
             done = await asyncio.to_thread(sync, memory.directory, self._parts.settings, keep, memory.gate)
         except ReverieError as error:
-            if str(error) != self._told:
+            if str(error) != self._reported:
                 self._emit(Notice(f"the team's memory was not synced: {error}", "warning", source="memory"))
-            self._told = str(error)
+            self._reported = str(error)
             raise
         finally:
             self._seen = self._files()
             self._running = False
-        self._told = ""
-        task.progress(done.told)
+        self._reported = ""
+        task.progress(done.summary)
         if done.changed or done.held_back:
-            self._emit(Notice(f"the team's memory: {done.told}", source="memory"))
+            self._emit(Notice(f"the team's memory: {done.summary}", source="memory"))
 
     def _files(self) -> _Seen:
-        """What lies in the team's folder now: names, times and sizes."""
         seen = set[tuple[str, int, int]]()
         try:
             for path in (self._memory.directory.root / TEAM).rglob("*.md"):
                 status = path.stat()
                 seen.add((str(path), status.st_mtime_ns, status.st_size))
         except OSError:
-            return frozenset()  # something changed under our eyes: the next look sees it whole
+            return frozenset()  # something changed during the look: the next one sees it
         return frozenset(seen)

@@ -1,22 +1,12 @@
-"""One frozen `Settings`: the only reader of the environment and of settings files; each number with its unit.
+"""Reads all settings into one frozen `Settings`. Only this package reads the environment and settings files.
 
-`sections.py` lists every setting, `reach.py` who may set it, `loading.py` reads the places they come from, `folder.py`
-and `trust.py` say what counts of a folder's own files, `reference.py` writes the page about all of them.
+`sections.py` lists every setting, `reach.py` says who may set it, `loading.py` reads files and variables, `folder.py`
+and `trust.py` decide what counts in the files of a folder, and `reference.py` writes the reference page.
 """
 
 from __future__ import annotations
 
-from reverie.settings.loading import Explained, Source, explain, home_folder, load_settings
+from reverie.settings.loading import ExplainedSetting, explain_settings, find_home, load_settings
 from reverie.settings.schema import Settings
-from reverie.settings.sections import HookCommand, PermissionMode
 
-__all__ = [
-    "Explained",
-    "HookCommand",
-    "PermissionMode",
-    "Settings",
-    "Source",
-    "explain",
-    "home_folder",
-    "load_settings",
-]
+__all__ = ["ExplainedSetting", "Settings", "explain_settings", "find_home", "load_settings"]

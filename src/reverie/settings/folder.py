@@ -1,7 +1,6 @@
-"""Which settings of a folder's own files count: all of them where the user trusts it, else those that only restrict.
+"""Decides which settings in a folder's files count: all of them if the user trusts it, else those that only restrict.
 
-Values are judged against what managed and user settings say, so that what needs trust does not depend on the other
-files of the folder. Nothing is asked here, and nothing is written.
+Values are compared with the managed and user settings, so that the result does not depend on other files of the folder.
 """
 
 from __future__ import annotations
@@ -12,100 +11,100 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from reverie.paths import Repo
-from reverie.settings.reach import Rule, needs_trust, reach_of
-from reverie.settings.schema import Settings, all_settings, value_of
-from reverie.settings.trust import COMMITTED, COMMITTED_NEVER, LOCAL, NOT_TRUSTED, Part, TrustBook, digests, looks_at
+from reverie.settings import trust
+from reverie.settings.reach import FolderRule, find_reach, needs_trust
+from reverie.settings.schema import Settings, get_value, list_settings
+from reverie.settings.trust import ActingPart, TrustBook
 
 if TYPE_CHECKING:
-    from reverie.settings.loading import Given
+    from reverie.settings.loading import GivenValue
     from reverie.settings.sections import HookCommand
 
 _MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What counts, what can act, and one sentence per reason why something does not count."""
+class FolderSettings:
+    """The values that count, the parts that can act, and one sentence per reason why values are ignored."""
 
-    counted: list[tuple[Given, object]]
-    parts: tuple[Part, ...]
+    counted: list[tuple[GivenValue, object]]
+    parts: tuple[ActingPart, ...]
     warnings: list[str]
 
 
-def judge(
-    found: Sequence[tuple[Path, Sequence[tuple[Given, object]]]],
-    base: Mapping[str, object],
-    home: Path,
-    repo: Repo,
-) -> Judged:
-    """`found`: the values of each file, with the folder it stands in; `base`: what holds without this folder."""
+def judge_folder(
+    found: Sequence[tuple[Path, list[tuple[GivenValue, object]]]], base: Mapping[str, object], home: Path, repo: Repo
+) -> FolderSettings:
+    """Judges the values of each file of a folder (`found`); `base` has the settings without this folder."""
     defaults = Settings()
     pairs = [
-        (given, value, _part(folder, given, value, base, defaults))
+        (given, value, _find_acting_part(folder, given, value, base, defaults))
         for folder, values in found
         for given, value in values
     ]
     acting = [part for _, _, part in pairs if part is not None]
     book = TrustBook.read(home) if any(part.can_be_trusted for part in acting) else TrustBook()
-    states = _states(acting, book, repo)
-    counted: list[tuple[Given, object]] = []
-    parts: list[Part] = []
+    states = _find_states(acting, book, repo)
+    counted: list[tuple[GivenValue, object]] = []
+    parts: list[ActingPart] = []
     for given, value, part in pairs:
         if part is not None and part.can_be_trusted:
             part = replace(part, ignored=states[part.folder])
         if part is not None:
             parts.append(part)
         if part is None or not part.ignored:
-            counted.append((given, _at_home(value, part)))
+            counted.append((given, _set_hook_folder(value, part)))
     warnings = [book.problem] if book.problem else []
-    return Judged(counted, tuple(parts), [*warnings, *ignored_sentences(parts)])
+    return FolderSettings(counted, tuple(parts), [*warnings, *list_ignored(parts)])
 
 
-def _part(folder: Path, given: Given, value: object, base: Mapping[str, object], defaults: Settings) -> Part | None:
-    """What this value is if it can act; None if it only restricts."""
-    setting = all_settings()[given.key]
-    now = base.get(given.key, value_of(defaults, given.key))
+def _find_acting_part(
+    folder: Path, given: GivenValue, value: object, base: Mapping[str, object], defaults: Settings
+) -> ActingPart | None:
+    """Returns a part for a value that can act; None if the value only restricts."""
+    setting = list_settings()[given.key]
+    now = base.get(given.key, get_value(defaults, given.key))
     limit = base.get("tool_results.default_limit", defaults.tool_results.default_limit)
     if not needs_trust(given.key, value, now, limit):
         return None
     committed = given.source.place == "project"
     file = given.source.file
-    return Part(
+    return ActingPart(
         folder=folder,
-        file=COMMITTED if committed else LOCAL,
+        file=trust.COMMITTED if committed else trust.LOCAL,
         line=file.line(given.source.path) if file is not None else 1,
         key=given.key,
         value=None if setting.secret else given.value,
-        risk=reach_of(given.key).risk,
-        look=looks_at(given.key, given.value, folder),
-        ignored=COMMITTED_NEVER if committed and reach_of(given.key).rule is Rule.USER else "",
+        risk=find_reach(given.key).risk,
+        look=trust.make_check(given.key, given.value, folder),
+        ignored=trust.COMMITTED_NEVER if committed and find_reach(given.key).rule is FolderRule.USER else "",
     )
 
 
-def _at_home(value: object, part: Part | None) -> object:
-    """A folder's hooks run in that folder, where its files were looked at, not where the session is."""
+def _set_hook_folder(value: object, part: ActingPart | None) -> object:
+    """Sets where the hooks of a folder run: in that folder, not in the folder of the session."""
     if part is None or not part.key.startswith("hooks."):
         return value
     return tuple(hook.at(part.folder) for hook in cast("tuple[HookCommand, ...]", value))
 
 
-def _states(acting: Sequence[Part], book: TrustBook, repo: Repo) -> dict[Path, str]:
-    """Why each folder is not trusted; empty for one that is."""
+def _find_states(acting: Sequence[ActingPart], book: TrustBook, repo: Repo) -> dict[Path, str]:
+    """Returns the reason why each folder is not trusted; empty for a trusted folder."""
     folders = dict.fromkeys(part.folder for part in acting)
     if not book.knows(*folders, repo.root):
-        return dict.fromkeys(folders, NOT_TRUSTED)
-    found = digests(acting)
+        return dict.fromkeys(folders, trust.NOT_TRUSTED)
+    found = trust.digest_parts(acting)
     states: dict[Path, str] = {}
     for folder in folders:
-        # A worktree uses only the local file of its repository, so only that one is judged.
-        files = (COMMITTED, LOCAL) if folder == repo.checkout else (LOCAL,)
+        # A worktree uses only the local file of its repository, so only that file counts.
+        files = (trust.COMMITTED, trust.LOCAL) if folder == repo.checkout else (trust.LOCAL,)
         here = found.get(str(folder), {})
         states[folder] = book.state(folder, {name: here.get(name, "") for name in files}, repo.root)
     return states
 
 
-def ignored_sentences(parts: Sequence[Part]) -> list[str]:
-    """One sentence per folder and reason."""
+def list_ignored(parts: Sequence[ActingPart]) -> list[str]:
+    """Returns one sentence per folder and reason."""
     by_reason: dict[tuple[Path, str], list[str]] = {}
     for part in parts:
         if part.ignored:
@@ -116,5 +115,5 @@ def ignored_sentences(parts: Sequence[Part]) -> list[str]:
 def _sentence(folder: Path, why: str, keys: list[str]) -> str:
     shown = ", ".join(f"`{key}`" for key in keys[:_MOST_NAMED])
     more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
-    todo = "set it in your own settings" if why == COMMITTED_NEVER else "`reverie trust` shows what can act, and asks"
+    todo = "set it in your own settings" if why == trust.COMMITTED_NEVER else "`reverie trust` shows it and asks"
     return f"{folder}: {shown}{more} {'is' if len(keys) == 1 else 'are'} ignored: {why}; {todo}."

@@ -1,6 +1,6 @@
-"""The kinds of value a setting can have: how each is checked, and what a person is told when it does not fit.
+"""The kinds of values that settings have: how each is checked, and what an error says is wanted.
 
-`check` takes what TOML gave, `from_text` turns what a variable or the command line holds into the same. Pure.
+`check` takes a value from TOML; `from_text` converts text from a variable or the command line to such a value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import cast
 from reverie.settings.toml_file import KeyPath
 
 LARGEST = 1e15
-"""No setting needs a larger number, and every one up to here is exact as a float too."""
+"""The largest number a setting may have; up to here whole numbers are exact as a float too."""
 
 _ON = ("1", "true", "yes", "on")
 _OFF = ("0", "false", "no", "off")
@@ -23,7 +23,7 @@ _OFF = ("0", "false", "no", "off")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a relative path and `~/` mean where a value was written."""
+    """The folders that a relative path and `~/` start from, in the place where a value was written."""
 
     base: Path
     user_home: Path
@@ -35,25 +35,30 @@ class Frame:
 
 
 NOWHERE = Frame(Path("/"), Path("/"))
-"""For values that are no paths."""
+"""For values that are not paths."""
 
 
+@dataclass(eq=False)
 class Misfit(Exception):
-    """A value that does not fit. `at` leads from the setting to the part that is wrong."""
+    """A value that does not fit. `at` is the path from the setting to the wrong part."""
 
-    def __init__(self, wanted: str, at: KeyPath = (), unknown: str | None = None, valid: tuple[str, ...] = ()) -> None:
-        super().__init__(wanted)
-        self.wanted = wanted
-        self.at = at
-        self.unknown = unknown
-        self.valid = valid
+    wanted: str
+    at: KeyPath = ()
+    unknown: str | None = None
+    valid: tuple[str, ...] = ()
 
 
 class AsWritten:
-    """A kind whose text, from a variable or the command line, is taken as it is."""
+    """A kind that uses the text of a variable or the command line unchanged."""
 
     def from_text(self, text: str) -> object:
         return text
+
+
+def _check_text(value: object, wanted: str) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise Misfit(wanted)
+    return value
 
 
 class Switch:
@@ -71,7 +76,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Numeric:
-    """A number. `above` excludes the bound itself."""
+    """A number. `above`: it must be larger than the minimum."""
 
     whole: bool
     minimum: float = 0
@@ -103,32 +108,29 @@ class Numeric:
 
 @dataclass(frozen=True, slots=True)
 class Text(AsWritten):
-    """A string; `starts` lists the ways it may begin, if not any; `filled`: not blank."""
+    """A string. `starts`: it must begin with one of these; `filled`: it must not be blank."""
 
     wanted: str = "text in quotation marks"
     starts: tuple[str, ...] = ()
     filled: bool = False
 
     def check(self, value: object, frame: Frame) -> str:
-        if not isinstance(value, str) or "\0" in value:
+        text = _check_text(value, self.wanted)
+        if (self.filled and not text.strip()) or (self.starts and text and not text.startswith(self.starts)):
             raise Misfit(self.wanted)
-        if (self.filled and not value.strip()) or (self.starts and value and not value.startswith(self.starts)):
-            raise Misfit(self.wanted)
-        return value
+        return text
 
 
 class Pattern(AsWritten):
     wanted = "a regular expression, or * for all"
 
     def check(self, value: object, frame: Frame) -> str:
-        if not isinstance(value, str) or "\0" in value:
-            raise Misfit(self.wanted)
-        if value != "*":
-            try:
-                re.compile(value)
-            except re.error as error:
-                raise Misfit(f"{self.wanted} ({error})") from error
-        return value
+        text = _check_text(value, self.wanted)
+        try:
+            re.compile("" if text == "*" else text)
+        except re.error as error:
+            raise Misfit(f"{self.wanted} ({error})") from error
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ class Choice(AsWritten):
 
 
 class Location(AsWritten):
-    """A path; `~/` means the user's home, a relative one starts at the folder of the settings file."""
+    """A path. `~/` means the user's home; a relative path starts at the folder of the settings file."""
 
     wanted = "a path in quotation marks"
 
@@ -156,7 +158,7 @@ class Location(AsWritten):
         return frame.resolve(value)
 
 
-def items_of(value: object, wanted: str) -> list[object]:
+def check_list(value: object, wanted: str) -> list[object]:
     if not isinstance(value, list | tuple):
         raise Misfit(wanted)
     return list(cast("list[object]", value))
@@ -167,7 +169,7 @@ class Texts:
     of_each = "text in quotation marks, not empty"
 
     def check(self, value: object, frame: Frame) -> tuple[object, ...]:
-        items = items_of(value, self.wanted)
+        items = check_list(value, self.wanted)
         for index, item in enumerate(items):
             if not isinstance(item, str) or not item or "\0" in item:
                 raise Misfit(self.of_each, (index,))
@@ -186,7 +188,7 @@ class Paths(Texts):
 
 
 class Counts(AsWritten):
-    """A table from names of the user's choice to whole numbers over 0."""
+    """A table of whole numbers over 0; the user chooses the names."""
 
     wanted = "a table of whole numbers over 0"
 

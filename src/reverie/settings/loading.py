@@ -1,7 +1,7 @@
 """Reads settings: managed, user, project and local files, then the environment, then the command line; later wins.
 
-Lists of several places are joined, tables joined key by key, everything else replaced. A mistake stops here with a
-sentence; what can act in a folder that is not trusted is left out with a warning. The only reader of the environment.
+Lists are joined, tables are joined key by key, everything else is replaced. A mistake is an error of one sentence. In a
+folder that is not trusted, values that can act are ignored with a warning.
 """
 
 from __future__ import annotations
@@ -9,19 +9,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
 
 from reverie import paths
 from reverie.errors import SettingsError
-from reverie.settings.fields import Setting, settings_of
+from reverie.settings.fields import Setting, list_section_settings
 from reverie.settings.kinds import Counts, Frame, Misfit
-from reverie.settings.schema import Settings, all_settings, sections, value_of
-from reverie.settings.toml_file import KeyPath, TomlFile, visible
+from reverie.settings.schema import Settings, get_value, list_sections, list_settings
+from reverie.settings.toml_file import KeyPath, TomlFile, format_key
 
 if TYPE_CHECKING:
-    from reverie.settings.trust import Part
+    from reverie.settings.trust import ActingPart
 
 Place: TypeAlias = Literal["default", "managed", "user", "project", "local", "environment", "command line"]
 
@@ -29,15 +31,13 @@ MANAGED = Path("/etc/reverie")
 FLAG_PREFIX = "REVERIE_FLAG_"
 
 _OWN_PREFIX = "REVERIE_"
-_RETIRED = {
-    "trust.projects": "is no longer read; run `reverie trust` in each of these folders, and remove it here",
-}
-"""Settings of earlier versions: a home that still has them works, and its owner is told what to do instead."""
+_RETIRED = {"trust.projects": "is no longer read; run `reverie trust` in each of these folders, and remove it here"}
+"""Settings of earlier versions: they do no harm, and a warning says what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where a value came from. `str(source)` is `file:line`, the variable, or the place."""
+class SettingSource:
+    """The source of a value. `str(source)` is `file:line`, the variable, or the place."""
 
     place: Place
     file: TomlFile | None = None
@@ -50,19 +50,19 @@ class Source:
         return f"{self.place} {self.variable}" if self.variable else self.place
 
 
-DEFAULT = Source("default")
+DEFAULT = SettingSource("default")
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """One setting as it stands. `shown` hides credentials."""
+class ExplainedSetting:
+    """One setting with its value and sources. `shown` hides credentials."""
 
     key: str
     value: object
-    sources: tuple[Source, ...]
+    sources: tuple[SettingSource, ...]
     setting: Setting
-    ignored: tuple[Part, ...] = ()
-    """What the folder's files say and is left out."""
+    ignored: tuple[ActingPart, ...] = ()
+    """The ignored values from the folder's files."""
 
     @property
     def source(self) -> str:
@@ -76,12 +76,12 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """One value as somebody wrote it, not yet checked."""
+class GivenValue:
+    """One value as written, not yet checked."""
 
     key: str
     value: object
-    source: Source
+    source: SettingSource
     frame: Frame
 
 
@@ -92,10 +92,9 @@ def load_settings(
     overrides: Mapping[str, object] | None = None,
     managed_dir: Path | None = None,
 ) -> Settings:
-    """The settings that hold in `cwd`.
+    """Returns the settings for `cwd`; raises `SettingsError` for a file, variable or override that cannot be used.
 
-    `overrides` are `section.key` → value, as given on the command line. A file, variable or override that cannot be
-    used is a `SettingsError`; what is merely left out is in `Settings.warnings`.
+    `overrides` are `section.key` → value from the command line. `Settings.warnings` names the ignored values.
     """
     env = os.environ if env is None else env
     user_home = paths.user_home(env)
@@ -105,15 +104,15 @@ def load_settings(
         raise SettingsError(f"{home}: this is a file, and Reverie's home is a folder; move it, or set REVERIE_HOME.")
     values: dict[str, object] = {"places.home": home, "places.user_home": user_home}
     sources = {
-        key: (Source("environment", variable=name),)
+        key: (SettingSource("environment", variable=name),)
         for key, name in (("places.home", "REVERIE_HOME"), ("places.user_home", "HOME"))
         if env.get(name)
     }
     warnings: list[str] = []
 
-    def take(given: Iterable[Given]) -> None:
+    def take(given: Iterable[GivenValue]) -> None:
         for one in given:
-            _lay_over(one, _check(one), values, sources)
+            _merge(one, _check(one), values, sources)
 
     def frame_of(folder: Path) -> Frame:
         return Frame(folder, user_home)
@@ -121,127 +120,128 @@ def load_settings(
     for place, path in (("managed", (managed_dir or MANAGED) / "settings.toml"), ("user", home / "settings.toml")):
         file = TomlFile.read(path)
         if file is not None:
-            take(_from_file(cast("Place", place), file, frame_of(path.parent), warnings))
+            take(_read_file(cast("Place", place), file, frame_of(path.parent), warnings))
     found = [
-        (folder, [(one, _check(one)) for one in _from_file(place, file, frame_of(path.parent), warnings)])
-        for place, folder, path in _folder_files(home, repo)
+        (folder, [(one, _check(one)) for one in _read_file(place, file, frame_of(path.parent), warnings)])
+        for place, folder, path in _list_folder_files(home, repo)
         if (file := TomlFile.read(path)) is not None
     ]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ActingPart, ...] = ()
     if found:
-        # Imported here: most folders have no settings, and nothing to trust.
-        from reverie.settings.folder import judge
+        # Imported here, because most folders have no settings.
+        from reverie.settings.folder import judge_folder
 
-        judged = judge(found, values, home, repo)
+        judged = judge_folder(found, values, home, repo)
         parts = judged.parts
         warnings.extend(judged.warnings)
         for one, value in judged.counted:
-            _lay_over(one, value, values, sources)
-    take(_from_env(env, frame_of(cwd)))
-    take(_from_overrides(overrides or {}, frame_of(cwd)))
-    warnings.extend(_misspelt(env))
+            _merge(one, value, values, sources)
+    take(_read_env(env, frame_of(cwd)))
+    take(_read_overrides(overrides or {}, frame_of(cwd)))
+    warnings.extend(_find_misspelt(env))
     return _build(values, sources, tuple(warnings), parts, env)
 
 
-def home_folder() -> Path:
-    """Where Reverie keeps everything, for commands that need no other setting."""
+def find_home() -> Path:
+    """Returns Reverie's home, for commands that use no other setting."""
     return paths.reverie_home(os.environ)
 
 
-def explain(settings: Settings) -> list[Explained]:
-    """Every setting with its value and where it came from, in the order of the reference page."""
-    ignored: dict[str, tuple[Part, ...]] = {}
+def explain_settings(settings: Settings) -> list[ExplainedSetting]:
+    """Returns every setting with its value and sources, in the order of the reference page."""
+    ignored: dict[str, tuple[ActingPart, ...]] = {}
     for part in settings.parts:
         if part.ignored:
             ignored[part.key] = (*ignored.get(part.key, ()), part)
     return [
-        Explained(key, value_of(settings, key), settings.sources.get(key, (DEFAULT,)), setting, ignored.get(key, ()))
-        for key, setting in all_settings().items()
+        ExplainedSetting(
+            key, get_value(settings, key), settings.sources.get(key, (DEFAULT,)), setting, ignored.get(key, ())
+        )
+        for key, setting in list_settings().items()
     ]
 
 
-def _folder_files(home: Path, repo: paths.Repo) -> Iterator[tuple[Place, Path, Path]]:
-    """The files that the folder itself brings: their place, the folder that is trusted or not, the file."""
+def _list_folder_files(home: Path, repo: paths.Repo) -> Iterator[tuple[Place, Path, Path]]:
+    """Yields the place, the folder and the path of each settings file in the folder."""
     committed = repo.checkout / ".reverie" / "settings.toml"
-    # In the user's own home folder the project's file and the user's are one and the same.
+    # In the user's home folder the project's file is the user's file.
     if not paths.same(committed, home / "settings.toml"):
         yield "project", repo.checkout, committed
     for folder in dict.fromkeys((repo.root, repo.checkout)):
         yield "local", folder, folder / ".reverie" / "settings.local.toml"
 
 
-def _from_file(place: Place, file: TomlFile, frame: Frame, warnings: list[str]) -> Iterator[Given]:
+def _read_file(place: Place, file: TomlFile, frame: Frame, warnings: list[str]) -> Iterator[GivenValue]:
     for name, table in file.data.items():
-        section = sections().get(name)
+        section = list_sections().get(name)
         where = f"{file.path}:{file.line((name,))}"
         if section is None:
-            retired = _retired(name, table)
+            retired = _find_retired(name, table)
             if not retired:
-                _unknown(where, name, name)
+                _refuse_unknown(where, name, name)
             warnings.extend(f"{where}: `{key}` {_RETIRED[key]}." for key in retired)
             continue
         if not isinstance(table, dict):
             raise SettingsError(f"{where}: `{name}` is a section; write [{name}] and its settings below.")
         for key, value in cast("dict[str, object]", table).items():
             full = f"{name}.{key}"
-            source = Source(place, file, (name, key))
-            if key not in settings_of(section):
-                _unknown(str(source), full, key, name)
-            setting = all_settings()[full]
+            source = SettingSource(place, file, (name, key))
+            if key not in list_section_settings(section):
+                _refuse_unknown(str(source), full, key, name)
+            setting = list_settings()[full]
             if setting.env_only:
-                raise SettingsError(
-                    f"{source}: `{full}` cannot stand in a file; set the variable {setting.env} instead."
-                )
-            yield Given(full, value, source, frame)
+                raise SettingsError(f"{source}: `{full}` cannot be set in a file; set the variable {setting.env}.")
+            yield GivenValue(full, value, source, frame)
 
 
-def _retired(name: str, table: object) -> list[str]:
-    """The keys of a section that no longer exists, if all of them are known from earlier versions."""
+def _find_retired(name: str, table: object) -> list[str]:
+    """Returns the keys of an unknown section, if all of them are from earlier versions."""
     keys = [f"{name}.{key}" for key in cast("dict[str, object]", table)] if isinstance(table, dict) else []
     return keys if all(key in _RETIRED for key in keys) else []
 
 
-def _from_env(env: Mapping[str, str], frame: Frame) -> Iterator[Given]:
-    for key, setting in all_settings().items():
+def _read_env(env: Mapping[str, str], frame: Frame) -> Iterator[GivenValue]:
+    for key, setting in list_settings().items():
         if setting.env and env.get(setting.env) and key not in ("places.home", "places.user_home"):
-            source = Source("environment", variable=setting.env)
-            yield Given(key, setting.kind.from_text(env[setting.env]), source, frame)
+            source = SettingSource("environment", variable=setting.env)
+            yield GivenValue(key, setting.kind.from_text(env[setting.env]), source, frame)
 
 
-def _from_overrides(overrides: Mapping[str, object], frame: Frame) -> Iterator[Given]:
+def _read_overrides(overrides: Mapping[str, object], frame: Frame) -> Iterator[GivenValue]:
     for key, value in overrides.items():
-        setting = all_settings().get(key)
+        setting = list_settings().get(key)
         if setting is None:
-            _unknown("command line", key, key.rsplit(".", 1)[-1], key.split(".", 1)[0])
+            _refuse_unknown("command line", key, key.rsplit(".", 1)[-1], key.split(".", 1)[0])
         given = setting.kind.from_text(value) if isinstance(value, str) else value
-        yield Given(key, str(given) if isinstance(given, Path) else given, Source("command line"), frame)
+        yield GivenValue(key, str(given) if isinstance(given, Path) else given, SettingSource("command line"), frame)
 
 
-def _check(given: Given) -> object:
-    setting = all_settings()[given.key]
+def _check(given: GivenValue) -> object:
+    setting = list_settings()[given.key]
     try:
         return setting.kind.check(given.value, given.frame)
     except Misfit as misfit:
         key = given.key + "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in misfit.at)
         source = given.source
-        where = str(Source(source.place, source.file, (*source.path, *misfit.at), source.variable))
+        where = str(SettingSource(source.place, source.file, (*source.path, *misfit.at), source.variable))
         if misfit.unknown is not None:
-            raise SettingsError(
-                f"{where}: unknown key `{visible(key)}`; {_hint(misfit.unknown, misfit.valid)}"
-            ) from misfit
-        shown = "hidden" if setting.secret else _short(_part(given.value, misfit.at))
-        raise SettingsError(f"{where}: `{visible(key)}` is {shown}, but must be {misfit.wanted}.") from misfit
+            hint = _make_hint(find_nearest(misfit.unknown, misfit.valid), misfit.valid)
+            raise SettingsError(f"{where}: unknown key `{format_key(key)}`; {hint}") from misfit
+        shown = "hidden" if setting.secret else _shorten(reduce(getitem, misfit.at, cast("Any", given.value)))
+        raise SettingsError(f"{where}: `{format_key(key)}` is {shown}, but must be {misfit.wanted}.") from misfit
 
 
-def _lay_over(given: Given, value: object, values: dict[str, object], sources: dict[str, tuple[Source, ...]]) -> None:
-    setting, before = all_settings()[given.key], values.get(given.key)
+def _merge(
+    given: GivenValue, value: object, values: dict[str, object], sources: dict[str, tuple[SettingSource, ...]]
+) -> None:
+    setting, before = list_settings()[given.key], values.get(given.key)
     earlier = sources.get(given.key, ())
     if setting.adds_up and before is not None:
         items = cast("tuple[object, ...]", before) + cast("tuple[object, ...]", value)
         values[given.key] = tuple(dict.fromkeys(items))
         sources[given.key] = (*earlier, given.source)
     elif isinstance(setting.kind, Counts):
-        defaults = cast("Mapping[str, int]", before or value_of(Settings(), given.key))
+        defaults = cast("Mapping[str, int]", before or get_value(Settings(), given.key))
         values[given.key] = MappingProxyType({**defaults, **cast("Mapping[str, int]", value)})
         sources[given.key] = (*earlier, given.source)
     else:
@@ -251,14 +251,14 @@ def _lay_over(given: Given, value: object, values: dict[str, object], sources: d
 
 def _build(
     values: Mapping[str, object],
-    sources: Mapping[str, tuple[Source, ...]],
+    sources: Mapping[str, tuple[SettingSource, ...]],
     warnings: tuple[str, ...],
-    parts: tuple[Part, ...],
+    parts: tuple[ActingPart, ...],
     env: Mapping[str, str],
 ) -> Settings:
     built: dict[str, Any] = {}
-    for name, section in sections().items():
-        given = {key: values[f"{name}.{key}"] for key in settings_of(section) if f"{name}.{key}" in values}
+    for name, section in list_sections().items():
+        given = {key: values[f"{name}.{key}"] for key in list_section_settings(section) if f"{name}.{key}" in values}
         built[name] = section(**given)
     flags = {name: value for name, value in env.items() if name.startswith(FLAG_PREFIX)}
     return Settings(
@@ -271,20 +271,20 @@ def _build(
     )
 
 
-def _misspelt(env: Mapping[str, str]) -> Iterator[str]:
-    """A variable that looks like one of ours and is none: nothing would ever tell the user otherwise."""
-    ours = {setting.env for setting in all_settings().values() if setting.env}
+def _find_misspelt(env: Mapping[str, str]) -> Iterator[str]:
+    """Yields a warning for each variable whose name is almost one of ours."""
+    ours = {setting.env for setting in list_settings().values() if setting.env}
     known = [name.removeprefix(_OWN_PREFIX) for name in ours if name.startswith(_OWN_PREFIX)]
     for name in sorted(env):
         if name in ours or not name.startswith(_OWN_PREFIX) or name.startswith(FLAG_PREFIX):
             continue
-        near = nearest(name.removeprefix(_OWN_PREFIX), known, likeness=0.75)
+        near = find_nearest(name.removeprefix(_OWN_PREFIX), known, likeness=0.75)
         if near:
             yield f"environment {name}: unknown variable, ignored; did you mean {_OWN_PREFIX}{near}?"
 
 
-def nearest(name: str, valid: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The valid name that looks most like `name`, if any does."""
+def find_nearest(name: str, valid: Iterable[str], likeness: float = 0.6) -> str | None:
+    """Returns the valid name that is most similar to `name`, if there is one."""
     import difflib
 
     by_case = {candidate.lower(): candidate for candidate in valid}
@@ -292,46 +292,35 @@ def nearest(name: str, valid: Iterable[str], likeness: float = 0.6) -> str | Non
     return by_case[near[0]] if near else None
 
 
-def _unknown(where: str, full: str, key: str, section: str = "") -> NoReturn:
-    """Says what the key was probably meant to be: in its section, in another one, or by its whole name."""
-    here = sections().get(section)
-    keys = list(settings_of(here)) if here else list(sections())
-    near = nearest(key, keys)
+def _refuse_unknown(where: str, full: str, key: str, section: str = "") -> NoReturn:
+    """Raises an error with the most similar key: in this section, in another one, or by its whole name."""
+    here = list_sections().get(section)
+    keys = list(list_section_settings(here)) if here else list(list_sections())
+    near = find_nearest(key, keys)
     if near:
         near = f"{section}.{near}" if here else near
     else:
-        by_last = {name.split(".", 1)[1]: name for name in all_settings()}
-        moved = nearest(key, by_last)
-        near = by_last[moved] if moved else nearest(full, all_settings())
-    hint = f"did you mean `{near}`?" if near else f"known here: {', '.join(keys)}."
-    raise SettingsError(f"{where}: unknown key `{visible(full)}`; {hint}")
+        by_last = {name.split(".", 1)[1]: name for name in list_settings()}
+        moved = find_nearest(key, by_last)
+        near = by_last[moved] if moved else find_nearest(full, list_settings())
+    raise SettingsError(f"{where}: unknown key `{format_key(full)}`; {_make_hint(near, keys)}")
 
 
-def _hint(key: str, valid: tuple[str, ...]) -> str:
-    near = nearest(key, valid)
+def _make_hint(near: str | None, valid: Iterable[str]) -> str:
     return f"did you mean `{near}`?" if near else f"known here: {', '.join(valid)}."
 
 
-def _part(value: object, at: KeyPath) -> object:
-    for step in at:
-        value = cast("Any", value)[step]
-    return value
-
-
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= 80 else shown[:79] + "…"
 
 
-def wants_colour(is_terminal: bool, env: Mapping[str, str] | None = None) -> bool:
-    """Colour on a terminal that can show it, unless NO_COLOR is set; FORCE_COLOR brings it back elsewhere."""
-    env = os.environ if env is None else env
-    if env.get("NO_COLOR"):
-        return False
-    return bool(env.get("FORCE_COLOR")) or (is_terminal and env.get("TERM") != "dumb")
+def wants_colour(is_terminal: bool) -> bool:
+    """Whether to use colour: on a terminal unless NO_COLOR is set, elsewhere only with FORCE_COLOR."""
+    get = os.environ.get
+    return not get("NO_COLOR") and (bool(get("FORCE_COLOR")) or (is_terminal and get("TERM") != "dumb"))
 
 
-def editor(env: Mapping[str, str] | None = None) -> str:
-    """The command that edits a file: VISUAL, else EDITOR, else vi."""
-    env = os.environ if env is None else env
-    return env.get("VISUAL", "").strip() or env.get("EDITOR", "").strip() or "vi"
+def find_editor() -> str:
+    """Returns the command that edits a file: VISUAL, else EDITOR, else vi."""
+    return os.environ.get("VISUAL", "").strip() or os.environ.get("EDITOR", "").strip() or "vi"

@@ -1,7 +1,7 @@
-"""What a folder's settings may do to each setting before the user trusts that folder, and what a stranger would gain.
+"""What the files of an untrusted folder may do to each setting, and what a stranger could do with it.
 
-Every setting that can stand in a file is listed here once, by rule and by risk. One that is not listed can only be set
-by the user, and a test fails until somebody has thought about it. Nothing here reads a file.
+Every setting that can be in a file is listed here once, by rule and by risk. A setting that is not listed can only be
+set by the user, and a test fails until it is listed.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from functools import cache
 from typing import cast
 
 
-class Rule(Enum):
-    """What a folder that is not trusted may do to a setting."""
+class FolderRule(Enum):
+    """What an untrusted folder may do to a setting."""
 
     FREE = "yes"
     LOWER = "only lower"
-    """Not above what managed and user settings say, else not above the default."""
+    """Not above the managed and user settings, else not above the default."""
     HIGHER = "only higher"
-    """The same the other way round: a longer pause between two runs costs less."""
+    """The opposite: a longer pause between two runs costs less."""
     OFF = "only off"
     TRUST = "if trusted"
     USER = "local, if trusted"
-    """Also in a trusted folder only its local file: the committed one belongs to everybody who works there."""
+    """Even in a trusted folder only the local file: everybody who works there can change the committed one."""
 
 
 class Risk(Enum):
-    """The worst that a stranger could do with it."""
+    """The worst that a stranger could do with a setting."""
 
     NOTHING = "nothing"
     SPEND = "spend"
@@ -42,14 +42,14 @@ class Risk(Enum):
 class Reach:
     """The rule and the risk of one setting."""
 
-    rule: Rule = Rule.USER
+    rule: FolderRule = FolderRule.USER
     risk: Risk = Risk.RUN
 
 
-_LISTED: tuple[tuple[Rule, Risk, str], ...] = (
-    (Rule.FREE, Risk.NOTHING, "transcript.fsync permissions.ask permissions.deny background.fallback"),
+_LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
+    (FolderRule.FREE, Risk.NOTHING, "transcript.fsync permissions.ask permissions.deny background.fallback"),
     (
-        Rule.LOWER,
+        FolderRule.LOWER,
         Risk.SPEND,
         """
         model.go_on_nudges model.thinking model.thinking_budget model.retries tools.read_lines tools.read_line_chars
@@ -64,7 +64,7 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         """,
     ),
     (
-        Rule.LOWER,
+        FolderRule.LOWER,
         Risk.WEAKEN,
         """
         permissions.mode tools.bash_timeout_s tools.bash_timeout_max_s tools.grep_timeout_s notes.wait_s
@@ -73,7 +73,7 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         """,
     ),
     (
-        Rule.HIGHER,
+        FolderRule.HIGHER,
         Risk.SPEND,
         """
         window.blocking_buffer notes.first_tokens notes.growth_tokens notes.growth_calls compaction.refill_turns
@@ -81,33 +81,32 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         agents.progress_s messages.poll_ms
         """,
     ),
-    (Rule.HIGHER, Risk.SEND, "team.sync_minutes"),
-    (Rule.OFF, Risk.MOVE, "memory.enabled"),
+    (FolderRule.HIGHER, Risk.SEND, "team.sync_minutes"),
+    (FolderRule.OFF, Risk.MOVE, "memory.enabled"),
     (
-        Rule.TRUST,
+        FolderRule.TRUST,
         Risk.RUN,
         """
         permissions.allow hooks.SessionStart hooks.UserPromptSubmit hooks.PreToolUse hooks.PostToolUse
         hooks.PreCompact hooks.Stop hooks.SubagentStop hooks.SessionEnd
         """,
     ),
-    (Rule.TRUST, Risk.SEND, "model.name model.small_model"),
+    (FolderRule.TRUST, Risk.SEND, "model.name model.small_model"),
     (
-        Rule.TRUST,
+        FolderRule.TRUST,
         Risk.SPEND,
         """
         model.max_output model.raised_output model.effort extraction.run_s dream.run_minutes model.retry_first_wait_s
-        model.retry_connecting_s
-        model.retry_longest_wait_s model.retry_longest_asked_s model.timeout_s window.context_window
-        window.output_reserve window.autocompact_buffer window.warning_buffer window.autocompact_pct
-        window.autocompact_window window.blocking_limit window.disable_compact window.disable_autocompact
-        microcompact.pause_minutes microcompact.keep_recent microcompact.cache_edits_above microcompact.server_trigger
-        microcompact.server_target compaction.summary_tokens compaction.collapse_at_pct compaction.collapse_block_pct
-        agents.lead_s catalogue.files
+        model.retry_connecting_s model.retry_longest_wait_s model.retry_longest_asked_s model.timeout_s
+        window.context_window window.output_reserve window.autocompact_buffer window.warning_buffer
+        window.autocompact_pct window.autocompact_window window.blocking_limit window.disable_compact
+        window.disable_autocompact microcompact.pause_minutes microcompact.keep_recent microcompact.cache_edits_above
+        microcompact.server_trigger microcompact.server_target compaction.summary_tokens compaction.collapse_at_pct
+        compaction.collapse_block_pct agents.lead_s catalogue.files
         """,
     ),
     (
-        Rule.TRUST,
+        FolderRule.TRUST,
         Risk.WEAKEN,
         """
         notes.section_tokens notes.total_tokens notes.section_characters notes.keep_tokens notes.keep_messages
@@ -116,10 +115,10 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         dream.lock_minutes messages.shutdown_s messages.ask_again_s messages.refusals messages.kill_s
         """,
     ),
-    (Rule.TRUST, Risk.MOVE, "background.log_bytes"),
-    (Rule.USER, Risk.RUN, "flags.provider"),
+    (FolderRule.TRUST, Risk.MOVE, "background.log_bytes"),
+    (FolderRule.USER, Risk.RUN, "flags.provider"),
     (
-        Rule.USER,
+        FolderRule.USER,
         Risk.SEND,
         """
         model.anthropic_api_key model.anthropic_auth_token model.openai_api_key model.anthropic_base_url
@@ -128,24 +127,28 @@ _LISTED: tuple[tuple[Rule, Risk, str], ...] = (
         """,
     ),
     (
-        Rule.USER,
+        FolderRule.USER,
         Risk.SPEND,
         "background.mind budget.background_tokens_per_day budget.background_dollars_per_day",
     ),
-    (Rule.USER, Risk.WEAKEN, "model.anthropic_cache_edits dream.mode dream.max_loss_pct"),
-    (Rule.USER, Risk.MOVE, "transcript.expire_days tool_results.keep_days tool_results.keep_bytes memory.directory"),
+    (FolderRule.USER, Risk.WEAKEN, "model.anthropic_cache_edits dream.mode dream.max_loss_pct"),
+    (
+        FolderRule.USER,
+        Risk.MOVE,
+        "transcript.expire_days tool_results.keep_days tool_results.keep_bytes memory.directory",
+    ),
 )
 
 _ORDERS: Mapping[str, tuple[str, ...]] = {
     "permissions.mode": ("read_only", "ask", "accept_edits", "accept_all"),
     "model.thinking": ("off", "adaptive", "on"),
 }
-"""Choices that have a low and a high end, the low one first."""
+"""Choices that have an order, the lowest first."""
 
 
 @cache
-def listed() -> Mapping[str, Reach]:
-    """Every setting of the table above. One that stands there twice is a mistake of ours."""
+def list_reaches() -> Mapping[str, Reach]:
+    """Returns every setting of the table above; each may be there only once."""
     found: dict[str, Reach] = {}
     for rule, risk, keys in _LISTED:
         for key in keys.split():
@@ -154,30 +157,27 @@ def listed() -> Mapping[str, Reach]:
     return found
 
 
-def reach_of(key: str) -> Reach:
-    """Who may set `section.key`. A setting that nobody has thought about is the user's alone."""
-    return listed().get(key, Reach())
+def find_reach(key: str) -> Reach:
+    """Returns who may set `section.key`. Only the user may set a setting that is not listed."""
+    return list_reaches().get(key, Reach())
 
 
 def needs_trust(key: str, value: object, now: object, fallback: object = None) -> bool:
-    """Whether `value` may only replace `now` if the folder is trusted.
-
-    `fallback` is the limit of a name that a table of limits does not have yet.
-    """
-    match reach_of(key).rule:
-        case Rule.FREE:
+    """Whether `value` may replace `now` only in a trusted folder. `fallback`: the limit of names not in a table."""
+    match find_reach(key).rule:
+        case FolderRule.FREE:
             return False
-        case Rule.OFF:
+        case FolderRule.OFF:
             return bool(value) and not now
-        case Rule.LOWER:
-            return not _at_most(key, value, now, fallback)
-        case Rule.HIGHER:
-            return not _at_most(key, now, value, fallback)
-        case Rule.TRUST | Rule.USER:
+        case FolderRule.LOWER:
+            return not _is_at_most(key, value, now, fallback)
+        case FolderRule.HIGHER:
+            return not _is_at_most(key, now, value, fallback)
+        case FolderRule.TRUST | FolderRule.USER:
             return True
 
 
-def _at_most(key: str, one: object, other: object, fallback: object) -> bool:
+def _is_at_most(key: str, one: object, other: object, fallback: object) -> bool:
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         limits = cast("Mapping[str, int]", other)
         named = cast("Mapping[str, int]", one)

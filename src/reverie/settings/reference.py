@@ -1,7 +1,4 @@
-"""Writes values the way TOML does, and the reference page `docs/settings.md` from the sections themselves.
-
-A test compares the page with what this prints, so the two cannot drift apart.
-"""
+"""Formats values as TOML, and writes the reference page `docs/settings.md` from the sections."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.settings.fields import Section, Setting, settings_of
+from reverie.settings.fields import Section, Setting, list_section_settings
 from reverie.settings.kinds import Choice
-from reverie.settings.reach import reach_of
-from reverie.settings.schema import sections
+from reverie.settings.reach import find_reach
+from reverie.settings.schema import list_sections
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEAD = """\
@@ -23,7 +20,7 @@ _HEAD = """\
 
 *Written by `reverie settings --docs`; change the sections in `src/reverie/settings/sections.py` instead.*
 
-`reverie settings` shows every value and where it came from. Values come from, later over earlier:
+`reverie settings` shows every value and its source. Values come from these places; later places win:
 
 | place | file |
 |---|---|
@@ -34,26 +31,26 @@ _HEAD = """\
 | environment | the variables below |
 | command line | options of the command |
 
-**Merging.** Lists of several places are joined, in this order and without doubles; tables of numbers are joined key by
-key; anything else is replaced by the later place. So a list can only grow: nobody can take a managed `deny` rule away.
+**Merging.** Lists of several places are joined in this order, without duplicates. Tables of numbers are joined key by
+key. Other values are replaced by the later place. So a list can only grow: a managed `deny` rule cannot be removed.
 
-**Mistakes.** An unknown key or a value that does not fit is an error with file, line and the nearest valid key. A
-variable that begins with `REVERIE_` and looks like one below, but is none, is a warning.
+**Mistakes.** An unknown key or a value that does not fit is an error with file, line and the most similar valid key. A
+variable that begins with `REVERIE_` and is similar to one below, but not the same, is a warning.
 
-**Trust.** The two files in a folder may have been written by strangers: a clone, an unpacked archive. Until you say
-`reverie trust` there, they can only restrict. The column *folder* says what they can do without your trust: `yes`;
+**Trust.** Strangers may have written the two files in a folder: a clone, an unpacked archive. Until you run
+`reverie trust` there, the files can only restrict. The column *folder* says what they can do without your trust: `yes`;
 `only lower`, `only higher` and `only off`, compared with your own settings and the defaults; `if trusted`: nothing;
 `local, if trusted`: nothing, and in a trusted folder only in the local file. The column *could* says what a stranger
-could otherwise do with it. What is ignored is told in one line; `reverie settings` and `reverie doctor` list it. Trust
-is kept in `<home>/trust.json` for one folder, not for those below it, and ends when the parts that can act change.
-Worktrees of a trusted repository are trusted where these parts are the same.
+could otherwise do with it. A line names the ignored settings; `reverie settings` and `reverie doctor` list them. Trust
+is stored in `<home>/trust.json` for one folder, not for folders below it. It ends when the parts that can act change.
+Worktrees of a trusted repository are trusted if these parts are the same.
 
-**Paths**: `~/` is your home; a relative path starts at the folder of the file it is written in.
+**Paths.** `~/` is your home. A relative path starts at the folder of the settings file.
 """
 
 
-def toml_text(value: object) -> str:
-    """A value as it would be written in a settings file."""
+def format_toml(value: object) -> str:
+    """Formats a value for a settings file."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -61,68 +58,63 @@ def toml_text(value: object) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, str | Path):
-        return _quoted(str(value))
+        return _quote(str(value))
     if isinstance(value, Mapping):
         table = cast("Mapping[str, object]", value)
-        return (
-            "{"
-            + ", ".join(
-                f"{key if _BARE.fullmatch(key) else _quoted(key)} = {toml_text(item)}" for key, item in table.items()
-            )
-            + "}"
-        )
+        keys = {key: key if _BARE.fullmatch(key) else _quote(key) for key in table}
+        return "{" + ", ".join(f"{keys[key]} = {format_toml(item)}" for key, item in table.items()) + "}"
     if isinstance(value, Section):
-        return toml_text(plain(value))
+        return format_toml(to_json_value(value))
     if isinstance(value, tuple):
-        return "[" + ", ".join(map(toml_text, cast("tuple[object, ...]", value))) + "]"
+        return "[" + ", ".join(map(format_toml, cast("tuple[object, ...]", value))) + "]"
     return "(not set)"
 
 
-def _quoted(text: str) -> str:
-    # TOML allows no bare DEL.
+def _quote(text: str) -> str:
+    # TOML does not allow a bare DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def plain(value: object) -> Any:
-    """A value as JSON has it."""
+def to_json_value(value: object) -> Any:
+    """Converts a value for JSON."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Section):
-        return {entry.name: plain(getattr(value, entry.name)) for entry in fields(cast("Any", value))}
+        return {entry.name: to_json_value(getattr(value, entry.name)) for entry in fields(cast("Any", value))}
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in cast("Mapping[object, object]", value).items()}
+        return {str(key): to_json_value(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, tuple):
-        return [plain(item) for item in cast("tuple[object, ...]", value)]
+        return [to_json_value(item) for item in cast("tuple[object, ...]", value)]
     return value
 
 
-def default_text(setting: Setting, default: object) -> str:
-    """A default as the reference page has it: nothing that depends on the machine."""
-    return setting.default_text or toml_text(default)
+def format_default(setting: Setting, default: object) -> str:
+    """Formats a default for the reference page, without anything that depends on the machine."""
+    return setting.default_text or format_toml(default)
 
 
-def reference_page() -> str:
-    """The whole page, as Markdown."""
-    return _HEAD + "".join(_section(name, section) for name, section in sections().items()) + _flags()
+def make_reference_page() -> str:
+    """Returns the whole page as Markdown."""
+    return "".join([_HEAD, *(_format_section(*section) for section in list_sections().items()), _format_flags()])
 
 
-def _section(name: str, section: type) -> str:
+def _format_section(name: str, section: type) -> str:
     lines = [f"\n## {name}", "", (section.__doc__ or "").strip(), ""]
     lines += ["| setting | default | unit | variable | folder | could | what it is |", "|---|---|---|---|---|---|---|"]
     defaults = section()
-    for key, setting in settings_of(section).items():
-        lines.append("| " + " | ".join(_row(f"{name}.{key}", setting, getattr(defaults, key))) + " |")
+    for key, setting in list_section_settings(section).items():
+        lines.append("| " + " | ".join(_format_row(f"{name}.{key}", setting, getattr(defaults, key))) + " |")
     if name == "hooks":
-        lines += ["", *_hook_lines()]
+        lines += ["", *_format_hooks()]
     return "\n".join(lines) + "\n"
 
 
-def _row(key: str, setting: Setting, default: object) -> Iterator[str]:
+def _format_row(key: str, setting: Setting, default: object) -> Iterator[str]:
     yield f"`{key}`"
-    yield f"`{default_text(setting, default)}`"
+    yield f"`{format_default(setting, default)}`"
     yield setting.unit
     yield f"`{setting.env}`" + (" only" if setting.env_only else "") if setting.env else ""
-    reach = reach_of(key)
+    reach = find_reach(key)
     yield "" if setting.env_only else reach.rule.value
     yield "" if setting.env_only else reach.risk.value
     choices = f" One of {', '.join(setting.kind.options)}." if isinstance(setting.kind, Choice) else ""
@@ -132,11 +124,11 @@ def _row(key: str, setting: Setting, default: object) -> Iterator[str]:
 _FLAGS_HEAD = """
 # Flags
 
-Kill switches: off means exactly as if absent. `reverie settings --flags` shows them. They are read through OpenFeature;
-the provider that comes with Reverie takes, later over earlier, `<home>/flags.toml`, the variables `REVERIE_FLAG_<NAME>`
-(dots become `_`) and `/etc/reverie/flags.toml`, so that whoever runs a fleet can stop it. There is no file by project.
-The files are read again when they change: a switch works on sessions that are running. Those marked *once* shape the
-prompt's prefix and are read once a session.
+Flags switch features on and off; off means exactly as if the feature did not exist. `reverie settings --flags` shows
+them. They are read through OpenFeature. The provider of Reverie reads `<home>/flags.toml`, then the variables
+`REVERIE_FLAG_<NAME>` (dots become `_`), then `/etc/reverie/flags.toml`; later ones win, so an administrator can stop
+a feature on all machines. Projects have no flags file. The files are read again when they change, so a flag also
+changes running sessions. Flags marked *once* change the prefix of the prompt and are read once per session.
 
     dream = false
     "recall.no_index" = true      # in quotation marks,
@@ -148,15 +140,15 @@ prompt's prefix and are read once a session.
     [tool_results.limits]         # numbers marked in the tables above
     Bash = 10_000
 
-An unknown flag is a warning with the nearest name. A mistake is an error when a session starts; while one runs, the
-flags stay as they were, and the user is told.
+An unknown flag is a warning with the most similar name. A mistake is an error when a session starts; while a session
+runs, the flags do not change, and a notice names the mistake.
 
 | flag | default | read | what it is |
 |---|---|---|---|
 """
 
 
-def _flags() -> str:
+def _format_flags() -> str:
     from reverie.flags.registry import FLAGS
 
     rows = ""
@@ -166,13 +158,13 @@ def _flags() -> str:
     return _FLAGS_HEAD + rows
 
 
-def _hook_lines() -> Iterator[str]:
+def _format_hooks() -> Iterator[str]:
     from reverie.settings.sections import HookCommand
 
     yield "Each is a list of tables:"
     yield ""
     yield '    [[hooks.PreToolUse]]\n    matcher = "Bash"\n    command = "./check.sh"\n    timeout_s = 10'
     yield ""
-    for key, setting in settings_of(HookCommand).items():
+    for key, setting in list_section_settings(HookCommand).items():
         unit = f" ({setting.unit})" if setting.unit else ""
         yield f"- `{key}`{unit}: {setting.help}"

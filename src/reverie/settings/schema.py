@@ -1,4 +1,4 @@
-"""All settings as one frozen object, and how to look a setting up by its full name, `section.key`."""
+"""All settings as one frozen object, and access to a setting by its full name, `section.key`."""
 
 from __future__ import annotations
 
@@ -6,105 +6,79 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from reverie.settings.fields import Setting, settings_of
-from reverie.settings.layer_sections import Agents, Compaction, Dream, Extraction, Messages, Notes
-from reverie.settings.sections import (
-    Background,
-    Budget,
-    Catalogue,
-    Debug,
-    FlagSettings,
-    Hooks,
-    InstructionSettings,
-    Memory,
-    Microcompact,
-    Model,
-    Permissions,
-    PlaceSettings,
-    Remote,
-    SessionSettings,
-    Team,
-    ToolResults,
-    Tools,
-    Transcript,
-    Window,
-)
+from reverie.settings import layer_sections, sections
+from reverie.settings.fields import Setting, list_section_settings
 
 if TYPE_CHECKING:
-    from reverie.settings.loading import Source
-    from reverie.settings.trust import Part
+    from reverie.settings.loading import SettingSource
+    from reverie.settings.trust import ActingPart
 
 
-def _no_strings() -> Mapping[str, str]:
-    return MappingProxyType({})
-
-
-def _no_sources() -> Mapping[str, tuple[Source, ...]]:
-    return MappingProxyType({})
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set, read once. `Settings()` is all defaults; `load_settings` reads the places."""
+    """All settings, read once. `Settings()` has only defaults; `load_settings` reads files and variables."""
 
-    places: PlaceSettings = field(default_factory=PlaceSettings)
-    session: SessionSettings = field(default_factory=SessionSettings)
-    model: Model = field(default_factory=Model)
-    window: Window = field(default_factory=Window)
-    transcript: Transcript = field(default_factory=Transcript)
-    permissions: Permissions = field(default_factory=Permissions)
-    hooks: Hooks = field(default_factory=Hooks)
-    tools: Tools = field(default_factory=Tools)
-    tool_results: ToolResults = field(default_factory=ToolResults)
-    microcompact: Microcompact = field(default_factory=Microcompact)
-    notes: Notes = field(default_factory=Notes)
-    compaction: Compaction = field(default_factory=Compaction)
-    memory: Memory = field(default_factory=Memory)
-    instructions: InstructionSettings = field(default_factory=InstructionSettings)
-    team: Team = field(default_factory=Team)
-    extraction: Extraction = field(default_factory=Extraction)
-    dream: Dream = field(default_factory=Dream)
-    agents: Agents = field(default_factory=Agents)
-    messages: Messages = field(default_factory=Messages)
-    background: Background = field(default_factory=Background)
-    budget: Budget = field(default_factory=Budget)
-    catalogue: Catalogue = field(default_factory=Catalogue)
-    flags: FlagSettings = field(default_factory=FlagSettings)
-    remote: Remote = field(default_factory=Remote)
-    debug: Debug = field(default_factory=Debug)
+    places: sections.PlaceSettings = field(default_factory=sections.PlaceSettings)
+    session: sections.SessionSettings = field(default_factory=sections.SessionSettings)
+    model: sections.ModelSettings = field(default_factory=sections.ModelSettings)
+    window: sections.WindowSettings = field(default_factory=sections.WindowSettings)
+    transcript: sections.TranscriptSettings = field(default_factory=sections.TranscriptSettings)
+    permissions: sections.PermissionSettings = field(default_factory=sections.PermissionSettings)
+    hooks: sections.HookSettings = field(default_factory=sections.HookSettings)
+    tools: sections.ToolSettings = field(default_factory=sections.ToolSettings)
+    tool_results: sections.ToolResultSettings = field(default_factory=sections.ToolResultSettings)
+    microcompact: sections.MicrocompactSettings = field(default_factory=sections.MicrocompactSettings)
+    notes: layer_sections.NoteSettings = field(default_factory=layer_sections.NoteSettings)
+    compaction: layer_sections.CompactionSettings = field(default_factory=layer_sections.CompactionSettings)
+    memory: sections.MemorySettings = field(default_factory=sections.MemorySettings)
+    instructions: sections.InstructionSettings = field(default_factory=sections.InstructionSettings)
+    team: sections.TeamSettings = field(default_factory=sections.TeamSettings)
+    extraction: layer_sections.ExtractionSettings = field(default_factory=layer_sections.ExtractionSettings)
+    dream: layer_sections.DreamSettings = field(default_factory=layer_sections.DreamSettings)
+    agents: layer_sections.AgentSettings = field(default_factory=layer_sections.AgentSettings)
+    messages: layer_sections.MessageSettings = field(default_factory=layer_sections.MessageSettings)
+    background: sections.BackgroundSettings = field(default_factory=sections.BackgroundSettings)
+    budget: sections.BudgetSettings = field(default_factory=sections.BudgetSettings)
+    catalogue: sections.CatalogueSettings = field(default_factory=sections.CatalogueSettings)
+    flags: sections.FlagSettings = field(default_factory=sections.FlagSettings)
+    remote: sections.RemoteSettings = field(default_factory=sections.RemoteSettings)
+    debug: sections.DebugSettings = field(default_factory=sections.DebugSettings)
 
     warnings: tuple[str, ...] = ()
-    """What was ignored and why: sentences to show once."""
-    parts: tuple[Part, ...] = field(default=(), compare=False, repr=False)
-    """What can act in the folder's own files, ignored or not: what `reverie trust` shows."""
-    flag_env: Mapping[str, str] = field(default_factory=_no_strings)
-    """The `REVERIE_FLAG_*` variables as they are; `flags/` knows what they mean."""
-    env: Mapping[str, str] = field(default_factory=_no_strings, compare=False, repr=False)
-    """The environment as it was read, for processes we start; everything else asks a setting."""
-    sources: Mapping[str, tuple[Source, ...]] = field(default_factory=_no_sources, compare=False, repr=False)
-    """Where each `section.key` that is not a default came from."""
+    """Sentences to show once: what was ignored, and why."""
+    parts: tuple[ActingPart, ...] = field(default=(), compare=False, repr=False)
+    """The parts of the folder's files that can act, ignored or not: `reverie trust` shows them."""
+    flag_env: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    """The `REVERIE_FLAG_*` variables, unchanged; `flags/` reads them."""
+    env: Mapping[str, str] = field(default_factory=lambda: _EMPTY, compare=False, repr=False)
+    """The environment, only for processes that we start."""
+    sources: Mapping[str, tuple[SettingSource, ...]] = field(default_factory=lambda: _EMPTY, compare=False, repr=False)
+    """The sources of each `section.key` that is not a default."""
 
 
 @cache
-def sections() -> Mapping[str, type]:
-    """Every section by its name, in the order of `Settings`."""
+def list_sections() -> Mapping[str, type]:
+    """Returns every section by its name, in the order of `Settings`."""
     found = {entry.name: entry.default_factory for entry in fields(Settings)}
     return {name: made for name, made in found.items() if isinstance(made, type)}
 
 
 @cache
-def all_settings() -> Mapping[str, Setting]:
-    """Every setting by its full name, `section.key`."""
+def list_settings() -> Mapping[str, Setting]:
+    """Returns every setting by its full name, `section.key`."""
     return {
         f"{name}.{key}": setting
-        for name, section in sections().items()
-        for key, setting in settings_of(section).items()
+        for name, section in list_sections().items()
+        for key, setting in list_section_settings(section).items()
     }
 
 
-def value_of(settings: Settings, key: str) -> object:
-    """The value of `section.key`."""
+def get_value(settings: Settings, key: str) -> object:
+    """Returns the value of `section.key`."""
     section, name = key.split(".", 1)
     return cast("object", getattr(getattr(settings, section), name))

@@ -1,8 +1,7 @@
-"""Which files of a folder a command of its settings may run, so that trust ends when one of them changes.
+"""Finds the files that a command in a folder's settings may run, so that trust ends when one of them changes.
 
-The shell is not parsed. Every file whose name occurs in the command counts, wherever it lies in the folder. Where a
-command does not say what it runs, that is said, and the scripts of the folder count as well. Bounded in files, bytes
-and time; whatever lies in the folder, nothing here raises.
+The shell is not parsed: every file of the folder whose name is in the command counts. If a command does not name the
+files it runs, all scripts of the folder count too. Limited in files, bytes and time; never raises.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import fnmatch
 import hashlib
 import os
 import re
-import stat
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -40,12 +38,12 @@ _UNKNOWN = (
     (_GLOB, "it uses a pattern for names"),
     (re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"), "it uses a pattern for names"),
     (re.compile(r"(?<![\w./-])(?:cd|chdir|pushd)\b"), "it changes the folder"),
-    (re.compile(r"(?<![\w./-])(?:eval|xargs|find|parallel|run-parts)\b"), "it starts what it finds"),
+    (re.compile(r"(?<![\w./-])(?:eval|xargs|find|parallel|run-parts)\b"), "it starts programs that it finds"),
 )
 
 
-def why_unchecked(command: str, folder: Path) -> str:
-    """Why it cannot be known which files this command runs; empty if its text says so."""
+def explain_unchecked(command: str, folder: Path) -> str:
+    """Returns why the files that this command runs cannot be known; empty if they are in its text."""
     if len(command) > MOST_TEXT:
         return "it is too long"
     text = _PROJECT.sub(".", command)
@@ -53,41 +51,42 @@ def why_unchecked(command: str, folder: Path) -> str:
     for pattern, why in _UNKNOWN:
         if pattern.search(text) or pattern.search(plain):  # without its quotes `c""d` is `cd`
             return why
-    names_folder = re.search(r"(?<!\S)\.{1,2}/?(?!\S)", plain) or any(map(_is_folder, _named(plain, (folder,), folder)))
-    return "it names a folder" if names_folder else ""
+    if re.search(r"(?<!\S)\.{1,2}/?(?!\S)", plain) or any(map(os.path.isdir, _find_paths(plain, (folder,), folder))):
+        return "it names a folder"
+    return ""
 
 
-def files_run(commands: Sequence[str], folder: Path) -> tuple[list[str], bool]:
-    """One line per file that these commands may run (where it is, where it leads, its content), and if these are all.
+def list_run_files(commands: Sequence[str], folder: Path) -> tuple[list[str], bool]:
+    """Returns one line per file that these commands may run (path, real path, digest), and whether these are all.
 
-    Paths are seen from the folder, so that the same file in a worktree counts as the same.
+    Paths are relative to the folder, so that the same file in a worktree counts as the same.
     """
-    unknown = any(why_unchecked(command, folder) for command in commands)
-    # Hooks run in this folder. What a command only writes to is not run by naming it there.
+    unknown = any(explain_unchecked(command, folder) for command in commands)
+    # Hooks run in this folder. A file that a command only writes to does not count.
     text = "\n".join(_WRITTEN.sub(" ", _PROJECT.sub(".", command)) for command in commands)
-    wanted = _Wanted(text[:MOST_TEXT], unknown)
+    wanted = _NameFilter(text[:MOST_TEXT], unknown)
     walked, complete = _walk(folder, wanted.plain)
-    found = dict.fromkeys(path for path in _named(text[:MOST_TEXT], (folder,), folder) if os.path.exists(path))  # noqa: PTH110
+    found = dict.fromkeys(path for path in _find_paths(text[:MOST_TEXT], (folder,), folder) if os.path.exists(path))  # noqa: PTH110
     found |= dict.fromkeys(folder / path for path in walked if wanted.has(path))
     if unknown:
         found |= dict.fromkeys(folder / path for path in walked if _is_script(folder, path))
     within = complete and len(text) <= MOST_TEXT and len(found) <= _MOST_FILES
-    return list(_contents(list(found)[:_MOST_FILES], folder)), within
+    return list(_describe_files(list(found)[:_MOST_FILES], folder)), within
 
 
-def files_named(texts: Iterable[str], folder: Path) -> list[str]:
-    """The same for values that name files but run no command: a relative name is looked up in two folders."""
+def list_named_files(texts: Iterable[str], folder: Path) -> list[str]:
+    """The same for values that name files but are not commands: a relative name is looked up in two folders."""
     text = "\n".join(texts)[:MOST_TEXT]
-    return list(_contents(dict.fromkeys(_named(text, (folder, folder / ".reverie"), folder)), folder))
+    return list(_describe_files(dict.fromkeys(_find_paths(text, (folder, folder / ".reverie"), folder)), folder))
 
 
-class _Wanted:
-    """Which names a text could mean."""
+class _NameFilter:
+    """Decides which files a text may mean."""
 
     def __init__(self, text: str, unknown: bool) -> None:
         self.plain = _QUOTES.sub("", text).casefold()
         globs = [word for word in re.split(r"[\s;&|<>()=,:]+", self.plain) if unknown and _GLOB.search(word)]
-        self._pattern = _joined(globs[:_MOST_GLOBS])
+        self._pattern = _join_globs(globs[:_MOST_GLOBS])
         self._words = set(re.split(r"[^\w-]+", self.plain)) if _INTERPRETER.search(self.plain) else set[str]()
 
     def has(self, path: str) -> bool:
@@ -103,10 +102,10 @@ class _Wanted:
         return self._pattern is not None and self._pattern.match(path) is not None
 
 
-def _joined(globs: Iterable[str]) -> re.Pattern[str] | None:
-    """One pattern for all, matched against paths. Where a command looks from is not known: the end of a path counts.
+def _join_globs(globs: Iterable[str]) -> re.Pattern[str] | None:
+    """Joins globs to one pattern for the ends of paths, because the working folder of a command is not known.
 
-    A pattern without letters would mean every file; it adds nothing, since the scripts of the folder count already.
+    A glob without letters would match every file and is left out: the scripts of the folder count already.
     """
     ends: list[str] = []
     for one in globs:
@@ -119,8 +118,8 @@ def _joined(globs: Iterable[str]) -> re.Pattern[str] | None:
         return None
 
 
-def _named(text: str, bases: Sequence[Path], folder: Path) -> Iterator[Path]:
-    """Every word that could be a path in the folder, as written and without its quotes."""
+def _find_paths(text: str, bases: Sequence[Path], folder: Path) -> Iterator[Path]:
+    """Yields every word that may be a path in the folder, as written and without its quotes."""
     words = {word for one in (text, _QUOTES.sub("", text)) for word in _BETWEEN_WORDS.split(one)}
     for word in sorted(words):
         for base in bases if word and "\0" not in word and len(word) < 4_096 else ():
@@ -130,10 +129,9 @@ def _named(text: str, bases: Sequence[Path], folder: Path) -> Iterator[Path]:
 
 
 def _walk(folder: Path, plain: str) -> tuple[list[str], bool]:
-    """The files of a folder seen from there, those at the top first, and whether these are all: there is a bound.
+    """Returns the files of a folder as relative paths, those at the top first, and whether these are all.
 
-    Checkouts of their own, and folders of installed programs, are left out unless the text names them. So are links
-    to folders.
+    Other checkouts, folders of installed programs and links to folders are left out, unless the text names them.
     """
     waiting, seen, files, left = deque([""]), set[tuple[int, int]](), list[str](), MOST_ENTRIES
     while waiting:
@@ -163,15 +161,8 @@ def _walk(folder: Path, plain: str) -> tuple[list[str], bool]:
     return files, True
 
 
-def _is_folder(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116
-    except (OSError, ValueError):
-        return False
-
-
 def _is_script(folder: Path, path: str) -> bool:
-    """Whether it looks like something that runs: by its mode, or by its name for a shell."""
+    """Whether a file looks like a script: by its mode, or by its name."""
     suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122
     if not suffix or suffix in _SHELL_SUFFIXES:
         return True
@@ -181,8 +172,8 @@ def _is_script(folder: Path, path: str) -> bool:
         return False
 
 
-def _contents(paths: Iterable[Path], folder: Path) -> Iterator[str]:
-    """Where each name leads and what is there; nothing for a name that leads to no regular file that can be read."""
+def _describe_files(paths: Iterable[Path], folder: Path) -> Iterator[str]:
+    """Yields one line per regular file that can be read: path, real path and digest."""
     left = _MOST_BYTES
     for path in paths:
         try:
@@ -192,7 +183,7 @@ def _contents(paths: Iterable[Path], folder: Path) -> Iterator[str]:
         with os.fdopen(fd, "rb") as file, suppress(OSError):
             found = os.fstat(fd)
             content = file.read(left)
-            # What is beyond the bound counts by size and time: this runs with every command.
+            # Beyond the limit, size and time count instead of content: this runs with every command.
             rest = f"{found.st_size} {found.st_ctime_ns}" if found.st_size > len(content) else ""
             left -= len(content)
             leads = os.path.relpath(os.path.realpath(path), folder)

@@ -1,7 +1,7 @@
-"""The sections of the settings: every value with its default, its unit and what it is for.
+"""The sections of the settings: every value with its default, its unit and its purpose.
 
-To add a section, write its class here (or in a module of its own) and give `Settings` in `schema.py` one field.
-Reading, errors, `reverie settings` and the reference page follow by themselves. Numbers are for a 200,000 window.
+To add a section, write its class here and add a field to `Settings` in `schema.py`. Reading, errors, `reverie settings`
+and the reference page need no change. Numbers are for a window of 200,000 tokens.
 """
 
 from __future__ import annotations
@@ -31,117 +31,101 @@ from reverie.settings.fields import (
 PermissionMode = Literal["ask", "accept_edits", "accept_all", "read_only"]
 
 
-class Model(Section):
-    """Which model answers, and how it is reached."""
+class ModelSettings(Section):
+    """The model that answers, and how to reach it."""
 
-    name: str = text(
-        "",
-        "`provider:model`. Empty: a provider whose key is set, else `embedded`.",
-        env="REVERIE_MODEL",
-    )
-    small_model: str = text("", "Model for small background jobs. Empty: the cheapest of the family.")
-    max_output: int = whole(8_000, "tokens", "Longest reply asked for at first.")
-    raised_output: int = whole(64_000, "tokens", "A reply cut off at `max_output` raises the cap once to this.")
-    go_on_nudges: int = whole(3, "times", 'After that, how often a cut-off reply is nudged to "go on".', minimum=0)
-    thinking: Literal["off", "on", "adaptive"] = choice(
-        "off", ("off", "on", "adaptive"), "Whether the model thinks before it answers."
-    )
-    thinking_budget: int = whole(4_000, "tokens", "Room for thinking when `thinking` is on.", minimum=1_024)
+    name: str = text("", "`provider:model`. Empty: a provider whose key is set, else `embedded`.", env="REVERIE_MODEL")
+    small_model: str = text("", "The model for small background jobs. Empty: the cheapest of the family.")
+    max_output: int = whole(8_000, "tokens", "The longest response of a normal request.")
+    raised_output: int = whole(64_000, "tokens", "The limit rises to this once, if `max_output` cuts a response off.")
+    go_on_nudges: int = whole(3, "times", "After that, how often the model is asked to continue.", minimum=0)
+    thinking: Literal["off", "on", "adaptive"] = choice("off", ("off", "on", "adaptive"), "Thinking before the answer.")
+    thinking_budget: int = whole(4_000, "tokens", "The limit for thinking when `thinking` is on.", minimum=1_024)
     effort: Literal["default", "low", "medium", "high", "max"] = choice(
-        "default", ("default", "low", "medium", "high", "max"), "How hard the model tries. default: as the model does."
+        "default",
+        ("default", "low", "medium", "high", "max"),
+        "How much effort the model makes. default: the model decides.",
     )
-    retries: int = whole(8, "times", "How often an overloaded or unreachable server is asked again.", minimum=0)
-    retry_first_wait_s: float = number(1.0, "seconds", "Longest first wait before a retry; doubles each time.")
-    retry_longest_wait_s: float = number(60.0, "seconds", "Longest wait before a retry.")
-    retry_longest_asked_s: float = number(300.0, "seconds", "A server that asks for more patience gets an error.")
-    retry_connecting_s: float = number(
-        2.0, "seconds", "How long an address is tried at which nobody answers; then it is an error."
-    )
-    timeout_s: float = number(600.0, "seconds", "Longest silence of a server before it counts as unreachable.")
-    anthropic_api_key: str = secret("ANTHROPIC_API_KEY", "Key for `anthropic:` models.")
-    anthropic_auth_token: str = secret(
-        "ANTHROPIC_AUTH_TOKEN", "Bearer token for `anthropic:` models, instead of a key."
-    )
-    openai_api_key: str = secret("OPENAI_API_KEY", "Key for `openai:` models.")
-    anthropic_base_url: str = url(
-        "",
-        "Server for `anthropic:` models. Empty: the vendor's.",
-        env="ANTHROPIC_BASE_URL",
-    )
-    anthropic_cache_edits: bool = switch(
-        False, "That server understands `cache_edits`: results can be deleted inside its cache."
-    )
+    retries: int = whole(8, "times", "How often a request is repeated if the server cannot answer.", minimum=0)
+    retry_first_wait_s: float = number(1.0, "seconds", "The longest wait before the first retry; it doubles each time.")
+    retry_longest_wait_s: float = number(60.0, "seconds", "The longest wait before any retry.")
+    retry_longest_asked_s: float = number(300.0, "seconds", "If the server asks for a longer wait, that is an error.")
+    retry_connecting_s: float = number(2.0, "seconds", "An address that does not answer is an error after this time.")
+    timeout_s: float = number(600.0, "seconds", "A server without any answer for this time counts as unreachable.")
+    anthropic_api_key: str = secret("ANTHROPIC_API_KEY", "The key for `anthropic:` models.")
+    anthropic_auth_token: str = secret("ANTHROPIC_AUTH_TOKEN", "A bearer token for `anthropic:`, instead of a key.")
+    openai_api_key: str = secret("OPENAI_API_KEY", "The key for `openai:` models.")
+    anthropic_base_url: str = url("", "The server for `anthropic:`. Empty: the vendor's.", env="ANTHROPIC_BASE_URL")
+    anthropic_cache_edits: bool = switch(False, "Whether that server can delete cached results (`cache_edits`).")
     openai_base_url: str = url(
         "",
-        "Server for `openai:` models (Ollama, vLLM, llama.cpp, LM Studio, OpenRouter). Empty: the vendor's.",
+        "The server for `openai:` (Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, …). Empty: the vendor's.",
         env="OPENAI_BASE_URL",
     )
 
 
-class Window(Section):
-    """How full the context may get before something is done about it."""
+class WindowSettings(Section):
+    """How full the window may get before it is compacted."""
 
     context_window: int | None = whole(
         None,
         "tokens",
-        "Window of models the catalogue does not know. Not set: 200,000.",
+        "The window of models that the catalogue does not know. Not set: 200,000.",
         env="REVERIE_CONTEXT_WINDOW",
     )
-    output_reserve: int = whole(
-        20_000, "tokens", "Kept free for the reply: effective = window − min(max output, this).", live=True
-    )
-    autocompact_buffer: int = whole(13_000, "tokens", "Auto-compaction starts this far below effective.", live=True)
-    warning_buffer: int = whole(20_000, "tokens", "The warning comes this far before auto-compaction.", live=True)
-    blocking_buffer: int = whole(3_000, "tokens", "Requests are refused this far below effective.", live=True)
+    output_reserve: int = whole(20_000, "tokens", "Kept free: effective = window − min(max output, this).", live=True)
+    autocompact_buffer: int = whole(13_000, "tokens", "Auto-compaction starts at effective − this.", live=True)
+    warning_buffer: int = whole(20_000, "tokens", "The warning comes this much before auto-compaction.", live=True)
+    blocking_buffer: int = whole(3_000, "tokens", "Requests are refused from effective − this on.", live=True)
     autocompact_pct: float | None = number(
         None,
         "percent",
-        "Auto-compact at this share of effective; can only lower the threshold.",
+        "Auto-compaction starts at this share of effective; it can only lower the threshold.",
         maximum=100,
         env="REVERIE_AUTOCOMPACT_PCT",
     )
     autocompact_window: int | None = whole(
         None,
         "tokens",
-        "Pretend the window is this small when deciding to compact; can only shrink it.",
+        "The size of the window for the decision to compact; it can only be smaller than the real one.",
         env="REVERIE_AUTOCOMPACT_WINDOW",
     )
     blocking_limit: int | None = whole(
-        None, "tokens", "Refuse requests from this count on, instead of the formula.", env="REVERIE_BLOCKING_LIMIT"
+        None, "tokens", "Requests are refused from this size on, instead of the formula.", env="REVERIE_BLOCKING_LIMIT"
     )
-    disable_compact: bool = switch(False, "No compaction at all, not even by hand.", env="REVERIE_DISABLE_COMPACT")
-    disable_autocompact: bool = switch(False, "No compaction unless asked for.", env="REVERIE_DISABLE_AUTOCOMPACT")
+    disable_compact: bool = switch(False, "Switches every compaction off.", env="REVERIE_DISABLE_COMPACT")
+    disable_autocompact: bool = switch(False, "Switches auto-compaction off.", env="REVERIE_DISABLE_AUTOCOMPACT")
 
 
-class Transcript(Section):
-    """What is kept of a conversation."""
+class TranscriptSettings(Section):
+    """How conversations are stored."""
 
-    fsync: bool = switch(False, "Force every record to disk before going on: slower, survives a power cut.")
-    expire_days: int = whole(0, "days", "Delete sessions older than this. 0: never.", minimum=0)
+    fsync: bool = switch(False, "Writes every record to disk at once: slower, but safe in a power cut.")
+    expire_days: int = whole(0, "days", "Sessions that are older are deleted. 0: never.", minimum=0)
 
 
-class Permissions(Section):
-    """Who is asked before a tool runs. Deny wins over ask, ask over allow."""
+class PermissionSettings(Section):
+    """When the user is asked before a tool runs. Deny wins over ask, ask wins over allow."""
 
     mode: PermissionMode = choice(
         "ask",
         ("ask", "accept_edits", "accept_all", "read_only"),
-        "What happens to a call no rule speaks about.",
+        "What happens to a call that no rule matches.",
         env="REVERIE_PERMISSION_MODE",
     )
     allow: tuple[str, ...] = texts("Rules for calls that run without asking.")
-    ask: tuple[str, ...] = texts("Rules for calls that are asked about even if allowed.")
+    ask: tuple[str, ...] = texts("Rules for calls that always ask first, even if another rule allows them.")
     deny: tuple[str, ...] = texts("Rules for calls that never run.")
 
 
 class HookCommand(Section):
-    """One command of the user's, run at an event with JSON on its standard input."""
+    """One command that an event runs, with JSON on its standard input."""
 
-    command: str = filled("Shell command to run.")
-    matcher: str = pattern("*", "For tool events: which tools, as a regular expression for the whole name.")
-    timeout_s: float = number(60.0, "seconds", "Killed after this long.")
+    command: str = filled("The shell command to run.")
+    matcher: str = pattern("*", "For tool events: a regular expression for the whole name of the tool.")
+    timeout_s: float = number(60.0, "seconds", "The command is killed after this time.")
     folder: ClassVar[Path | None] = None
-    """Where it runs: the folder whose own settings bring it. None: in the session's, for a hook of the user's."""
+    """Where it runs: the folder whose settings have it. None: the folder of the session, for the user's own hooks."""
 
     def at(self, folder: Path) -> HookCommand:
         made = HookCommand(command=self.command, matcher=self.matcher, timeout_s=self.timeout_s)
@@ -149,11 +133,11 @@ class HookCommand(Section):
         return made
 
 
-class Hooks(Section):
-    """The user's own commands, by the event that runs them."""
+class HookSettings(Section):
+    """Commands that run at an event."""
 
     SessionStart: tuple[HookCommand, ...] = tables(HookCommand, "A session begins.")
-    UserPromptSubmit: tuple[HookCommand, ...] = tables(HookCommand, "A person sent a message.")
+    UserPromptSubmit: tuple[HookCommand, ...] = tables(HookCommand, "The user sent a message.")
     PreToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool is about to run.")
     PostToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool has run.")
     PreCompact: tuple[HookCommand, ...] = tables(HookCommand, "The conversation is about to be compacted.")
@@ -162,193 +146,174 @@ class Hooks(Section):
     SessionEnd: tuple[HookCommand, ...] = tables(HookCommand, "A session ends.")
 
     def of(self, event: str) -> tuple[HookCommand, ...]:
-        """The commands of one event, in the order they are written."""
+        """Returns the commands of one event, in the order of the file."""
         return cast("tuple[HookCommand, ...]", getattr(self, event))
 
 
-class Tools(Section):
+class ToolSettings(Section):
     """Limits of the built-in tools."""
 
-    bash_timeout_s: float = number(120.0, "seconds", "A shell command is stopped after this long.")
-    bash_timeout_max_s: float = number(600.0, "seconds", "Longest time a call may ask for.")
-    read_lines: int = whole(2_000, "lines", "Most lines one Read returns.")
+    bash_timeout_s: float = number(120.0, "seconds", "A shell command is stopped after this time.")
+    bash_timeout_max_s: float = number(600.0, "seconds", "The longest time limit that a call may request.")
+    read_lines: int = whole(2_000, "lines", "The most lines of one Read.")
     read_line_chars: int = whole(2_000, "characters", "Longer lines are cut.")
-    read_bytes: int = whole(262_144, "bytes", "Most bytes one Read returns; larger files need a range.")
+    read_bytes: int = whole(262_144, "bytes", "The most bytes of one Read; a larger file needs a range.")
     read_image_bytes: int = whole(3_750_000, "bytes", "Larger images are not read.")
-    grep_timeout_s: float = number(30.0, "seconds", "A search is stopped after this long.")
-    glob_files: int = whole(100, "files", "Most files one Glob returns.")
-    parallel: int = whole(10, "calls", "Most read-only calls at once.", live=True)
-    max_rounds: int = whole(500, "rounds", "A turn is stopped after this many model requests.", live=True)
+    grep_timeout_s: float = number(30.0, "seconds", "A search is stopped after this time.")
+    glob_files: int = whole(100, "files", "The most files of one Glob.")
+    parallel: int = whole(10, "calls", "The most read-only calls that run in parallel.", live=True)
+    max_rounds: int = whole(500, "rounds", "A turn is stopped after this many requests.", live=True)
 
 
-class ToolResults(Section):
-    """When a tool's result is put on disk and replaced by a preview."""
+class ToolResultSettings(Section):
+    """When a tool result is kept on disk and replaced by a preview."""
 
-    default_limit: int = whole(50_000, "characters", "Limit of a tool without one of its own.", live=True)
+    default_limit: int = whole(50_000, "characters", "The limit for a tool without its own limit.", live=True)
     limits: Mapping[str, int] = counts(
         {"Grep": 20_000, "Bash": 30_000},
         "characters",
-        "Limits by tool. Read bounds itself and is never put on disk.",
+        "Limits per tool. Results of Read are never moved to disk: Read has its own limits.",
         live=True,
     )
-    message_characters: int = whole(200_000, "characters", "All tool results of one round together.", live=True)
-    preview_bytes: int = whole(2_000, "bytes", "What is shown of a result that was put on disk.", live=True)
+    message_characters: int = whole(200_000, "characters", "The limit for all tool results of one round.", live=True)
+    preview_bytes: int = whole(2_000, "bytes", "The size of the preview of a kept result.", live=True)
     keep_days: int = whole(
-        30,
-        "days",
-        "Files of sessions that can no longer be resumed are deleted after this long. 0: never.",
-        minimum=0,
+        30, "days", "Files of sessions that cannot be resumed stay this long. 0: forever.", minimum=0
     )
     keep_bytes: int = whole(
-        1_000_000_000,
-        "bytes",
-        "Of such files, the oldest are deleted beyond this much a project. 0: no limit.",
-        minimum=0,
+        1_000_000_000, "bytes", "If a project has more of such files, the oldest are deleted. 0: no limit.", minimum=0
     )
 
 
-class Microcompact(Section, live=True):
+class MicrocompactSettings(Section, live=True):
     """When old tool results are cleared from the conversation."""
 
-    pause_minutes: int = whole(60, "minutes", "After a pause this long, all but the newest are cleared.")
-    keep_recent: int = whole(5, "results", "The newest that stay, also for cache edits and the server.")
-    cache_edits_above: int = whole(12, "results", "From more than this many on, cache edits delete all but the newest.")
-    server_trigger: int = whole(
-        180_000, "tokens", "The server clears from here on, or from the warning threshold if that is lower."
-    )
-    server_target: int = whole(40_000, "tokens", "What the server's clearing leaves, about.")
+    pause_minutes: int = whole(60, "minutes", "After a pause of this length, all except for the newest are cleared.")
+    keep_recent: int = whole(5, "results", "How many of the newest stay, even with cache edits and on the server.")
+    cache_edits_above: int = whole(12, "results", "If there are more, cache edits delete all except for the newest.")
+    server_trigger: int = whole(180_000, "tokens", "The server clears from here on, at the latest from the warning on.")
+    server_target: int = whole(40_000, "tokens", "About how much is left after the server has cleared.")
 
 
-class Memory(Section):
-    """What outlives a session."""
+class MemorySettings(Section):
+    """Memory across sessions."""
 
     disable: bool | None = switch(
-        None, "Decides before everything else: true is off, false is on.", env="REVERIE_DISABLE_MEMORY", env_only=True
+        None,
+        "Wins over every other setting: true switches memory off, false on.",
+        env="REVERIE_DISABLE_MEMORY",
+        env_only=True,
     )
     enabled: bool = switch(True, "Whether there is a memory.")
     path: str = text(
         "",
-        "Where memory lives: absolute, no `~`. Wins over `directory`.",
+        "The memory directory, as an absolute path without `~`. Wins over `directory`.",
         env="REVERIE_MEMORY_PATH",
         env_only=True,
     )
-    directory: str = text("", "Where memory lives. Empty: by project, in the home.")
-    guidelines: str = text("", "Added to what the model is told about memory.", env="REVERIE_MEMORY_GUIDELINES")
+    directory: str = text("", "The memory directory. Empty: one per project, in the home.")
+    guidelines: str = text("", "Text that is added to the instructions about memory.", env="REVERIE_MEMORY_GUIDELINES")
     recall_ceiling_s: float = number(
-        1.5, "seconds", "Longest wait for a model that selects memories; then the local ranker stands in."
+        1.5, "seconds", "The longest wait for a model that selects memories; then the local ranker selects them."
     )
-    recall_session_bytes: int = whole(60_000, "bytes", "Once so much was recalled in a session, no more is.")
+    recall_session_bytes: int = whole(60_000, "bytes", "The limit for recalled memories in a session.")
 
 
 class InstructionSettings(Section):
     """AGENTS.md, CLAUDE.md and rules."""
 
     exclude: tuple[str, ...] = texts(
-        "Files that are not loaded: ignore patterns for whole paths, or for paths inside the project; `~/` is the "
-        "user's home.",
+        "Files that are not loaded: patterns as in .gitignore, for whole paths or paths in the project; `~/` is the "
+        "user's home."
     )
-    approved_includes: tuple[Path, ...] = paths(
-        "Files, or folders of files, outside a project that its instruction files may include.",
-    )
-    warn_characters: int = whole(40_000, "characters", "A larger instruction file, with its includes, is warned about.")
-    max_characters: int = whole(400_000, "characters", "All instruction files together; what goes beyond is left out.")
+    approved_includes: tuple[Path, ...] = paths("Files or folders outside a project that its files may include.")
+    warn_characters: int = whole(40_000, "characters", "A larger instruction file, with includes, causes a warning.")
+    max_characters: int = whole(400_000, "characters", "The limit for all instruction files; the rest is left out.")
 
 
-class Team(Section):
-    """How the team's part of the memory is shared. It exists only where the flag `team_memory` is on."""
+class TeamSettings(Section):
+    """How team memory is shared. It exists only if the flag `team_memory` is on."""
 
     sharing: Literal["none", "folder", "git"] = choice(
         "none",
         ("none", "folder", "git"),
-        "Not at all, through a folder, or through a git remote.",
+        "Whether team memory is shared: not at all, through a folder, or through a git remote.",
     )
-    folder: Path | None = location(None, "The shared folder, where `sharing` is folder.")
-    remote: str = text("", "Address of the git repository, where `sharing` is git.")
-    branch: str = text("main", "Branch of the git repository.")
-    sync_minutes: float = number(
-        10.0, "minutes", "A session looks this often what others changed; its own changes go out after the turn."
-    )
-    timeout_s: float = number(60.0, "seconds", "A git command is stopped after this long.")
+    folder: Path | None = location(None, "The shared folder, if `sharing` is folder.")
+    remote: str = text("", "The address of the git repository, if `sharing` is git.")
+    branch: str = text("main", "The branch of the git repository.")
+    sync_minutes: float = number(10.0, "minutes", "How often changes are fetched; own changes are sent after a turn.")
+    timeout_s: float = number(60.0, "seconds", "A git command is stopped after this time.")
 
 
-class Background(Section):
-    """Work that runs beside the conversation."""
+class BackgroundSettings(Section):
+    """Work that runs in parallel with the conversation."""
 
     mind: Literal["model", "embedded"] = choice(
         "model",
         ("model", "embedded"),
-        "Who takes notes, chooses memories, learns, compacts and dreams: the session's model or the embedded one.",
+        "What writes notes, selects memories, extracts, compacts and dreams: the session's model or the offline mind.",
         env="REVERIE_BACKGROUND_MIND",
     )
     fallback: bool = switch(
         True,
-        "Where the session's model is down or its budget spent, the embedded one does such work, and says so once.",
+        "If the session's model is down or its budget is spent, the offline mind does this work, with one notice.",
         env="REVERIE_BACKGROUND_FALLBACK",
     )
-    exit_wait_s: float = number(60.0, "seconds", "Longest wait at exit for a run in flight.")
-    log_bytes: int = whole(
-        5_000_000, "bytes", "A background log beyond this size is replaced by a new one; one old log is kept."
-    )
+    exit_wait_s: float = number(60.0, "seconds", "The longest wait at exit for work that still runs.")
+    log_bytes: int = whole(5_000_000, "bytes", "A larger background log is replaced by a new one; one old log is kept.")
 
 
-class Budget(Section):
-    """What work nobody asked for may cost. Once a cap is reached, such work is left out until the day is over."""
+class BudgetSettings(Section):
+    """What background work may cost. When a limit is reached, this work pauses until the next day."""
 
     background_tokens_per_day: int = whole(
         20_000_000,
         "tokens",
-        "Recall, notes, extraction, dreams and progress of all sessions, as fresh input (a cache read counts a tenth, "
-        "an output token about five). 0: no cap.",
+        "For recall, notes, extraction, dreams and progress of all sessions, as uncached input (a cache read counts a "
+        "tenth, an output token about five). 0: no limit.",
         minimum=0,
         live=True,
     )
     background_dollars_per_day: float | None = number(
-        None,
-        "US dollars",
-        "The same in currency, for models with a known price. Not set: no cap.",
-        live=True,
+        None, "US dollars", "The same in money, for models with a known price. Not set: no limit.", live=True
     )
 
 
-class Catalogue(Section):
-    """What is known about models."""
+class CatalogueSettings(Section):
+    """Facts about models."""
 
-    files: tuple[Path, ...] = paths("More catalogue files, laid over the built-in one in turn.")
+    files: tuple[Path, ...] = paths("More catalogue files; later ones win, and all win over the built-in one.")
 
 
-class Debug(Section):
-    """For finding out what went on."""
+class DebugSettings(Section):
+    """Help for finding mistakes."""
 
-    request_log: Path | None = location(None, "Write every request sent to this file.", env="REVERIE_REQUEST_LOG")
+    request_log: Path | None = location(None, "A file for a log of every request.", env="REVERIE_REQUEST_LOG")
 
 
 class SessionSettings(Section):
     """How a session runs."""
 
-    bare: bool = switch(
-        False, "No memory, no instruction files, no hooks: only the conversation.", env="REVERIE_BARE", env_only=True
-    )
+    bare: bool = switch(False, "No memory, no instruction files, no hooks.", env="REVERIE_BARE", env_only=True)
 
 
-class Remote(Section):
-    """Running on a machine that is not the user's own."""
+class RemoteSettings(Section):
+    """Sessions on a remote machine."""
 
-    enabled: bool = switch(False, "This machine is a remote one.", env="REVERIE_REMOTE", env_only=True)
+    enabled: bool = switch(False, "Whether this machine is remote.", env="REVERIE_REMOTE", env_only=True)
     memory_directory: Path | None = location(
         None,
-        "Where memory is mounted there; replaces the home for memory only.",
+        "The memory of a remote machine; it replaces the home, but only for memory.",
         env="REVERIE_REMOTE_MEMORY_DIR",
         env_only=True,
     )
 
 
 class FlagSettings(Section):
-    """Where kill switches come from."""
+    """Where flags come from."""
 
-    provider: str = text(
-        "",
-        "`package.module:name` of an OpenFeature provider, or of a function that makes one. Empty: flags.toml.",
-    )
+    provider: str = text("", "`package.module:name` of an OpenFeature provider or its factory. Empty: flags.toml.")
 
 
 def _default_home() -> Path:
@@ -356,14 +321,18 @@ def _default_home() -> Path:
 
 
 class PlaceSettings(Section):
-    """Where Reverie's own files live."""
+    """Where Reverie keeps its files."""
 
     home: Path = location(
-        _default_home, "Everything Reverie keeps.", env="REVERIE_HOME", env_only=True, default_text="~/.reverie"
+        _default_home,
+        "The folder for everything that Reverie keeps.",
+        env="REVERIE_HOME",
+        env_only=True,
+        default_text="~/.reverie",
     )
     user_home: Path = location(
-        Path.home, "What `~/` means.", env="HOME", env_only=True, default_text="the user's home folder"
+        Path.home, "The folder that `~/` means.", env="HOME", env_only=True, default_text="the user's home folder"
     )
     runtime: Path | None = location(
-        None, "For sockets, where the home's own path is too long.", env="XDG_RUNTIME_DIR", env_only=True
+        None, "The folder for sockets, if the path of the home is too long.", env="XDG_RUNTIME_DIR", env_only=True
     )

@@ -1,7 +1,7 @@
-"""Reads a TOML file that anybody may have written, and knows on which line each of its keys stands.
+"""Reads a TOML file that anybody may have written, and finds the line of each key.
 
-`tomllib` gives values without lines, so the text is parsed a second time, only when an error, a warning or
-`reverie settings` asks for a line. Never blocks on a pipe, reads more than `MAX_TOML` or guesses an encoding.
+`tomllib` does not give lines, so the text is parsed a second time when an error, a warning or `reverie settings` needs
+one. Never waits for a pipe, reads more than `MAX_TOML` bytes or guesses an encoding.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 KeyPath: TypeAlias = tuple[str | int, ...]
-"""Where a value stands: table keys as text, places in an array as numbers."""
+"""The path to a value: keys of tables as text, positions in arrays as numbers."""
 
 
 class TomlFile:
-    """One file, parsed. `data` is what `tomllib` made of it; `line(path)` finds a key again."""
+    """One parsed file. `data` is the result of `tomllib`; `line(path)` returns the line of a key."""
 
     def __init__(self, path: Path, text: str, data: dict[str, Any]) -> None:
         self.path = path
@@ -31,22 +31,26 @@ class TomlFile:
 
     @classmethod
     def read(cls, path: Path) -> TomlFile | None:
-        """The file, or None if there is none. Anything else that stands in the way is a `SettingsError`."""
+        """Reads the file; None if there is none. Any other problem is a `SettingsError`."""
         raw = _read_bytes(path)
         if raw is None:
             return None
         try:
-            # With a byte order mark or without: editors add it, TOML does not know it.
+            # Some editors add a byte order mark, which TOML does not allow.
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             raise SettingsError(f"{path}:{line}: not valid UTF-8 text; save the file as UTF-8.") from error
-        return cls(path, text, _parse(path, text))
+        try:
+            return cls(path, text, load_toml(text))
+        except Unparsable as error:
+            where = f"{path}:{error.line}" if error.line is not None else str(path)
+            raise SettingsError(f"{where}: {error}.") from error
 
     def line(self, path: KeyPath) -> int:
-        """The line (from 1) of the key at `path`, or of the nearest table around it."""
+        """Returns the line (from 1) of the key at `path`, or of the nearest table around it."""
         if self._lines is None:
-            self._lines = key_lines(self._text)
+            self._lines = find_key_lines(self._text)
         while path:
             if path in self._lines:
                 return self._lines[path]
@@ -64,26 +68,18 @@ def _read_bytes(path: Path) -> bytes | None:
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}; fix its permissions or remove it.") from error
     if len(raw) > MAX_TOML:
-        raise SettingsError(f"{path}: larger than {MAX_TOML:,} bytes; that is not a file of settings.")
+        raise SettingsError(f"{path}: larger than {MAX_TOML:,} bytes; that is not a settings file.")
     return raw
 
 
-def _parse(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return load_toml(text)
-    except Unparsable as error:
-        where = f"{path}:{error.line}" if error.line is not None else str(path)
-        raise SettingsError(f"{where}: {error}.") from error
-
-
-def visible(key: str) -> str:
-    """A key fit to show: short, and with nothing in it that steers a terminal."""
+def format_key(key: str) -> str:
+    """Formats a key for display: short, and without control characters."""
     shown = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in key[:80])
     return shown if len(key) <= 80 else shown + "…"
 
 
-def key_lines(text: str) -> dict[KeyPath, int]:
-    """The line of every key, table header and array item of a valid TOML text."""
+def find_key_lines(text: str) -> dict[KeyPath, int]:
+    """Returns the line of every key, table header and array item of a valid TOML text."""
     import tree_sitter_toml
     from tree_sitter import Language, Parser
 
@@ -97,7 +93,7 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
 
 class _Scan:
-    """What was found so far: the line of each key, and the newest element of each array of tables."""
+    """Collects the line of each key, and the newest element of each array of tables."""
 
     def __init__(self) -> None:
         self.lines: dict[KeyPath, int] = {}
@@ -136,7 +132,7 @@ class _Scan:
                 self.pair(path, inside)
 
     def _newest(self, path: KeyPath) -> KeyPath:
-        """The table a header means: inside an array of tables, the newest one."""
+        """The table that a header means: in an array of tables, the newest one."""
         return (*path, self._last[path]) if path in self._last else path
 
     def _note(self, path: KeyPath, node: Node) -> None:

@@ -1,7 +1,7 @@
-"""Which folders the user trusts: read from `<home>/trust.json`, one entry per folder, by its real path.
+"""Reads which folders the user trusts, from `<home>/trust.json`: one entry per folder, by its real path.
 
-An entry holds a digest per file of the parts that can act. Trust in a folder counts while all of them are as they were
-when the user said yes. A folder above or below lends nothing. This module only reads; `reverie trust` writes.
+An entry holds one digest per file, of the parts that can act. A folder is trusted while all digests stay the same.
+Folders above or below do not matter. `reverie trust` writes the file.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ COMMITTED_NEVER = "a committed file may not set it"
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What a part is, with the files it runs or names."""
+class PartCheck:
+    """The digest of a part, with the files that it runs or names."""
 
     digest: str
     unchecked: tuple[str, ...] = ()
-    """Per command of a list: why changes of what it runs may not be noticed; empty where they are."""
+    """Per command: why a change of its files may not be noticed; empty if it is noticed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One thing in a folder's file that can act: it runs, spends, sends, weakens a guard or moves data."""
+class ActingPart:
+    """One value in a folder's file that can act: it runs, spends, sends, weakens a guard or moves data."""
 
     folder: Path
-    """The folder that is trusted or not, by its real path."""
+    """The real path of the folder."""
     file: str
-    """Its file, seen from there."""
+    """The path of the file in the folder."""
     line: int
     key: str
     value: object
-    """As TOML or YAML gave it; None where it must not be shown."""
+    """The value from TOML or YAML; None if it must not be shown."""
     risk: Risk
-    look: Callable[[], Looked] = field(compare=False, repr=False)
-    """Looks at the files that it runs or names: only for somebody who wants to know, since a stranger chose them."""
+    look: Callable[[], PartCheck] = field(compare=False, repr=False)
+    """Reads the files that it runs or names: only when needed, because a stranger may have chosen them."""
     ignored: str = ""
-    """Why it does not count; empty if it does."""
+    """The reason why it does not count; empty if it counts."""
 
     @property
     def digest(self) -> str:
@@ -76,7 +76,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class TrustBook:
-    """What the user said about folders. `problem` is one sentence if the file cannot be believed."""
+    """The decisions of the user about folders. `problem` is one sentence if the file cannot be used."""
 
     trusted: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     declined: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
@@ -84,7 +84,7 @@ class TrustBook:
 
     @classmethod
     def read(cls, home: Path) -> TrustBook:
-        """The book in this home; an empty one if there is none, or if others could have written it."""
+        """Reads the book of this home; it is empty if there is no file, or if others can write it."""
         path = home / FILE
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -99,18 +99,18 @@ class TrustBook:
             raw = file.read(_MAX_BYTES)
         try:
             data = cast("dict[str, Any]", load_json(raw))
-            return cls(_entries(data["trusted"]), _entries(data["declined"]))
+            return cls(_read_entries(data["trusted"]), _read_entries(data["declined"]))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return cls(problem=f"{path}: damaged, so no folder is trusted; remove it and run `reverie trust` again.")
 
     def knows(self, *folders: Path) -> bool:
-        """Whether any of these was ever trusted. If not, it does not matter what lies in them."""
+        """Whether any of these folders was ever trusted. If not, their content does not matter."""
         return any(str(folder) in self.trusted for folder in folders)
 
     def state(self, folder: Path, found: Mapping[str, str], root: Path | None = None) -> str:
-        """Why this folder is not trusted with these digests per file; empty if it is.
+        """Returns why this folder is not trusted with these digests per file; empty if it is trusted.
 
-        `root`: the repository whose worktree the folder is. What is trusted there and is the same here is trusted here.
+        `root`: the repository of a worktree. Parts that are trusted there and the same here are trusted here.
         """
         own = self.trusted.get(str(folder))
         if own is not None and _agree(own, found):
@@ -120,9 +120,9 @@ class TrustBook:
             return ""
         return NOT_TRUSTED if own is None and shared is None else CHANGED
 
-    def was_declined(self, parts: Iterable[Part]) -> bool:
-        """Whether the user said no to exactly these parts."""
-        by_folder = digests(parts)
+    def was_declined(self, parts: Iterable[ActingPart]) -> bool:
+        """Whether the user declined exactly these parts."""
+        by_folder = digest_parts(parts)
         return all(_agree(self.declined.get(folder, {}), files) for folder, files in by_folder.items())
 
     def to_json(self) -> bytes:
@@ -130,7 +130,7 @@ class TrustBook:
         return (json.dumps(data, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _entries(data: Any) -> dict[str, dict[str, str]]:
+def _read_entries(data: Any) -> dict[str, dict[str, str]]:
     return {str(folder): {str(name): str(one) for name, one in files.items()} for folder, files in data.items()}
 
 
@@ -138,55 +138,55 @@ def _agree(kept: Mapping[str, str], found: Mapping[str, str]) -> bool:
     return all(kept.get(name, "") == one for name, one in found.items())
 
 
-def digests(parts: Iterable[Part]) -> dict[str, dict[str, str]]:
-    """One digest per folder and file, of all its parts that can act."""
+def digest_parts(parts: Iterable[ActingPart]) -> dict[str, dict[str, str]]:
+    """Returns one digest per folder and file, of all its parts that can act."""
     collected: dict[str, dict[str, list[str]]] = {}
     for part in parts:
         if part.can_be_trusted:
             collected.setdefault(str(part.folder), {}).setdefault(part.file, []).append(part.digest)
     return {
-        folder: {name: _hashed("\n".join(sorted(several)).encode()) for name, several in files.items()}
+        folder: {name: _hash("\n".join(sorted(several)).encode()) for name, several in files.items()}
         for folder, files in collected.items()
     }
 
 
-def looks_at(key: str, value: object, folder: Path) -> Callable[[], Looked]:
-    """Looks at one part when it is first asked: its key, its value, the files of this folder that it runs or names."""
-    return cache(lambda: _look(key, value, folder))
+def make_check(key: str, value: object, folder: Path) -> Callable[[], PartCheck]:
+    """Returns a check of one part that runs once, when needed: key, value, and the files that it runs or names."""
+    return cache(lambda: _check_part(key, value, folder))
 
 
-def _look(key: str, value: object, folder: Path) -> Looked:
+def _check_part(key: str, value: object, folder: Path) -> PartCheck:
     content = [key, json.dumps(value, sort_keys=True, default=str)]
     unchecked: tuple[str, ...] = ()
     if key.startswith("hooks."):
-        from reverie.settings.scripts import files_run, why_unchecked
+        from reverie.settings.scripts import explain_unchecked, list_run_files
 
         commands = [_command(item) for item in cast("list[object]", value)]
-        files, complete = files_run(commands, folder)
+        files, complete = list_run_files(commands, folder)
         content += files
         otherwise = "" if complete else "this folder has too many files to look at all of them"
-        unchecked = tuple(why_unchecked(command, folder) or otherwise for command in commands)
+        unchecked = tuple(explain_unchecked(command, folder) or otherwise for command in commands)
     elif key.startswith(_NAMES_FILES):
-        from reverie.settings.scripts import files_named
+        from reverie.settings.scripts import list_named_files
 
-        content += files_named(_texts(value), folder)
-    return Looked(_hashed("\0".join(content).encode("utf-8", "surrogatepass")), unchecked)
+        content += list_named_files(_list_texts(value), folder)
+    return PartCheck(_hash("\0".join(content).encode("utf-8", "surrogatepass")), unchecked)
 
 
 def _command(item: object) -> str:
     return str(cast("Mapping[str, object]", item).get("command", "")) if isinstance(item, Mapping) else ""
 
 
-def _hashed(data: bytes) -> str:
+def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _texts(value: object) -> Iterator[str]:
+def _list_texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for item in cast("Mapping[str, object]", value).values():
-            yield from _texts(item)
+            yield from _list_texts(item)
     elif isinstance(value, list | tuple):
         for item in cast("list[object]", value):
-            yield from _texts(item)
+            yield from _list_texts(item)

@@ -1,7 +1,7 @@
-"""A free stand-in for the Messages API: billed as the public documentation says, in process or over HTTP.
+"""A free simulation of the Messages API, in process or over HTTP. It bills as the public documentation says.
 
-Use `Simulator` in a test of your own agent, `Meter` to bill request bodies without a server, `running` (from
-`reverie.simulator.http`) to point a real SDK at it. Knows models and prices; nothing of Reverie's layers.
+Use `Simulator` to test your own agent, `Meter` to bill request bodies without a server, and `running` (from
+`reverie.simulator.http`) to connect a real SDK.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from reverie.simulator.control import Clock
 from reverie.simulator.errors import ApiError
 from reverie.simulator.explain import Miss
-from reverie.simulator.ledger import Ledger, Row
-from reverie.simulator.meter import Billing, Caller, Meter
+from reverie.simulator.ledger import Billing, Ledger
+from reverie.simulator.meter import Caller, Meter
 from reverie.simulator.responder import EchoResponder, Reply, Responder, ScriptResponder
 from reverie.simulator.simulator import Simulator
 
@@ -25,7 +25,6 @@ __all__ = [
     "Miss",
     "Reply",
     "Responder",
-    "Row",
     "ScriptResponder",
     "Simulator",
 ]

@@ -1,7 +1,4 @@
-"""A complete answer of the Messages API, and the same answer as a stream of events.
-
-Cuts a reply where `max_tokens`, the window or a stop sequence ends it. Knows the wire format; nothing of caches.
-"""
+"""An answer of the Messages API as a stream of events; and a reply cut at `max_tokens` or a stop sequence."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from reverie.errors import Unreachable
 from reverie.models.base import UNPARSED_INPUT
 from reverie.simulator.tokens import TEXT_BYTES_PER_TOKEN, block_tokens
 
@@ -17,17 +15,18 @@ _CHUNK = 64
 _MOST_CHUNKS = 400
 
 
-class Cut(Exception):
-    """The stream ends here, mid-sentence, as a broken connection would."""
+def cut_error() -> Unreachable:
+    """The error of a stream that is cut."""
+    return Unreachable("The connection was cut in the middle of the answer.")
 
 
 def content_tokens(content: Sequence[Mapping[str, Any]]) -> int:
-    """Output tokens of a reply; an answer is never free."""
+    """Output tokens of a reply, at least 1."""
     return max(1, sum(block_tokens(block) for block in content))
 
 
-def limited(content: Sequence[dict[str, Any]], budget: int) -> tuple[list[dict[str, Any]], bool]:
-    """As much of a reply as fits into so many tokens, and whether anything was cut."""
+def cut_at_budget(content: Sequence[dict[str, Any]], budget: int) -> tuple[list[dict[str, Any]], bool]:
+    """As much of a reply as fits into `budget` tokens, and whether anything was cut."""
     kept: list[dict[str, Any]] = []
     left = budget
     for block in content:
@@ -43,8 +42,8 @@ def limited(content: Sequence[dict[str, Any]], budget: int) -> tuple[list[dict[s
     return kept, False
 
 
-def stopped(content: Sequence[dict[str, Any]], sequences: Sequence[str]) -> tuple[list[dict[str, Any]], str | None]:
-    """A reply up to the first stop sequence, and which one it was."""
+def cut_at_stop(content: Sequence[dict[str, Any]], sequences: Sequence[str]) -> tuple[list[dict[str, Any]], str | None]:
+    """A reply up to the first stop sequence, and that sequence."""
     kept: list[dict[str, Any]] = []
     for block in content:
         text = block.get("text") if block.get("type") == "text" else None
@@ -59,11 +58,11 @@ def stopped(content: Sequence[dict[str, Any]], sequences: Sequence[str]) -> tupl
 
 
 def events(message: Mapping[str, Any], *, cut_after: int | None = None) -> Iterator[Event]:
-    """A message as the stream that carries it. `cut_after`: raises `Cut` after so many characters of content."""
+    """A message as a stream. `cut_after`: raises `Unreachable` after this number of characters of content."""
     usage = cast("Mapping[str, Any]", message["usage"])
     late = ("context_management", "content", "stop_reason", "stop_sequence", "cache_edits")
     head = {key: value for key, value in message.items() if key not in late}
-    # The real server has produced a token or so when it opens the stream.
+    # The real server has produced about one token when it opens the stream.
     head |= {"content": [], "stop_reason": None, "stop_sequence": None}
     head["usage"] = {k: v for k, v in usage.items() if k != "iterations"} | {
         "output_tokens": min(1, cast("int", usage["output_tokens"]))
@@ -76,14 +75,14 @@ def events(message: Mapping[str, Any], *, cut_after: int | None = None) -> Itera
         yield {"type": "content_block_start", "index": index, "content_block": empty}
         for delta in deltas:
             if left is not None:
-                delta, size = _shortened(delta, left)
+                delta, size = _shorten(delta, left)
                 left -= size
             yield {"type": "content_block_delta", "index": index, "delta": delta}
             if left is not None and left <= 0:
-                raise Cut
+                raise cut_error()
         yield {"type": "content_block_stop", "index": index}
     if cut_after is not None:
-        raise Cut
+        raise cut_error()
     end: Event = {
         "type": "message_delta",
         "delta": {"stop_reason": message["stop_reason"], "stop_sequence": message["stop_sequence"]},
@@ -99,7 +98,7 @@ def events(message: Mapping[str, Any], *, cut_after: int | None = None) -> Itera
 _TEXT_KEYS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 
 
-def _shortened(delta: Event, left: int) -> tuple[Event, int]:
+def _shorten(delta: Event, left: int) -> tuple[Event, int]:
     key = _TEXT_KEYS.get(str(delta["type"]))
     if key is None:
         return delta, 0
@@ -108,7 +107,7 @@ def _shortened(delta: Event, left: int) -> tuple[Event, int]:
 
 
 def _pieces(block: Mapping[str, Any]) -> tuple[Event, Iterator[Event]]:
-    """A block as its stream opens it, and the deltas that fill it."""
+    """A block as its stream opens it, and the deltas that follow."""
     match block.get("type"):
         case "text":
             return {**block, "text": ""}, _deltas("text_delta", "text", str(block["text"]))
@@ -124,7 +123,7 @@ def _pieces(block: Mapping[str, Any]) -> tuple[Event, Iterator[Event]]:
 
 
 def input_text(value: object) -> str:
-    """A tool input as the model wrote it; one that is not valid JSON stands as `{"_unparsed": text}`."""
+    """A tool input as the model wrote it; input that is not valid JSON is `{"_unparsed": text}`."""
     if isinstance(value, Mapping) and UNPARSED_INPUT in value:
         return str(cast("Mapping[str, Any]", value)[UNPARSED_INPUT])
     return json.dumps(value, ensure_ascii=False)
@@ -141,7 +140,7 @@ def _deltas(kind: str, key: str, text: str) -> Iterator[Event]:
 
 
 def chunks(text: str) -> Iterator[str]:
-    """A text in the pieces a stream carries it in."""
+    """A text in the pieces of a stream."""
     size = max(_CHUNK, len(text) // _MOST_CHUNKS)
     for start in range(0, len(text), size):
         yield text[start : start + size]

@@ -1,8 +1,7 @@
-"""The prompt cache: entries by prefix hash, what a request may read of them, and how its tokens are billed.
+"""The prompt cache: entries by prefix hash, what a request can read of them, and how its tokens are billed.
 
-An entry is written only at a marker. A read looks at each marker's block and walks back, 20 positions in all, from the
-last marker to the first. Chat-completions servers keep prefixes without markers (`AutomaticCache`). Time is always
-handed in; nothing here reads a clock.
+An entry is written only at a marker. A read looks at 20 positions back from each marker, from the last marker to the
+first. Chat-completions servers cache prefixes without markers (`AutomaticCache`). The caller passes the time.
 """
 
 from __future__ import annotations
@@ -14,44 +13,38 @@ from reverie.simulator.prompt import Mark, Prompt
 from reverie.types import Usage
 
 LOOKBACK = 20
-"""Positions a marker looks at, its own included."""
+"""Positions at which a marker looks, including its own."""
 TTL_SECONDS = {"5m": 300.0, "1h": 3_600.0}
 _MANY = 20_000
 
 
 @dataclass(slots=True)
-class Entry:
-    """One cached prefix. `edits`: what `cache_edits` had deleted from it when it was last used."""
+class CacheEntry:
+    """One cached prefix. `edits`: what `cache_edits` had deleted from it at its last use."""
 
     ttl: str
     expires: float
-    tokens: int
     edits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a prompt divides, in positions (-1 is the start): read up to `hit`, written for 1h, then for 5m, the rest."""
+    """The parts of a prompt, as positions (-1: the start): read up to `hit`, written for 1h, then for 5m, the rest."""
 
     hit: int
     until_1h: int
     until_5m: int
     usage: Usage
 
-    @property
-    def cached(self) -> int:
-        """The last position that is in the cache once the response has begun; -1 if none."""
-        return self.until_5m
-
 
 class PromptCache:
-    """All entries of one server. Entries are per model and workspace, because both are part of the hash."""
+    """All entries of one server. The hash includes the model and the workspace."""
 
     def __init__(self) -> None:
-        self._entries: dict[bytes, Entry] = {}
+        self._entries: dict[bytes, CacheEntry] = {}
 
     def read(self, prompt: Prompt, minimum: int, now: float) -> Split:
-        """What this request reads and what it will write. Changes nothing; `use` does, once the response begins."""
+        """What this request reads and what it will write. Changes nothing; see `use`."""
         marks = effective_marks(prompt, minimum)
         hit = self._find(prompt, marks, now)
         after = [mark for mark in marks if mark.position > hit]
@@ -60,14 +53,14 @@ class PromptCache:
         return Split(hit, until_1h, until_5m, _usage(prompt, hit, until_1h, until_5m))
 
     def use(self, prompt: Prompt, split: Split, minimum: int, started: float) -> tuple[int, ...]:
-        """The response has begun: refreshes what was read, writes at the markers after it. Returns where it wrote."""
+        """Refreshes what was read and writes at the markers after it; call it when the response begins."""
         written: list[int] = []
         for mark in effective_marks(prompt, minimum):
             key, edits = prompt.chain[mark.position], _edits_before(prompt, mark.position)
             if mark.position <= split.hit:
                 self._refresh(key, edits, started)
             else:
-                self._write(key, mark.ttl, prompt.tokens[mark.position], edits, started)
+                self._write(key, mark.ttl, edits, started)
                 written.append(mark.position)
         if split.hit >= 0:
             self._refresh(prompt.chain[split.hit], _edits_before(prompt, split.hit), started)
@@ -77,23 +70,18 @@ class PromptCache:
         return tuple(written)
 
     def state(self, key: bytes, now: float) -> str:
-        """What became of an entry: `alive`, `expired` or `absent`."""
+        """The state of an entry: `alive`, `expired` or `absent`."""
         entry = self._entries.get(key)
         if entry is None:
             return "absent"
         return "alive" if now <= entry.expires else "expired"
-
-    def ttl(self, key: bytes) -> str | None:
-        """The lifetime an entry was written with, expired or not."""
-        entry = self._entries.get(key)
-        return None if entry is None else entry.ttl
 
     def _find(self, prompt: Prompt, marks: Sequence[Mark], now: float) -> int:
         for mark in reversed(marks):
             for position in range(mark.position, max(mark.position - LOOKBACK, -1), -1):
                 entry = self._entries.get(prompt.chain[position])
                 if entry is not None and now <= entry.expires:
-                    # A deletion once sent has to be sent again, in the same place; new ones may follow.
+                    # A deletion must be sent again with every request, in the same place; new ones may follow.
                     edits = _edits_before(prompt, position) if entry.edits else ()
                     if entry.edits == edits[: len(entry.edits)]:
                         return position
@@ -106,27 +94,27 @@ class PromptCache:
             entry.edits = edits
 
     def _delete_from(self, prompt: Prompt, hit: int) -> None:
-        """A deletion is made in the cache itself: every entry on the way that held the result is without it now."""
+        """Deletes in the cache itself: every entry on the way that held the result loses it."""
         for position in range(min(at for _, at in prompt.edits), hit + 1):
             entry = self._entries.get(prompt.chain[position])
             if entry is not None:
                 entry.edits = _edits_before(prompt, position)
 
-    def _write(self, key: bytes, ttl: str, tokens: int, edits: tuple[str, ...], started: float) -> None:
+    def _write(self, key: bytes, ttl: str, edits: tuple[str, ...], started: float) -> None:
         entry = self._entries.get(key)
         expires = started + TTL_SECONDS[ttl]
         if entry is not None and entry.expires > expires and entry.edits == edits:
             return
-        self._entries[key] = Entry(ttl, expires, tokens, edits)
+        self._entries[key] = CacheEntry(ttl, expires, edits)
 
     def _forget_old(self, now: float) -> None:
-        """Expired entries stay a while, so that a miss can be explained by them."""
+        """Drops expired entries. Some stay for a while, to explain misses."""
         if len(self._entries) > _MANY:
             self._entries = {key: entry for key, entry in self._entries.items() if now <= entry.expires}
 
 
 def effective_marks(prompt: Prompt, minimum: int) -> list[Mark]:
-    """The markers that count: those with at least the minimum before them. The others are ignored, silently."""
+    """The markers with at least the minimum of tokens before them. The others are ignored."""
     return [mark for mark in prompt.marks if prompt.tokens[mark.position] >= minimum]
 
 
@@ -151,20 +139,20 @@ def _edits_before(prompt: Prompt, position: int) -> tuple[str, ...]:
 
 
 STEP = 128
-"""Cached tokens come in multiples of this."""
+"""Cached tokens are multiples of this."""
 LIFETIME_S = 600.0
 """How long an unused prefix stays cached, in seconds."""
 _MOST_PREFIXES = 200_000
 
 
 class AutomaticCache:
-    """Prefixes seen lately, by hash: from 1,024 tokens on, in steps of 128. Writing costs nothing extra."""
+    """Recent prefixes by hash, from 1,024 tokens on, in steps of 128. Writing is free."""
 
     def __init__(self) -> None:
         self._seen: dict[bytes, float] = {}
 
     def read(self, prompt: Prompt, minimum: int, now: float) -> Split:
-        """How much of the prompt is cached. Prefixes are closed: if a position is cached, so is all before it."""
+        """How much of the prompt is cached. If a position is cached, everything before it is too."""
         low, high = -1, len(prompt.chain) - 1
         while low < high:
             middle = (low + high + 1) // 2
@@ -179,7 +167,7 @@ class AutomaticCache:
         return Split(low, low, low, usage)
 
     def use(self, prompt: Prompt, now: float) -> None:
-        """The response has begun: the whole prompt is cached from now on."""
+        """Caches the whole prompt, when the response begins."""
         self._seen.update(dict.fromkeys(prompt.chain, now + LIFETIME_S))
         if len(self._seen) > _MOST_PREFIXES:
             kept = {key: until for key, until in self._seen.items() if until >= now}

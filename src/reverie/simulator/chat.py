@@ -1,16 +1,13 @@
-"""Chat completions: the same simulated model behind the OpenAI wire format.
-
-Requests are translated to the shape of the Messages API, answers back. Knows the wire format; nothing of caches.
-"""
+"""The chat-completions API of the simulator: turns requests into the form of the Messages API, and answers back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from reverie.models.base import UNPARSED_INPUT
-from reverie.simulator.answer import Cut, chunks, input_text
+from reverie.simulator.answer import chunks, cut_error, input_text
 from reverie.simulator.check import check_model, check_objects
 from reverie.simulator.errors import ApiError, invalid
 from reverie.simulator.reading import read_value
@@ -22,7 +19,7 @@ _REASONS = {"tool_use": "tool_calls", "max_tokens": "length", "model_context_win
 
 
 def to_messages(body: Object) -> dict[str, Any]:
-    """A chat request in the shape of the Messages API."""
+    """A chat request in the form of the Messages API."""
     check_model(body.get("model"), "you must provide a model parameter")
     given = check_objects(body.get("messages"), "messages")
     if not given:
@@ -67,7 +64,6 @@ def _check_settings(body: Object) -> None:
 
 
 def _check_message(message: Object, path: str) -> None:
-    """Refuses fields of another type than the one they are read as."""
     role = message.get("role")
     if role not in _ROLES:
         raise invalid(f"Invalid value for '{path}.role'. Supported values are: {', '.join(map(repr, _ROLES))}.")
@@ -178,7 +174,7 @@ def _tool(tool: Object) -> dict[str, Any]:
 
 
 def too_long(tokens: int, window: int) -> ApiError:
-    """The refusal of a prompt that does not fit."""
+    """The error for a prompt that does not fit."""
     return invalid(
         f"This model's maximum context length is {window} tokens. However, your messages resulted in {tokens} tokens. "
         "Please reduce the length of the messages."
@@ -186,7 +182,7 @@ def too_long(tokens: int, window: int) -> ApiError:
 
 
 def usage_wire(usage: Usage) -> dict[str, Any]:
-    """A usage object of the chat-completions API."""
+    """The usage in the form of the chat-completions API."""
     return {
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.output_tokens,
@@ -197,7 +193,7 @@ def usage_wire(usage: Usage) -> dict[str, Any]:
 
 
 def completion(message_id: str, model: str, content: Sequence[Object], stop: str, usage: Usage, at: int) -> Object:
-    """A complete answer. Thinking has no place in this format and is left out."""
+    """A complete answer, without thinking, which this API does not have."""
     text = "".join(str(block["text"]) for block in content if block.get("type") == "text")
     calls = [_wire_call(block) for block in content if block.get("type") == "tool_use"]
     message: dict[str, Any] = {"role": "assistant", "content": text or None, "refusal": None}
@@ -219,10 +215,10 @@ def _wire_call(block: Object) -> dict[str, Any]:
     return {"id": block["id"], "type": "function", "function": function}
 
 
-def chunked(
+def stream_chunks(
     message_id: str, model: str, content: Sequence[Object], stop: str, usage: Usage | None, at: int, cut: int | None
 ) -> Iterator[dict[str, Any]]:
-    """The same answer as a stream, with `usage` in a last chunk of its own; raises `Cut` after `cut` characters."""
+    """An answer as a stream, with `usage` in a separate last chunk; raises `Unreachable` after `cut` characters."""
     frame = {"id": message_id, "object": "chat.completion.chunk", "created": at, "model": model}
     left = cut
 
@@ -231,43 +227,37 @@ def chunked(
         return {**frame, "choices": [choice]} | ({} if usage is None else {"usage": None})
 
     yield chunk({"role": "assistant", "content": ""})
-    for call, text in _pieces(content):
+    for text, make_delta in _pieces(content):
         if left is not None:
             text = text[:left]
             left -= len(text)
-        yield chunk({"content": text} if call is None else {"tool_calls": [_call_delta(call, text)]})
+        yield chunk(make_delta(text))
         if left is not None and left <= 0:
-            raise Cut
+            raise cut_error()
     if cut is not None:
-        raise Cut
+        raise cut_error()
     yield chunk({}, _REASONS.get(stop, "stop"))
     if usage is not None:
         yield {**frame, "choices": [], "usage": usage_wire(usage)}
 
 
-@dataclass(frozen=True, slots=True)
-class _CallPiece:
-    """A piece of a tool call: the first names it, the others carry its arguments."""
-
-    number: int
-    block: Object | None = None
-
-
-def _call_delta(call: _CallPiece, text: str) -> dict[str, Any]:
-    if call.block is None:
-        return {"index": call.number, "function": {"arguments": text}}
-    function = {"name": call.block["name"], "arguments": ""}
-    return {"index": call.number, "id": call.block["id"], "type": "function", "function": function}
-
-
-def _pieces(content: Sequence[Object]) -> Iterator[tuple[_CallPiece | None, str]]:
+def _pieces(content: Sequence[Object]) -> Iterator[tuple[str, Callable[[str], Object]]]:
+    """The pieces of an answer, each with the function that makes a delta of its text."""
     number = 0
     for block in content:
         if block.get("type") == "text":
             for text in chunks(str(block["text"])):
-                yield None, text
+                yield text, lambda piece: {"content": piece}
         elif block.get("type") == "tool_use":
-            yield _CallPiece(number, block), ""
+            yield "", partial(_call_delta, number, block)
             for text in chunks(input_text(block.get("input"))):
-                yield _CallPiece(number), text
+                yield text, partial(_call_delta, number, None)
             number += 1
+
+
+def _call_delta(number: int, first: Object | None, text: str) -> Object:
+    """The first delta of a call names it; the others have its arguments."""
+    if first is None:
+        return {"tool_calls": [{"index": number, "function": {"arguments": text}}]}
+    function = {"name": first["name"], "arguments": ""}
+    return {"tool_calls": [{"index": number, "id": first["id"], "type": "function", "function": function}]}

@@ -1,6 +1,6 @@
-"""What the Messages API refuses before it reads a prompt: shape, roles, empty text, tool pairs, marker rules.
+"""Refuses the request bodies that the Messages API refuses: wrong types, roles, empty text, tool pairs, markers.
 
-One pass over the body; raises the first `ApiError` with the API's own wording. Knows nothing of caches or prices.
+Raises an `ApiError` for the first mistake, with the words of the API.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reverie.simulator.tokens import Block
 
 MAX_MARKERS = 4
 MAX_NAME = 256
-"""Characters of a model's name."""
+"""The most characters of a model's name."""
 _THINKING = ("thinking", "redacted_thinking")
 _TTLS = ("5m", "1h")
 _OBJECTS = ("thinking", "tool_choice", "output_config", "context_management", "diagnostics", "metadata")
@@ -28,15 +28,15 @@ _FIELDS: dict[str, dict[str, tuple[type, str]]] = {
     "document": {"source": _OBJECT, "citations": _OBJECT},
     "compaction": {"content": _STRING},
 }
-"""What the fields of a block hold, where they are there: the rest of a block is only ever encoded."""
+"""The types of optional fields, by type of block; other fields can have any type."""
 _NO_FIELDS: dict[str, tuple[type, str]] = {}
-_OUTSIDE = (*_THINKING, "tool_use", "tool_result", "compaction")
-"""Blocks that are never part of another one."""
+_TOP_LEVEL = (*_THINKING, "tool_use", "tool_result", "compaction")
+"""Types of blocks that cannot be inside another block."""
 _REQUIRED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
 
 
 def check_body(body: Mapping[str, Any], *, counting: bool = False) -> None:
-    """Refuses a body the API would refuse. `counting`: for `count_tokens`, which needs no `max_tokens`."""
+    """Refuses a body that the API refuses. `counting`: for `count_tokens`, where `max_tokens` is optional."""
     check_model(body.get("model"), "model: Field required")
     _check_settings(body)
     if not counting:
@@ -45,8 +45,7 @@ def check_body(body: Mapping[str, Any], *, counting: bool = False) -> None:
         check_objects(body.get("system"), "system")
     for number, tool in enumerate(check_objects(body.get("tools"), "tools")):
         for name, wanted in (("type", _STRING), ("name", _STRING), ("input_schema", _OBJECT)):
-            if tool.get(name) is not None:
-                _expect(tool[name], wanted, f"tools.{number}.{name}")
+            _expect(tool.get(name), wanted, f"tools.{number}.{name}")
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise invalid("messages: Field required")
@@ -57,7 +56,7 @@ def check_body(body: Mapping[str, Any], *, counting: bool = False) -> None:
 
 
 def check_model(model: object, missing: str) -> None:
-    """Refuses a model's name that is not a short text."""
+    """Refuses a model's name that is missing, not a string or too long."""
     if model is None or model == "":
         raise invalid(missing)
     if not isinstance(model, str) or len(model) > MAX_NAME:
@@ -65,51 +64,44 @@ def check_model(model: object, missing: str) -> None:
 
 
 def check_strings(value: object, path: str) -> None:
-    """Refuses what is there and not a list of texts that say something."""
-    if value is None:
-        return
-    if not isinstance(value, list):
-        raise invalid(f"{path}: Input should be a valid list")
-    for number, item in enumerate(cast("list[object]", value)):
+    """Refuses a value that is not None and not a list of strings."""
+    for number, item in enumerate(_check_list(value, path)):
         if not isinstance(item, str) or not item:
             raise invalid(f"{path}.{number}: Input should be a valid string")
 
 
 def check_objects(value: object, path: str) -> list[Mapping[str, Any]]:
-    """A list of objects; what is missing is an empty one."""
-    if value is None:
-        return []
-    if not isinstance(value, list):
+    """A list of objects; an empty list if it is None."""
+    items = _check_list(value, path)
+    for number, item in enumerate(items):
+        _expect(item, _OBJECT, f"{path}.{number}", optional=False)
+    return cast("list[Mapping[str, Any]]", items)
+
+
+def _check_list(value: object, path: str) -> list[object]:
+    if value is not None and not isinstance(value, list):
         raise invalid(f"{path}: Input should be a valid list")
-    for number, item in enumerate(cast("list[object]", value)):
-        if not isinstance(item, Mapping):
-            raise invalid(f"{path}.{number}: Input should be an object")
-    return cast("list[Mapping[str, Any]]", value)
+    return cast("list[object]", value or [])
 
 
 def _check_settings(body: Mapping[str, Any]) -> None:
-    """What stands beside the blocks."""
     for name in _OBJECTS:
-        if body.get(name) is not None:
-            _expect(body[name], _OBJECT, name)
-    if body.get("stream") is not None:
-        _expect(body["stream"], _FLAG, "stream")
-    if body.get("speed") is not None:
-        _expect(body["speed"], _STRING, "speed")
+        _expect(body.get(name), _OBJECT, name)
+    _expect(body.get("stream"), _FLAG, "stream")
+    _expect(body.get("speed"), _STRING, "speed")
     check_strings(body.get("stop_sequences"), "stop_sequences")
 
 
-def _expect(value: object, wanted: tuple[type, str], path: str) -> None:
-    if not isinstance(value, wanted[0]):
+def _expect(value: object, wanted: tuple[type, str], path: str, *, optional: bool = True) -> None:
+    if not (optional and value is None) and not isinstance(value, wanted[0]):
         raise invalid(f"{path}: Input should be {wanted[1]}")
 
 
 def ttl_of(marker: object, path: str) -> str | None:
-    """The lifetime a `cache_control` asks for; None where there is none. Refuses what the API does not know."""
+    """The lifetime of a `cache_control`; None if there is none. Refuses values that the API does not know."""
     if marker is None:
         return None
-    if not isinstance(marker, Mapping):
-        raise invalid(f"{path}.cache_control: Input should be an object")
+    _expect(marker, _OBJECT, f"{path}.cache_control")
     given = cast("Mapping[str, Any]", marker)
     if given.get("type") != "ephemeral":
         raise invalid(f"{path}.cache_control.type: Input should be 'ephemeral'")
@@ -120,7 +112,7 @@ def ttl_of(marker: object, path: str) -> str | None:
 
 
 def check_markers(marked: Sequence[tuple[str, str]]) -> None:
-    """Refuses more than four markers and a 1h marker after a 5m one. `marked`: path and lifetime, in prompt order."""
+    """Refuses more than four markers, and a 1h marker after a 5m one. `marked`: path and lifetime, in prompt order."""
     if len(marked) > MAX_MARKERS:
         raise invalid(f"A maximum of 4 blocks with cache_control may be provided. Found {len(marked)}.")
     short = False
@@ -147,7 +139,7 @@ def _check_max_tokens(body: Mapping[str, Any]) -> None:
 
 
 def _check_prewarm(body: Mapping[str, Any]) -> None:
-    """`max_tokens: 0` only warms the cache, so it takes nothing that asks for an answer."""
+    """Refuses settings that need an answer: with `max_tokens: 0` a request only warms the cache."""
     if body.get("stream"):
         raise invalid("max_tokens: 0 is not supported with `stream: true`")
     if cast("Block", body.get("thinking") or {}).get("type") == "enabled":
@@ -162,9 +154,7 @@ def _check_system(system: object) -> None:
             if (flaw := _flaw(block, inside=True)) is not None:
                 raise invalid(f"system.{number}{flaw}")
             if not block.get("text"):
-                if block.get("cache_control") is not None:
-                    raise invalid(f"system.{number}: cache_control cannot be set for empty text blocks")
-                raise invalid("system: text content blocks must be non-empty")
+                raise _empty_text(block, "system", f"system.{number}")
 
 
 def _check_messages(messages: Sequence[Mapping[str, Any]]) -> None:
@@ -194,15 +184,13 @@ def _check_messages(messages: Sequence[Mapping[str, Any]]) -> None:
             open_calls, asked_at = _check_assistant(number, blocks), number
         elif role == "user":
             open_calls = _check_user(number, blocks, open_calls)
-            if open_calls and not _more_user_turns(messages, number):
+            if not _is_user_next(messages, number):
                 _refuse_open(open_calls, asked_at)
-    if not open_calls:
-        return
     _refuse_open(open_calls, asked_at)
 
 
-def _more_user_turns(messages: Sequence[Mapping[str, Any]], number: int) -> bool:
-    """Consecutive user messages are one turn to the API, so a result may still come in the next one."""
+def _is_user_next(messages: Sequence[Mapping[str, Any]], number: int) -> bool:
+    """Whether a result can still come in the next message: the API joins user messages in a row."""
     return number + 1 < len(messages) and messages[number + 1].get("role") == "user"
 
 
@@ -222,17 +210,17 @@ def _check_text_message(number: int, content: str, *, is_last: bool) -> None:
 
 
 def _flaw(block: object, *, inside: bool = False) -> str | None:
-    """What is wrong with a block, as the end of an error; None if every field is of the type it is read as.
+    """What is wrong with a block, as the end of an error; None if all fields have the right type.
 
-    `inside`: a part of a result, a document or the system prompt. Called for every block of every request.
+    `inside`: a part of a result, a document or the system prompt.
     """
-    if not isinstance(block, dict) and not isinstance(block, Mapping):
+    if not isinstance(block, dict) and not isinstance(block, Mapping):  # the first is faster
         return ": Input should be an object"
     given = cast("Block", block)
     kind = given.get("type")
     if not isinstance(kind, str):
         return ".type: Field required" if kind is None else ".type: Input should be a valid string"
-    if inside and kind in _OUTSIDE:
+    if inside and kind in _TOP_LEVEL:
         return f": Input tag '{kind}' found using 'type' does not match any of the expected tags"
     for name in _REQUIRED.get(kind, ()):
         if given.get(name) is None:
@@ -305,11 +293,15 @@ def _check_text(number: int, place: int, block: Block) -> None:
     if not isinstance(text, str):
         raise invalid(f"messages.{number}.content.{place}.text.text: Field required")
     if not text:
-        if block.get("cache_control") is not None:
-            raise invalid(f"messages.{number}.content.{place}.text: cache_control cannot be set for empty text blocks")
-        raise invalid("messages: text content blocks must be non-empty")
+        raise _empty_text(block, "messages", f"messages.{number}.content.{place}.text")
     if text.isspace():
         raise invalid("messages: text content blocks must contain non-whitespace text")
+
+
+def _empty_text(block: Block, section: str, path: str) -> Exception:
+    if block.get("cache_control") is not None:
+        return invalid(f"{path}: cache_control cannot be set for empty text blocks")
+    return invalid(f"{section}: text content blocks must be non-empty")
 
 
 def _refuse_open(calls: Sequence[str], asked_at: int) -> None:

@@ -1,7 +1,6 @@
-"""What `/_sim/clock` and `/_sim/faults` take: a step of the clock, or errors for the next requests. Bounded numbers.
+"""The bodies of `/_sim/clock` and `/_sim/faults`, and the simulated clock, which tests can move ahead.
 
-A wrong value is a 400 that names the field, what it may be and an example. The clock is here too, by
-which cache lifetimes are judged: a test can let an hour pass in no time. It never sleeps.
+A wrong value is a 400 that names the field and its range and gives an example.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _FAULT = '{"status": 529, "times": 1, "retry_after": 2}'
 
 
 @dataclass(frozen=True, slots=True)
-class Strike:
-    """The answer to the next `times` requests instead of a message."""
+class QueuedFault:
+    """The error for the next `times` requests."""
 
     status: int
     times: int = 1
@@ -31,18 +30,18 @@ class Strike:
 
 
 def step_of(body: Mapping[str, Any]) -> float:
-    """Seconds the clock moves ahead."""
+    """The seconds by which the clock moves ahead."""
     _only(body, ("advance_s",), _CLOCK)
     return _number(body.get("advance_s"), "advance_s", MOST_STEP_S, _CLOCK)
 
 
-def strike_of(body: Mapping[str, Any]) -> Strike:
-    """The errors to answer with."""
+def fault_of(body: Mapping[str, Any]) -> QueuedFault:
+    """The errors for the next requests."""
     _only(body, ("status", "times", "message", "retry_after"), _FAULT)
     wait, message = body.get("retry_after"), body.get("message", "")
     if not isinstance(message, str) or len(message) > _MESSAGE_CHARACTERS:
         raise invalid(f"message: Input should be a string of at most {_MESSAGE_CHARACTERS:,} characters")
-    return Strike(
+    return QueuedFault(
         _whole(body.get("status"), "status", 400, 599),
         _whole(body.get("times", 1), "times", 1, MOST_TIMES),
         message,
@@ -71,11 +70,11 @@ def _number(value: object, name: str, most: float, example: str) -> float:
 MOST_STEP_S = 10 * 366 * 86_400.0
 """The longest step: ten years."""
 LATEST = 253_402_300_799.0
-"""The last second of the year 9999: what every date library can still show."""
+"""The last second of the year 9999, the last year of most date libraries."""
 
 
 class Clock:
-    """`Clock()` stands still until `advance`; `Clock.running()` follows the wall clock and can be moved ahead too."""
+    """`Clock()` only moves by `advance`; `Clock.running()` shows the time of day, and `advance` moves it ahead."""
 
     def __init__(self, start: float = 1_800_000_000.0, *, running: bool = False) -> None:
         self._follows_wall = running
@@ -83,15 +82,14 @@ class Clock:
 
     @classmethod
     def running(cls) -> Clock:
-        """A clock that shows the time of day."""
         return cls(running=True)
 
     def now(self) -> float:
-        """Seconds since the epoch, as this clock sees it."""
+        """The seconds since the epoch."""
         return time.time() + self._base if self._follows_wall else self._base
 
     def advance(self, seconds: float) -> float:
-        """Moves the clock ahead and returns the new time. A clock never goes back, and never past the year 9999."""
+        """Moves the clock ahead and returns the new time; refuses to go back or past the year 9999."""
         if not 0 <= seconds <= MOST_STEP_S:  # NaN is neither
             raise ValueError(f"a clock moves by 0 to {MOST_STEP_S:,.0f} seconds, not by {seconds}")
         if self.now() + seconds > LATEST:

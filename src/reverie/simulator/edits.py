@@ -1,7 +1,7 @@
-"""What the server takes out of the messages before the model sees them.
+"""What the server removes from the messages before the model sees them.
 
-Context edits (`clear_tool_uses_20250919`, `clear_thinking_20251015`), what a compaction block replaces, and the
-thinking older models drop at a new user turn. Recomputed from the full history at every request. Pure: returns views.
+Context edits (`clear_tool_uses_20250919`, `clear_thinking_20251015`), the messages before a compaction block, and the
+thinking that older models drop at a new user turn. It is computed from the full history for every request.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _THINKING = ("thinking", "redacted_thinking")
 
 
 @dataclass(slots=True)
-class View:
-    """One message as the server reads it: blocks keep their place, a removed one is None."""
+class MessageView:
+    """One message as the server reads it: blocks keep their place, and a removed block is None."""
 
     index: int
     role: str
     blocks: Sequence[Block | None]
     altered: str = ""
-    """Why the blocks are not the ones that were sent; empty if they are."""
+    """Why the blocks differ from those that were sent; empty if they do not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """A `compact_20260112` edit as asked for."""
+    """A `compact_20260112` edit."""
 
     trigger: int
     pause: bool
@@ -47,17 +47,17 @@ class Compact:
 
 
 @dataclass(slots=True)
-class Edited:
-    """The messages after all edits, and what the response says about them."""
+class EditedMessages:
+    """The messages after all edits, and what the response says about the edits."""
 
-    views: list[View]
+    views: list[MessageView]
     applied: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     compact: Compact | None = None
 
 
-def views_of(messages: Sequence[Mapping[str, Any]]) -> list[View]:
-    """Messages as sent, from the last compaction block on: everything before it is ignored."""
-    views: list[View] = []
+def views_of(messages: Sequence[Mapping[str, Any]]) -> list[MessageView]:
+    """The messages from the last compaction block on."""
+    views: list[MessageView] = []
     for number, message in enumerate(messages):
         content = message["content"]
         blocks: Sequence[Block | None]
@@ -65,11 +65,11 @@ def views_of(messages: Sequence[Mapping[str, Any]]) -> list[View]:
             blocks = ({"type": "text", "text": content},) if content else ()
         else:
             blocks = cast("Sequence[Block]", content)
-        views.append(View(number, cast("str", message["role"]), blocks))
+        views.append(MessageView(number, cast("str", message["role"]), blocks))
     return _from_last_compaction(views)
 
 
-def _from_last_compaction(views: list[View]) -> list[View]:
+def _from_last_compaction(views: list[MessageView]) -> list[MessageView]:
     for start in range(len(views) - 1, -1, -1):
         view = views[start]
         if view.role != "assistant":
@@ -78,12 +78,12 @@ def _from_last_compaction(views: list[View]) -> list[View]:
             block = view.blocks[place]
             if block is not None and block.get("type") == "compaction" and block.get("content"):
                 kept = [None] * place + list(view.blocks[place:])
-                return [View(view.index, view.role, kept, "compaction"), *views[start + 1 :]]
+                return [MessageView(view.index, view.role, kept, "compaction"), *views[start + 1 :]]
     return views
 
 
-def strip_old_thinking(views: Sequence[View]) -> None:
-    """Older models: a user turn that is more than tool results drops the thinking before it. Changes `views`."""
+def strip_old_thinking(views: Sequence[MessageView]) -> None:
+    """Drops the thinking before the last user turn, as older models do. Changes `views`."""
     last_turn = -1
     for number, view in enumerate(views):
         if view.role == "user" and any(b is not None and b.get("type") != "tool_result" for b in view.blocks):
@@ -92,16 +92,16 @@ def strip_old_thinking(views: Sequence[View]) -> None:
         _drop_thinking(view, "thinking_stripped")
 
 
-def edited(
-    views: list[View],
+def apply_edits(
+    views: list[MessageView],
     management: Mapping[str, Any] | None,
     *,
     keeps_thinking: bool,
     count: Callable[[], int],
-) -> Edited:
-    """Applies the edits a request asks for. `count` gives the tokens of the whole prompt as it stands."""
-    edits = _edit_list(management)
-    result = Edited(views)
+) -> EditedMessages:
+    """Applies the edits of a request. `count` returns the tokens of the whole prompt."""
+    edits = check_objects((management or {}).get("edits"), "context_management.edits")
+    result = EditedMessages(views)
     if not keeps_thinking and not any(edit.get("type") == _THINKING_EDIT for edit in edits):
         strip_old_thinking(views)
     for number, edit in enumerate(edits):
@@ -123,12 +123,6 @@ def edited(
     return result
 
 
-def _edit_list(management: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
-    if not management:
-        return ()
-    return check_objects(management.get("edits"), "context_management.edits")
-
-
 def _value(edit: Mapping[str, Any], name: str, path: str, kinds: tuple[str, ...]) -> tuple[str, int] | None:
     given = edit.get(name)
     if given is None:
@@ -144,7 +138,7 @@ def _value(edit: Mapping[str, Any], name: str, path: str, kinds: tuple[str, ...]
     return cast("str", table["type"]), value
 
 
-def _clear_thinking(result: Edited, edit: Mapping[str, Any], path: str) -> None:
+def _clear_thinking(result: EditedMessages, edit: Mapping[str, Any], path: str) -> None:
     keep = edit.get("keep")
     if keep == "all" or (isinstance(keep, Mapping) and cast("Mapping[str, Any]", keep).get("type") == "all"):
         return
@@ -157,20 +151,15 @@ def _clear_thinking(result: Edited, edit: Mapping[str, Any], path: str) -> None:
     for view in thinking[:-turns]:
         cleared += _drop_thinking(view, "context_management")
     if len(thinking) > turns:
-        result.applied.append(
-            {
-                "type": _THINKING_EDIT,
-                "cleared_thinking_turns": len(thinking) - turns,
-                "cleared_input_tokens": cleared,
-            }
-        )
+        counts = {"cleared_thinking_turns": len(thinking) - turns, "cleared_input_tokens": cleared}
+        result.applied.append({"type": _THINKING_EDIT, **counts})
 
 
 def _is_thinking(block: Block | None) -> bool:
     return block is not None and block.get("type") in _THINKING
 
 
-def _drop_thinking(view: View, why: str) -> int:
+def _drop_thinking(view: MessageView, why: str) -> int:
     if view.role != "assistant" or not any(map(_is_thinking, view.blocks)):
         return 0
     dropped = sum(block_tokens(block) for block in view.blocks if block is not None and _is_thinking(block))
@@ -179,7 +168,7 @@ def _drop_thinking(view: View, why: str) -> int:
     return dropped
 
 
-def _clear_tool_uses(result: Edited, edit: Mapping[str, Any], path: str, count: Callable[[], int]) -> None:
+def _clear_tool_uses(result: EditedMessages, edit: Mapping[str, Any], path: str, count: Callable[[], int]) -> None:
     check_strings(edit.get("exclude_tools"), f"{path}.exclude_tools")
     if isinstance(edit.get("clear_tool_inputs"), list):
         check_strings(edit["clear_tool_inputs"], f"{path}.clear_tool_inputs")
@@ -210,17 +199,17 @@ def _clear_tool_uses(result: Edited, edit: Mapping[str, Any], path: str, count: 
 
 
 def _inputs_to_clear(wanted: object, calls: Sequence[Block]) -> set[str]:
-    """Ids of the calls whose inputs may go too: all of them, or those of the named tools."""
+    """Ids of the calls whose inputs can be cleared too: all of them, or those of the named tools."""
     if isinstance(wanted, list):
         return {str(call.get("id")) for call in calls if call.get("name") in cast("list[str]", wanted)}
     return {str(call.get("id")) for call in calls} if wanted else set()
 
 
 def _without(
-    views: Sequence[View], clear: set[str], inputs: set[str]
-) -> tuple[list[tuple[View, list[Block | None]]], int, int]:
-    """The views that would change, how many results would go, and the tokens that would save."""
-    changed: list[tuple[View, list[Block | None]]] = []
+    views: Sequence[MessageView], clear: set[str], inputs: set[str]
+) -> tuple[list[tuple[MessageView, list[Block | None]]], int, int]:
+    """The views that would change, the number of results that would go, and the tokens saved."""
+    changed: list[tuple[MessageView, list[Block | None]]] = []
     cleared = saved = 0
     for view in views:
         blocks: list[Block | None] = []

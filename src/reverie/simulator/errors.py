@@ -1,6 +1,6 @@
-"""Errors as the Messages API words them: a status, a type and a message, with the body the real server would send.
+"""Errors of the Messages API: a status, a type and a message.
 
-Texts follow what the public API is seen to answer, because clients match on them. Nothing here decides when one is due.
+The texts are those of the public API, because clients match on them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _MESSAGES = {
 }
 _LONGEST = 2_000
 DEFAULT_RETRY_AFTER_S = 1.0
-"""What a rate limit asks for when nobody said otherwise, in seconds."""
+"""The default wait of a rate limit, in seconds."""
 
 
 class ApiError(ModelError):
-    """What the server answers instead of a message. `kind` is the API's error type; `wire()` its body."""
+    """An error of the server. `kind` is the API's error type."""
 
     def __init__(self, status: int, message: str = "", *, kind: str = "", retry_after: float | None = None) -> None:
         wait = DEFAULT_RETRY_AFTER_S if status == 429 and retry_after is None else retry_after
@@ -44,19 +44,19 @@ class ApiError(ModelError):
         self.retryable = status in (408, 429, 500, 529)
 
     def wire(self, request_id: str | None = None) -> dict[str, Any]:
-        """The error body of the Messages API."""
+        """The error as a body of the Messages API."""
         return {"type": "error", "error": {"type": self.kind, "message": str(self)}, "request_id": request_id}
 
     def openai_wire(self) -> dict[str, Any]:
-        """The same error as a chat-completions server words it."""
+        """The error as a body of the chat-completions API."""
         code = "context_length_exceeded" if "maximum context length" in str(self) else None
         return {"error": {"message": str(self), "type": self.kind, "param": None, "code": code}}
 
     def headers(self) -> dict[str, str]:
-        """What goes beside the body: `retry-after` where the server asks to wait."""
+        """The header `retry-after`, if the server asks to wait."""
         return {} if self.retry_after is None else {"retry-after": f"{self.retry_after:g}"}
 
 
 def invalid(message: str) -> ApiError:
-    """A 400 with this text; what a client sent is quoted, so a long text is cut."""
+    """A 400 with this text; a long text is cut, because it can quote the client."""
     return ApiError(400, message if len(message) <= _LONGEST else message[:_LONGEST] + "…")

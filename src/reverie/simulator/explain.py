@@ -1,12 +1,11 @@
-"""Why a request read less from the cache than it could have: the cause, the first block that differs, the price.
+"""Explains why a request read less from the cache than it could: the cause, the first block that differs, the cost.
 
-Compares a request with the earlier one of its conversation that it has most in common with. Keeps fingerprints only,
-never text. Explains; never changes what is billed.
+Compares a request with the most similar earlier one of its conversation. It keeps fingerprints, but no text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
@@ -16,7 +15,7 @@ from reverie.simulator.cache import PromptCache, Split, effective_marks, tokens_
 from reverie.simulator.prompt import MESSAGE_SETTINGS, SYSTEM_SETTINGS, Prompt, place_path
 
 MOST_POSITIONS = 400_000
-"""Blocks whose fingerprints are remembered; beyond that, the oldest requests are forgotten."""
+"""The most blocks whose fingerprints are kept; then the oldest requests are forgotten."""
 _REMEMBERED = 256
 _COMPARED = 64
 K = TypeVar("K", bound=Hashable)
@@ -24,7 +23,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What is kept of a request: its prompt's fingerprints and how far it left the cache filled."""
+    """What is kept of a request: the fingerprints of its prompt, and the last position in the cache."""
 
     number: int
     prompt: Prompt
@@ -37,7 +36,7 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two requests part: a cause in one word, the path of the first block concerned, and its position."""
+    """The first difference of two requests: a cause in one word, the path of the block, and its position."""
 
     cause: str
     path: str
@@ -46,11 +45,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """Tokens that an earlier request had left in the cache and this one paid for again.
+    """Tokens that were in the cache after an earlier request, and that this one paid for again.
 
     `cause` is `model`, `betas`, `tools`, `system`, `messages`, one of the settings (`tool_choice`, `thinking`,
-    `effort`, `images`, `speed`, `citations`, `output_format`), what the server changed (`context_management`,
-    `compaction`, `thinking_stripped`), `cache_edits`, or, where no block differs, `expired`, `lookback`, `no_markers`.
+    `effort`, `images`, `speed`, `citations`, `output_format`), a change by the server (`context_management`,
+    `compaction`, `thinking_stripped`), `cache_edits`, or, if no block differs, `expired`, `lookback`, `no_markers`.
     """
 
     cause: str
@@ -61,12 +60,12 @@ class Miss:
     input_equivalents: float
 
     def wire(self) -> dict[str, Any]:
-        told = asdict(self)
-        return told | {"cost_usd": told.pop("cost")}
+        values = asdict(self)
+        return values | {"cost_usd": values.pop("cost")}
 
 
 class Footprints(Generic[K]):
-    """The latest footprints by some key: at most so many, and of at most `MOST_POSITIONS` blocks in all."""
+    """The latest footprints by a key: at most `most` of them, with at most `MOST_POSITIONS` blocks together."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -92,8 +91,8 @@ class Footprints(Generic[K]):
             self.positions -= len(gone.prompt.chain)
 
 
-class History:
-    """The requests of one workspace, the latest few hundred of them."""
+class RequestHistory:
+    """The latest requests of one workspace."""
 
     def __init__(self) -> None:
         self._prints: Footprints[int] = Footprints(_REMEMBERED)
@@ -102,7 +101,7 @@ class History:
 
     @property
     def positions(self) -> int:
-        """How much it remembers, in blocks."""
+        """The number of blocks it keeps."""
         return self._prints.positions + self._widest.positions
 
     def add(self, footprint: Footprint) -> None:
@@ -115,10 +114,7 @@ class History:
     def miss(
         self, prompt: Prompt, split: Split, facts: ModelFacts, unread: Callable[[Footprint], str], slack: int = 0
     ) -> Miss | None:
-        """The miss this request suffered, if any: more than `slack` tokens of what an earlier one had left.
-
-        `unread` names the cause where no block differs.
-        """
+        """The miss of this request, if above `slack` tokens. `unread` names the cause if no block differs."""
         read = split.usage.cache_read_input_tokens + slack
         widest = self._widest.get(prompt.conversation)
         if widest is not None and read >= widest.cached_tokens:
@@ -148,7 +144,7 @@ class History:
         )
 
     def _best(self, prompt: Prompt) -> Footprint | None:
-        """The earlier request with the longest common start; of its own conversation, if there is one."""
+        """The earlier request with the longest common prefix, from the same conversation if possible."""
         own = [each for each in self._prints if each.prompt.conversation == prompt.conversation]
         candidates = (own or list(self._prints))[-_COMPARED:]
         return max(
@@ -158,8 +154,8 @@ class History:
         )
 
 
-def unread(best: Footprint, prompt: Prompt, facts: ModelFacts, cache: PromptCache, now: float) -> str:
-    """Nothing differs, yet it was not read: the entry is too old, too far back, or nothing asked for it."""
+def unread_cause(best: Footprint, prompt: Prompt, facts: ModelFacts, cache: PromptCache, now: float) -> str:
+    """Why an entry was not read although no block differs: too old, too far back, or no marker."""
     before = [reference for reference, _ in best.prompt.edits]
     if before != [reference for reference, _ in prompt.edits][: len(before)]:
         return "cache_edits"
@@ -169,7 +165,7 @@ def unread(best: Footprint, prompt: Prompt, facts: ModelFacts, cache: PromptCach
 
 
 def difference(old: Footprint, new: Prompt) -> Difference | None:
-    """Where `new` first departs from what `old` left in the cache; None if it extends it."""
+    """The first difference of `new` to what `old` left in the cache; None if `new` extends it."""
     before = old.prompt
     if before.model != new.model:
         return Difference("model", "model", 0)
@@ -179,14 +175,14 @@ def difference(old: Footprint, new: Prompt) -> Difference | None:
     at = _common(before, new, limit)
     found = _block_difference(before, new, at) if at < limit else None
     for names, start in ((SYSTEM_SETTINGS, new.system_starts), (MESSAGE_SETTINGS, new.messages_start)):
-        changed = _changed(before.settings, new.settings, names)
+        changed = next((name for name in names if before.settings.get(name) != new.settings.get(name)), None)
         if changed and start < limit and (found is None or start <= found.position):
             return Difference(changed, changed, start)
     return found
 
 
 def diagnose(old: Footprint, new: Prompt) -> dict[str, Any] | None:
-    """The API's `cache_miss_reason` for a request compared with the one named; None if it only appends."""
+    """The API's `cache_miss_reason` for a request compared with an earlier one; None if it only appends."""
     whole = Footprint(old.number, old.prompt, len(old.prompt.chain) - 1)
     found = difference(whole, new)
     if found is None:
@@ -205,7 +201,7 @@ def diagnose(old: Footprint, new: Prompt) -> dict[str, Any] | None:
 def _block_difference(before: Prompt, new: Prompt, at: int) -> Difference:
     place = new.places[at] if at < len(new.places) else before.places[at]
     sections = {before.places[at][0], place[0]}
-    # A tool more or less moves everything behind it: what changed is the earlier section.
+    # A new or missing tool moves everything after it, so the earlier section is the one that changed.
     section = next(name for name in ("tools", "system", "messages") if name in sections)
     if section != place[0]:
         place = before.places[at]
@@ -214,7 +210,7 @@ def _block_difference(before: Prompt, new: Prompt, at: int) -> Difference:
 
 
 def _common(one: Prompt, other: Prompt, limit: int) -> int:
-    """How many positions two prompts share from the start, looking at no more than `limit`."""
+    """How many of the first `limit` positions two prompts share."""
     a, b = one.digests[:limit], other.digests[:limit]
     if a == b:
         return len(a)
@@ -228,18 +224,12 @@ def _common(one: Prompt, other: Prompt, limit: int) -> int:
     return low
 
 
-def _changed(before: Mapping[str, str], after: Mapping[str, str], names: Iterable[str]) -> str | None:
-    return next((name for name in names if before.get(name) != after.get(name)), None)
-
-
 def _extra(split: Split, prompt: Prompt, read: int, expected: int, facts: ModelFacts) -> float:
-    """What the lost tokens cost beyond a cache read, in tokens of fresh input."""
+    """The cost of the lost tokens above a cache read, in tokens of fresh input."""
     first, second = tokens_at(prompt, split.until_1h), tokens_at(prompt, split.until_5m)
-    paid = 0.0
-    for start, end, rate in (
+    parts = (
         (read, first, facts.cache_write_1h),
         (first, second, facts.cache_write_5m),
         (second, prompt.total, 1.0),
-    ):
-        paid += max(0, min(end, expected) - max(start, read)) * (rate - facts.cache_read)
-    return paid
+    )
+    return sum(max(0, min(end, expected) - max(start, read)) * (rate - facts.cache_read) for start, end, rate in parts)

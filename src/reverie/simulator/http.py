@@ -1,6 +1,6 @@
-"""The simulator over HTTP on loopback: routes, server-sent events, and a way to run it for the length of a test.
+"""The simulator over HTTP on loopback: routes, server-sent events, and a server for the time of a test.
 
-Starlette and uvicorn are imported only here and only when served. Nothing is decided here; see `simulator.py`.
+Starlette and uvicorn are imported only here, and only when it serves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.errors import ReverieError, Unreachable, UserError
 from reverie.runtime.loopback import App, LoopbackOnly
-from reverie.simulator.control import step_of, strike_of
+from reverie.simulator.control import fault_of, step_of
 from reverie.simulator.errors import ApiError, invalid
 from reverie.simulator.reading import MAX_BODY_BYTES, read_object
 from reverie.simulator.simulator import Simulator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CONTROL_HEADER = "x-sim-key"
 _START_S = 15.0
 _BODY_S = 60.0
-"""How long a client may take to send its body."""
+"""The most time for the body of a request to arrive."""
 _CONNECTIONS = 200
 _CHAT = "/v1/chat/completions"
 
@@ -54,18 +54,18 @@ def app(simulator: Simulator) -> Starlette:
             Route("/_sim/clock", site.clock, methods=["GET", "POST"]),
             Route("/_sim/faults", site.faults, methods=["POST"]),
         ],
-        middleware=[Middleware(LoopbackOnly, refuse=_forbidden)],
-        exception_handlers={HTTPException: _not_served},
+        middleware=[Middleware(LoopbackOnly, refuse=_refuse_origin)],
+        exception_handlers={HTTPException: _refuse_route},
     )
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on loopback; port 0 takes a free one. Bad ports are a `UserError`."""
+    """A socket on loopback; port 0 means any free port. A bad port is a `UserError`."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
-        # From here on a client waits instead of being refused, so the address can be told before the server is up.
+        # From here on a client waits, so the address can be printed before the server is up.
         listener.listen(128)
     except (OSError, OverflowError) as error:
         listener.close()
@@ -88,7 +88,7 @@ def serve(simulator: Simulator, listener: socket.socket) -> None:
 
 @contextmanager
 def running(simulator: Simulator, port: int = 0) -> Generator[str]:
-    """Serves from a thread for as long as the block lasts; yields the base URL."""
+    """Serves from a thread until the block ends; yields the base URL."""
     listener = listen(port)
     server = _server(simulator)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="simulator", daemon=True)
@@ -121,21 +121,21 @@ def _server(simulator: Simulator) -> Any:
     return uvicorn.Server(config)
 
 
-def _answered(
+def _with_id(
     endpoint: Callable[[_Site, Request, str], Awaitable[Response]],
 ) -> Callable[[_Site, Request], Awaitable[Response]]:
-    """The answer with a name of its own, or the error in the form of the API that was asked."""
+    """Gives the answer an id, and turns an error into the form of the API."""
 
     async def answer(site: _Site, request: Request) -> Response:
         name = _request_id()
         try:
             return await endpoint(site, request, name)
         except ApiError as error:
-            return _refused(request.url.path, error, name)
+            return _refuse(request.url.path, error, name)
         except Unreachable:
-            return _broken()
+            return _break_connection()
         except ReverieError as error:
-            return _refused(request.url.path, ApiError(500, str(error)), name)
+            return _refuse(request.url.path, ApiError(500, str(error)), name)
 
     return answer
 
@@ -144,25 +144,25 @@ class _Site:
     def __init__(self, simulator: Simulator) -> None:
         self._simulator = simulator
 
-    @_answered
+    @_with_id
     async def messages(self, request: Request, name: str) -> Response:
-        body, headers = await _read(request), _headers(request)
+        body, headers = await _read(request), request.headers
         if body.get("stream") is True:
-            return await _event_stream(self._simulator.stream(body, headers), name)
+            return await _stream(self._simulator.stream(body, headers), name)
         return _json(await self._simulator.messages(body, headers), name)
 
-    @_answered
+    @_with_id
     async def count_tokens(self, request: Request, name: str) -> Response:
-        return _json(self._simulator.count_tokens(await _read(request), _headers(request)), name)
+        return _json(self._simulator.count_tokens(await _read(request), request.headers), name)
 
-    @_answered
+    @_with_id
     async def chat(self, request: Request, name: str) -> Response:
-        body, headers = await _read(request), _headers(request)
+        body, headers = await _read(request), request.headers
         if body.get("stream") is True:
-            return await _chunk_stream(self._simulator.chat_stream(body, headers), name)
+            return await _stream(self._simulator.chat_stream(body, headers), name, last="data: [DONE]\n\n")
         return _json(dict(await self._simulator.chat(body, headers)), name)
 
-    @_answered
+    @_with_id
     async def models(self, request: Request, name: str) -> Response:
         catalogue = self._simulator.meter.catalogue
         data: list[dict[str, Any]] = [
@@ -180,12 +180,12 @@ class _Site:
         page = {"object": "list", "data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]}
         return _json(page, name)
 
-    @_answered
+    @_with_id
     async def ledger(self, request: Request, name: str) -> Response:
         self._check_key(request)
         return _json(self._simulator.ledger.wire(), name)
 
-    @_answered
+    @_with_id
     async def clock(self, request: Request, name: str) -> Response:
         self._check_key(request)
         clock = self._simulator.clock
@@ -197,10 +197,10 @@ class _Site:
                 raise invalid(f"advance_s: {error}") from error
         return _json({"now": clock.now()}, name)
 
-    @_answered
+    @_with_id
     async def faults(self, request: Request, name: str) -> Response:
         self._check_key(request)
-        due = strike_of(await _read(request, key=False))
+        due = fault_of(await _read(request, key=False))
         try:
             self._simulator.fail_next(due.status, times=due.times, message=due.message, retry_after=due.retry_after)
         except ValueError as error:
@@ -208,26 +208,25 @@ class _Site:
         return _json({"queued": due.times}, name)
 
     def _check_key(self, request: Request) -> None:
-        """The control endpoints are for whoever started the server: a header, or `?key=` for a link."""
+        """Refuses a control request without the key of the server, as a header or as `?key=`."""
         given = request.headers.get(CONTROL_HEADER) or request.query_params.get("key") or ""
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self._simulator.control_key.encode()):
             raise ApiError(401, f"{CONTROL_HEADER}: send the control key that the simulator printed at its start")
 
 
-def _refused(path: str, error: ApiError, name: str) -> Response:
+def _refuse(path: str, error: ApiError, name: str) -> Response:
     body = error.openai_wire() if path == _CHAT else error.wire(name)
     return _json(body, name, error.code, error.headers())
 
 
-def _forbidden(path: str, reason: str) -> App:
-    return _refused(path, ApiError(403, reason), _request_id())
+def _refuse_origin(path: str, reason: str) -> App:
+    return _refuse(path, ApiError(403, reason), _request_id())
 
 
-async def _not_served(request: Request, error: Exception) -> Response:
-    """A path or a method that is not served."""
+async def _refuse_route(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     what = "Not found" if status == 404 else "Method not allowed" if status == 405 else str(error)
-    return _refused(request.url.path, ApiError(status, what), _request_id())
+    return _refuse(request.url.path, ApiError(status, what), _request_id())
 
 
 async def _read(request: Request, *, key: bool = True) -> Mapping[str, Any]:
@@ -245,10 +244,6 @@ async def _read(request: Request, *, key: bool = True) -> Mapping[str, Any]:
     return read_object(raw)
 
 
-def _headers(request: Request) -> dict[str, str]:
-    return dict(request.headers)
-
-
 def _request_id() -> str:
     return "req_01" + secrets.token_hex(11)
 
@@ -261,24 +256,14 @@ def _json(
     return JSONResponse(dict(content), status, {"request-id": name, "x-request-id": name, **(headers or {})})
 
 
-async def _event_stream(source: AsyncIterator[Mapping[str, Any]], name: str) -> Response:
-    def line(event: Mapping[str, Any]) -> str:
-        return f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
-
-    return await _streamed(source, line, "", name)
-
-
-async def _chunk_stream(source: AsyncIterator[Mapping[str, Any]], name: str) -> Response:
-    def line(chunk: Mapping[str, Any]) -> str:
-        return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
-
-    return await _streamed(source, line, "data: [DONE]\n\n", name)
-
-
-async def _streamed(source: AsyncIterator[Mapping[str, Any]], line: Any, last: str, name: str) -> Response:
+async def _stream(source: AsyncIterator[Mapping[str, Any]], name: str, last: str = "") -> Response:
     from starlette.responses import StreamingResponse
 
-    # Errors are answered with a status, so they have to show before the stream is opened.
+    def line(event: Mapping[str, Any]) -> str:
+        head = f"event: {event['type']}\n" if "type" in event else ""
+        return f"{head}data: {json.dumps(event, ensure_ascii=False)}\n\n"
+
+    # An error needs a status, so it must come before the stream is opened.
     first = await anext(source)
 
     async def lines() -> AsyncIterator[str]:
@@ -292,8 +277,8 @@ async def _streamed(source: AsyncIterator[Mapping[str, Any]], line: Any, last: s
     return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
 
 
-def _broken() -> Response:
-    """A connection that breaks before the answer: more is promised than is sent."""
+def _break_connection() -> Response:
+    """Breaks the connection: the header promises more than is sent."""
     from starlette.responses import StreamingResponse
 
     async def nothing() -> AsyncIterator[str]:

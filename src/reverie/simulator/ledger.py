@@ -1,6 +1,6 @@
-"""The simulator's books: one row a request, with what was read, written and paid, and why a read was missed.
+"""The simulator's ledger: what each request read, wrote and paid, and why the cache was missed.
 
-Kept in memory and, if asked, appended to a file as JSON lines. Never decides what anything costs.
+It is in memory and, if a file is named, also appended to it as JSON lines.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from reverie.types import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One request as it was billed. `hit` and `written` are paths of blocks; `cost` is US dollars."""
+class Billing:
+    """The bill of one request. `hit` and `written` are paths of blocks; `cost` is in US dollars."""
 
     number: int
     at: float
@@ -35,15 +35,14 @@ class Row:
     written: tuple[str, ...] = ()
     miss: Miss | None = None
     compaction: Usage | None = None
-    """Tokens of a compaction the server ran first; part of the cost, not of `usage`."""
+    """Tokens of a compaction that the server ran first; part of the cost, not of `usage`."""
     applied_edits: tuple[dict[str, Any], ...] = ()
     error: str | None = None
     message_id: str | None = None
 
     def wire(self) -> dict[str, Any]:
-        """The row as JSON."""
-        told = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cost"}
-        return told | {
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cost"}
+        return values | {
             "usage": self.usage.wire(),
             "prompt_tokens": self.usage.prompt,
             "cost_usd": self.cost,
@@ -55,27 +54,27 @@ class Row:
 
 
 class Ledger:
-    """All rows, in order. Iterate it, or ask for `totals()`."""
+    """The bills of all requests, in order."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[Billing] = []
         self._path = path
 
     @staticmethod
-    def writable(path: Path) -> None:
-        """Refuses a file that rows cannot be appended to, before anything is served."""
+    def check_writable(path: Path) -> None:
+        """Raises `UserError` if the file cannot be written."""
         try:
             os.close(open_regular(path, append=True))
         except OSError as error:
             raise UserError(f"The ledger {path} cannot be written: {error.strerror or error}.") from error
 
-    def book(self, row: Row) -> None:
-        """Adds a row, and writes it down if a file was named."""
+    def book(self, row: Billing) -> None:
+        """Adds a bill, and appends it to the file if there is one."""
         self.rows.append(row)
         if self._path is None:
             return
         try:
-            # Half a surrogate pair becomes its own JSON escape.
+            # Half a surrogate pair becomes a JSON escape.
             fd = open_regular(self._path, append=True)
             with os.fdopen(fd, "a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(json.dumps(row.wire(), ensure_ascii=False) + "\n")
@@ -83,7 +82,7 @@ class Ledger:
             raise StorageError(f"The ledger {self._path} cannot be written: {error.strerror or error}.") from error
 
     def totals(self) -> dict[str, Any]:
-        """Sums over all rows: tokens by class, cost, and what misses cost."""
+        """Sums over all requests: tokens by class, cost, and the cost of misses."""
         usage = sum((row.usage for row in self.rows), Usage())
         misses = [row.miss for row in self.rows if row.miss is not None]
         prompt = usage.prompt
@@ -100,5 +99,4 @@ class Ledger:
         }
 
     def wire(self) -> dict[str, Any]:
-        """Everything, as JSON."""
         return {"requests": [row.wire() for row in self.rows], "totals": self.totals()}

@@ -1,7 +1,7 @@
-"""The billing core: a request body in, tokens and money out. No HTTP, no model, no clock of its own.
+"""Bills a request body, in tokens and US dollars. The caller passes the time.
 
-`bill` does it all at once. A server needs two steps, because an entry can be read only once a response has begun:
-`open` reads and counts, `begin` writes and books. A request that fails in between leaves nothing behind.
+`bill` does everything at once. A server needs two steps, because an entry can be read only after its response began:
+`open` reads and counts, `begin` writes and books.
 """
 
 from __future__ import annotations
@@ -15,10 +15,18 @@ from reverie.models.prices import cost, input_equivalents
 from reverie.simulator.cache import STEP, AutomaticCache, PromptCache, Split
 from reverie.simulator.chat import too_long
 from reverie.simulator.check import MAX_NAME, check_body, check_objects
-from reverie.simulator.edits import Compact, Edited, View, edited, views_of
+from reverie.simulator.edits import Compact, EditedMessages, MessageView, apply_edits, views_of
 from reverie.simulator.errors import invalid
-from reverie.simulator.explain import MOST_POSITIONS, Footprint, Footprints, History, Miss, diagnose, unread
-from reverie.simulator.ledger import Ledger, Row
+from reverie.simulator.explain import (
+    MOST_POSITIONS,
+    Footprint,
+    Footprints,
+    Miss,
+    RequestHistory,
+    diagnose,
+    unread_cause,
+)
+from reverie.simulator.ledger import Billing, Ledger
 from reverie.simulator.prompt import Prompt, render
 from reverie.simulator.tokens import Fingerprints, text_tokens
 from reverie.types import Usage
@@ -29,25 +37,25 @@ _WORKSPACES = 64
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as far as the bill cares. Entries are shared within a workspace only."""
+    """Who sends a request. Entries are only shared within a workspace."""
 
     workspace: str = ""
     betas: tuple[str, ...] | None = None
-    """Beta features asked for; None asks no questions about them."""
+    """Beta features of the request; None: they are not checked."""
     purpose: str = "main"
 
 
 @dataclass(slots=True)
 class _Step:
-    """One sampling run of the server: a prompt, how it is read, and what became of it."""
+    """One run of the model: a prompt, and how it is read from the cache."""
 
     prompt: Prompt
     split: Split
 
 
 @dataclass(slots=True)
-class Opened:
-    """A request that was read and counted, not yet answered. Hand it to `Meter.begin`."""
+class OpenRequest:
+    """A request that is counted but not answered yet. Pass it to `Meter.begin`."""
 
     body: Mapping[str, Any]
     facts: ModelFacts
@@ -59,58 +67,30 @@ class Opened:
     summary: str | None
     compact: Compact | None
     applied: list[dict[str, Any]]
-    original_tokens: int
     automatic: bool = False
-    """Cached without markers, as chat-completions servers do."""
+    """It is cached without markers, as in chat completions."""
     diagnosis: dict[str, Any] | None = None
 
     @property
     def usage(self) -> Usage:
-        """What the prompt is billed as, output not yet counted."""
+        """The usage without the output."""
         return Usage() if self.paused else self.step.split.usage
 
     @property
     def paused(self) -> bool:
-        """The server compacted and stops there, so that the client may add to the summary."""
+        """The server compacted and stops, so that the client can add to the summary."""
         return self.summary is not None and self.compact is not None and self.compact.pause
 
     @property
     def summary_usage(self) -> Usage | None:
-        """What the server's own summary cost, if it made one."""
+        """The usage of the server's summary, if it wrote one."""
         if self.compaction is None or self.summary is None:
             return None
         return self.compaction.split.usage + Usage(output_tokens=text_tokens(self.summary))
 
-    @property
-    def prompt_tokens(self) -> int:
-        return self.step.prompt.total
-
-    @property
-    def deleted_tokens(self) -> int:
-        """Tokens that `cache_edits` took out of the prompt."""
-        return self.step.prompt.deleted_tokens
-
-    @property
-    def deleted_results(self) -> int:
-        return len(self.step.prompt.edits)
-
-
-@dataclass(frozen=True, slots=True)
-class Billing:
-    """One request's bill."""
-
-    usage: Usage
-    cost: float
-    input_equivalents: float
-    hit: str | None
-    written: tuple[str, ...]
-    miss: Miss | None
-    applied_edits: tuple[dict[str, Any], ...]
-    row: Row
-
 
 class Meter:
-    """Keeps the cache and the books of one simulated server. Drive it with plain request bodies."""
+    """The cache and the ledger of one simulated server."""
 
     def __init__(
         self, catalogue: Catalogue | None = None, *, window: int | None = None, ledger: Ledger | None = None
@@ -121,16 +101,15 @@ class Meter:
         self.automatic = AutomaticCache()
         self._window = window
         self._seen = Fingerprints()
-        self._histories: dict[str, History] = {}
+        self._histories: dict[str, RequestHistory] = {}
         self._diagnosed: Footprints[str] = Footprints(_DIAGNOSED)
 
     def bill(self, body: Mapping[str, Any], now: float, *, output_tokens: int = 0, workspace: str = "") -> Billing:
-        """Bills one request as if it was answered at once. Raises `ApiError` where the API would refuse it."""
-        opened = self.open(body, now, Caller(workspace))
-        return self.begin(opened, output_tokens)
+        """Bills a request as if it was answered at once. Raises `ApiError` if the API refuses it."""
+        return self.begin(self.open(body, now, Caller(workspace)), output_tokens)
 
     def count(self, body: Mapping[str, Any], caller: Caller | None = None) -> tuple[int, int]:
-        """Tokens of a prompt after context edits, and before them. Caches play no part."""
+        """Tokens of a prompt after context edits and before them, without a cache."""
         check_body(body, counting=True)
         caller = caller or Caller()
         facts = self.catalogue.facts(str(body["model"]))
@@ -138,8 +117,8 @@ class Meter:
         result = self._edit(body, facts, caller)
         return render(body, result.views, facts, self._seen, caller.workspace).total, original
 
-    def open(self, body: Mapping[str, Any], now: float, caller: Caller | None = None) -> Opened:
-        """Reads a request: refuses what the API refuses, finds what the cache holds of it. Changes nothing."""
+    def open(self, body: Mapping[str, Any], now: float, caller: Caller | None = None) -> OpenRequest:
+        """Checks and counts a request, and finds what the cache has of it. Changes nothing."""
         caller = caller or Caller()
         check_body(body)
         facts = self.catalogue.facts(str(body["model"]))
@@ -148,30 +127,28 @@ class Meter:
         window = self._window_of(facts, caller)
         _check_window(body, prompt.total, window, facts)
         step = _Step(prompt, self.cache.read(prompt, facts.cache_minimum, now))
-        original = prompt.total + sum(cast("int", edit["cleared_input_tokens"]) for edit in result.applied)
-        opened = Opened(body, facts, caller, now, window, step, None, None, result.compact, result.applied, original)
+        opened = OpenRequest(body, facts, caller, now, window, step, None, None, result.compact, result.applied)
         if result.compact is not None and prompt.total >= result.compact.trigger:
             self._compact(opened, result)
         if body.get("diagnostics"):
             opened.diagnosis = self._diagnose(body, opened)
         return opened
 
-    def open_chat(self, body: Mapping[str, Any], now: float, caller: Caller | None = None) -> Opened:
-        """Reads a chat request, already in the shape of the Messages API; its prefix is cached without markers."""
+    def open_chat(self, body: Mapping[str, Any], now: float, caller: Caller | None = None) -> OpenRequest:
+        """The same for a chat request in the form of the Messages API, whose prefix is cached without markers."""
         caller = caller or Caller()
         facts = self.catalogue.facts(str(body["model"]))
-        # A chat server knows neither markers nor what `tool_choice` does to them.
         prompt = render(body, views_of(_messages(body)), facts, self._seen, f"chat/{caller.workspace}")
         window = self._window_of(facts, caller)
         if prompt.total > window:
             raise too_long(prompt.total, window)
         step = _Step(prompt, self.automatic.read(prompt, facts.cache_minimum, now))
-        return Opened(body, facts, caller, now, window, step, None, None, None, [], prompt.total, automatic=True)
+        return OpenRequest(body, facts, caller, now, window, step, None, None, None, [], automatic=True)
 
     def begin(
-        self, opened: Opened, output_tokens: int, *, message_id: str | None = None, endpoint: str = "/v1/messages"
+        self, opened: OpenRequest, output_tokens: int, *, message_id: str | None = None, endpoint: str = "/v1/messages"
     ) -> Billing:
-        """The response has begun: entries become readable, the request is booked."""
+        """Writes the entries and books the request, when the response begins."""
         facts, caller = opened.facts, opened.caller
         history = self._history(f"{endpoint} {caller.workspace}")
         written: list[str] = []
@@ -180,7 +157,7 @@ class Meter:
             if step is None or (step is opened.step and opened.paused):
                 continue
             miss = miss or self._miss(history, opened, step)
-            cached = step.split.cached
+            cached = step.split.until_5m
             if opened.automatic:
                 self.automatic.use(step.prompt, opened.started)
                 cached = len(step.prompt.chain) - 1 if step.prompt.total >= facts.cache_minimum else -1
@@ -192,7 +169,7 @@ class Meter:
         summary = opened.summary_usage
         spent = [usage] if summary is None else [usage, summary]
         hit = opened.step.split.hit
-        row = Row(
+        billing = Billing(
             number=self._next(),
             at=opened.started,
             endpoint=endpoint,
@@ -210,22 +187,23 @@ class Meter:
             applied_edits=tuple(opened.applied),
             message_id=message_id,
         )
-        self.ledger.book(row)
+        self.ledger.book(billing)
         if message_id is not None and "diagnostics" in opened.body:
-            self._diagnosed.put(message_id, Footprint(row.number, opened.step.prompt, opened.step.split.cached))
-        return Billing(usage, row.cost, row.input_equivalents, row.hit, row.written, miss, row.applied_edits, row)
+            footprint = Footprint(billing.number, opened.step.prompt, opened.step.split.until_5m)
+            self._diagnosed.put(message_id, footprint)
+        return billing
 
     def refuse(
         self, body: Mapping[str, Any], now: float, error: str, caller: Caller, endpoint: str = "/v1/messages"
     ) -> None:
-        """Books a request that got an error: nothing was paid."""
+        """Books a request that got an error, without a cost."""
         model = str(body.get("model", ""))[:MAX_NAME]
-        row = Row(self._next(), now, endpoint, model, caller.workspace, caller.purpose, Usage(), 0.0, 0.0, error=error)
-        self.ledger.book(row)
+        who = (caller.workspace, caller.purpose)
+        self.ledger.book(Billing(self._next(), now, endpoint, model, *who, Usage(), 0.0, 0.0, error=error))
 
-    def _miss(self, history: History, opened: Opened, step: _Step) -> Miss | None:
+    def _miss(self, history: RequestHistory, opened: OpenRequest, step: _Step) -> Miss | None:
         def cause(best: Footprint) -> str:
-            return unread(best, step.prompt, opened.facts, self.cache, opened.started)
+            return unread_cause(best, step.prompt, opened.facts, self.cache, opened.started)
 
         if opened.automatic:
             return history.miss(step.prompt, step.split, opened.facts, lambda _: "expired", slack=STEP)
@@ -234,7 +212,7 @@ class Meter:
     def _next(self) -> int:
         return len(self.ledger.rows) + 1
 
-    def _edit(self, body: Mapping[str, Any], facts: ModelFacts, caller: Caller) -> Edited:
+    def _edit(self, body: Mapping[str, Any], facts: ModelFacts, caller: Caller) -> EditedMessages:
         management = cast("Mapping[str, Any] | None", body.get("context_management"))
         if management and caller.betas is not None:
             _check_betas(management, caller.betas)
@@ -243,16 +221,15 @@ class Meter:
         def total() -> int:
             return render(body, views, facts, self._seen, caller.workspace).total
 
-        return edited(views, management, keeps_thinking=facts.keeps_thinking, count=total)
+        return apply_edits(views, management, keeps_thinking=facts.keeps_thinking, count=total)
 
-    def _compact(self, opened: Opened, result: Edited) -> None:
-        """Summarises first, then goes on with the summary in place of everything before it."""
+    def _compact(self, opened: OpenRequest, result: EditedMessages) -> None:
         messages, prompt = len(result.views), opened.step.prompt
         conversation = prompt.total - (prompt.tokens[prompt.messages_start - 1] if prompt.messages_start else 0)
         opened.summary = f"Summary of {messages} messages ({conversation} tokens) up to this point."
         opened.compaction = opened.step
         block = {"type": "compaction", "content": opened.summary}
-        view = View(_messages_count(opened.body), "assistant", (block,), "compaction")
+        view = MessageView(len(_messages(opened.body)), "assistant", (block,), "compaction")
         body = {**opened.body, "cache_edits": None}
         caller = opened.caller
         rest = render(body, [view], opened.facts, self._seen, caller.workspace, caller.betas or ())
@@ -264,7 +241,7 @@ class Meter:
         asked = any(beta.startswith("context-1m-") for beta in caller.betas or ())
         return ONE_MILLION if asked and facts.window_1m == "beta" else facts.window
 
-    def _diagnose(self, body: Mapping[str, Any], opened: Opened) -> dict[str, Any] | None:
+    def _diagnose(self, body: Mapping[str, Any], opened: OpenRequest) -> dict[str, Any] | None:
         previous = cast("Mapping[str, Any]", body["diagnostics"]).get("previous_message_id")
         if previous is None:
             return None
@@ -274,9 +251,9 @@ class Meter:
         reason = diagnose(known, opened.step.prompt)
         return None if reason is None else {"cache_miss_reason": reason}
 
-    def _history(self, name: str) -> History:
-        """The requests of one workspace and endpoint; the workspaces used longest ago are forgotten."""
-        history = self._histories[name] = self._histories.pop(name, None) or History()
+    def _history(self, name: str) -> RequestHistory:
+        """The requests of one workspace and endpoint; forgets the workspaces that were used longest ago."""
+        history = self._histories[name] = self._histories.pop(name, None) or RequestHistory()
         while len(self._histories) > _WORKSPACES or (
             len(self._histories) > 1 and sum(each.positions for each in self._histories.values()) > 2 * MOST_POSITIONS
         ):
@@ -286,10 +263,6 @@ class Meter:
 
 def _messages(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return cast("list[Mapping[str, Any]]", body["messages"])
-
-
-def _messages_count(body: Mapping[str, Any]) -> int:
-    return len(_messages(body))
 
 
 def _check_betas(management: Mapping[str, Any], betas: tuple[str, ...]) -> None:

@@ -1,7 +1,7 @@
-"""A request body as the cache sees it: positions in render order, a cumulative hash at each, markers among them.
+"""A request body as the cache sees it: positions in the order of rendering, a cumulative hash for each, and markers.
 
-Order is tools, system, messages. What a request sets beside its blocks (tool choice, thinking, images, speed …) is
-mixed into the hash where the documentation says it starts to matter. Pure; never looks at a cache.
+The order is tools, system, messages. Settings of a request (tool choice, thinking, images, speed …) become part of the
+hash where the documentation says that they begin to matter.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, cast
 
 from reverie.models.catalogue import ModelFacts
 from reverie.simulator.check import check_markers, check_objects, ttl_of
-from reverie.simulator.edits import View
+from reverie.simulator.edits import MessageView
 from reverie.simulator.errors import invalid
 from reverie.simulator.tokens import Block, Fingerprints, digest
 
 Place = tuple[str, int, int]
 MAX_POSITIONS = 100_000
-"""Blocks in one request, of all kinds."""
+"""The most blocks in one request."""
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A cache marker: the position it stands on and the lifetime it asks for."""
+    """A cache marker: its position and lifetime."""
 
     position: int
     ttl: str
@@ -34,7 +34,7 @@ class Mark:
 
 @dataclass(slots=True)
 class Prompt:
-    """Positions in render order. `chain[i]` identifies everything up to position i; `tokens[i]` counts it."""
+    """Positions in the order of rendering. `chain[i]` is the hash and `tokens[i]` the size up to position i."""
 
     model: str
     digests: list[bytes] = field(default_factory=list[bytes])
@@ -45,16 +45,16 @@ class Prompt:
     system_starts: int = 0
     messages_start: int = 0
     settings: dict[str, str] = field(default_factory=dict[str, str])
-    """What was mixed into the hash beside the blocks, by name."""
+    """The settings in the hash, by name."""
     edits: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
-    """Results deleted by `cache_edits`: reference and position, in the order they were sent."""
+    """Results that `cache_edits` deleted: reference and position, in the order they were sent."""
     deleted_tokens: int = 0
     altered: dict[int, str] = field(default_factory=dict[int, str])
-    """Messages the server changed before reading them: index and why."""
+    """Messages that the server changed: index and reason."""
     betas: tuple[str, ...] = ()
-    """Beta features that change how a prompt is rendered."""
+    """Beta features that change the rendering of a prompt."""
     conversation: bytes = b""
-    """Fingerprint of the first message block: requests of one conversation share it."""
+    """Fingerprint of the first message block, the same for all requests of a conversation."""
 
     @property
     def total(self) -> int:
@@ -62,38 +62,38 @@ class Prompt:
         return self.tokens[-1] if self.tokens else 0
 
     def path(self, position: int) -> str:
-        """Where a position stands in the body, as `messages[12].content[0]`."""
+        """The path of a position in the body, such as `messages[12].content[0]`."""
         return place_path(self.places[position])
 
 
 def place_path(place: Place) -> str:
-    """A place in a body, as `tools[3]`, `system[0]` or `messages[12].content[0]`."""
+    """The path of a place, such as `tools[3]`, `system[0]` or `messages[12].content[0]`."""
     section, index, block = place
     return f"{section}[{index}]" if block < 0 else f"{section}[{index}].content[{block}]"
 
 
-def _dotted(place: Place) -> str:
+def _dot_path(place: Place) -> str:
     section, index, block = place
     return f"{section}.{index}" if block < 0 else f"{section}.{index}.content.{block}"
 
 
 SYSTEM_SETTINGS = ("speed", "citations", "output_format")
-"""Settings that change the system part: what comes before it stays cached."""
+"""Settings that change the system part; the tools before it stay cached."""
 RENDERING_BETAS = ("token-efficient-tools-",)
-"""Beta features that are part of a prefix's identity: sent now and then, they cost the whole cache."""
+"""Beta features that are part of the hash: a change of them costs the whole cache."""
 MESSAGE_SETTINGS = ("tool_choice", "images", "thinking", "effort")
-"""Settings that change only how messages are read: tools and system stay cached."""
+"""Settings that only change how messages are read; tools and system stay cached."""
 
 
 def render(
     body: Mapping[str, Any],
-    views: Sequence[View],
+    views: Sequence[MessageView],
     facts: ModelFacts,
     seen: Fingerprints,
     workspace: str = "",
     betas: Sequence[str] = (),
 ) -> Prompt:
-    """Lays a request out. `views`: its messages after the server's edits. Refuses what breaks a marker rule."""
+    """The prompt of a request. `views`: its messages after the server's edits. Refuses markers that break a rule."""
     model = facts.name if facts.known else str(body["model"])
     rendering = tuple(sorted(beta for beta in betas if beta.startswith(RENDERING_BETAS)))
     prompt = Prompt(model, betas=rendering)
@@ -109,7 +109,7 @@ def render(
     writer.enter(prompt.settings, MESSAGE_SETTINGS)
     writer.messages(views, _deletions(body))
     _place_automatic(prompt, body, writer)
-    check_markers([(_dotted(prompt.places[mark.position]), mark.ttl) for mark in prompt.marks])
+    check_markers([(_dot_path(prompt.places[mark.position]), mark.ttl) for mark in prompt.marks])
     return prompt
 
 
@@ -122,12 +122,12 @@ class _Writer:
         self.markable: int | None = None
 
     def enter(self, settings: Mapping[str, str], names: Sequence[str]) -> None:
-        """Mixes in what matters from here on."""
+        """Adds settings to the hash."""
         text = "\0".join(settings[name] for name in names)
         self._hash = blake2b(self._hash + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
     def tools(self, tools: Sequence[Block]) -> None:
-        # Web search is rendered behind the other tools: switching it on or off leaves their cache alone.
+        # Web search is rendered after the other tools, so switching it on or off does not change their cache.
         order = sorted(range(len(tools)), key=lambda i: str(tools[i].get("type", "")).startswith("web_search_"))
         for index in order:
             found, tokens = self._seen.tool(tools[index])
@@ -138,7 +138,7 @@ class _Writer:
             found, tokens = self._seen.block("system", block)
             self._add(("system", index, -1), found, tokens, block.get("cache_control"), markable=True)
 
-    def messages(self, views: Sequence[View], deletions: Mapping[str, int]) -> None:
+    def messages(self, views: Sequence[MessageView], deletions: Mapping[str, int]) -> None:
         prompt, read = self._prompt, self._seen.block
         missing = dict(deletions)
         for view in views:
@@ -170,7 +170,7 @@ class _Writer:
         if len(prompt.chain) >= MAX_POSITIONS:
             raise invalid(f"messages: at most {MAX_POSITIONS:,} tools, system and content blocks are allowed")
         if marker is not None:
-            ttl = ttl_of(marker, _dotted(place))
+            ttl = ttl_of(marker, _dot_path(place))
             if ttl is not None:
                 prompt.marks.append(Mark(len(prompt.chain), ttl))
         if markable:
@@ -184,19 +184,14 @@ class _Writer:
 
 
 def _inner_marker(block: Block) -> object:
-    """A marker on a part of a tool result counts for the result: parts are no positions of their own."""
+    """A marker on a part of a tool result. It counts for the result, because parts have no positions."""
     content = block.get("content")
-    if isinstance(content, list):
-        for part in cast("list[object]", content):
-            if isinstance(part, Mapping):
-                marker = cast("Block", part).get("cache_control")
-                if marker is not None:
-                    return marker
-    return None
+    parts = cast("list[Block]", content) if isinstance(content, list) else []
+    return next((part["cache_control"] for part in parts if part.get("cache_control") is not None), None)
 
 
 def _place_automatic(prompt: Prompt, body: Mapping[str, Any], writer: _Writer) -> None:
-    """The top-level `cache_control`: takes a slot and lands on the last block that can carry a marker."""
+    """Puts the top-level `cache_control` on the last block that can have a marker."""
     ttl = ttl_of(body.get("cache_control"), "")
     if ttl is None or writer.markable is None:
         return
@@ -204,7 +199,7 @@ def _place_automatic(prompt: Prompt, body: Mapping[str, Any], writer: _Writer) -
     if there is not None:
         if there.ttl == ttl:
             return
-        path = _dotted(prompt.places[there.position])
+        path = _dot_path(prompt.places[there.position])
         raise invalid(
             f"cache_control.ttl: the last cacheable block ({path}) already has a cache_control with ttl='{there.ttl}', "
             f"which differs from the top-level ttl='{ttl}'."
@@ -212,14 +207,14 @@ def _place_automatic(prompt: Prompt, body: Mapping[str, Any], writer: _Writer) -
     if len(prompt.marks) >= 4:
         raise invalid(
             "A maximum of 4 blocks with cache_control may be provided. "
-            f"Found {len(prompt.marks)} and a top-level cache_control, which needs a slot of its own."
+            f"Found {len(prompt.marks)} and a top-level cache_control, which needs its own slot."
         )
     prompt.marks.append(Mark(writer.markable, ttl))
     prompt.marks.sort(key=lambda mark: mark.position)
 
 
 def _deletions(body: Mapping[str, Any]) -> dict[str, int]:
-    """References `cache_edits` deletes, each with its number in the list."""
+    """The references that `cache_edits` deletes, each with its number in the list."""
     given = body.get("cache_edits")
     if not given:
         return {}
@@ -235,8 +230,7 @@ def _deletions(body: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
-def _settings(body: Mapping[str, Any], views: Sequence[View]) -> dict[str, str]:
-    """Everything beside the blocks that is part of a prefix's identity; what was left out has its default's value."""
+def _settings(body: Mapping[str, Any], views: Sequence[MessageView]) -> dict[str, str]:
     output = cast("Mapping[str, Any]", body.get("output_config") or {})
     images, citations = _scan(views)
     return {
@@ -250,8 +244,8 @@ def _settings(body: Mapping[str, Any], views: Sequence[View]) -> dict[str, str]:
     }
 
 
-def _scan(views: Sequence[View]) -> tuple[bool, bool]:
-    """Whether there are images, and documents with citations, anywhere in the messages."""
+def _scan(views: Sequence[MessageView]) -> tuple[bool, bool]:
+    """Whether the messages have images, and documents with citations."""
     images = citations = False
     for view in views:
         if view.role != "user":

@@ -1,8 +1,4 @@
-"""Reads JSON that anybody may have sent: bounded in size, depth and numbers, and text that UTF-8 can hold.
-
-What passes can be encoded, compared and counted by the rest of the simulator without a surprise. Everything else is an
-`ApiError`. Knows nothing of what a body means; see `check.py` and `control.py`.
-"""
+"""Reads JSON from any client: limits its size, depth and numbers, and refuses text that UTF-8 cannot hold."""
 
 from __future__ import annotations
 
@@ -13,9 +9,9 @@ from reverie.simulator.errors import ApiError, invalid
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_VALUES = 2_000_000
-"""Values in one body; a window of a million tokens has fewer."""
+"""The most values in one body; a window of a million tokens has fewer."""
 MAX_NUMBER = 10**300
-"""What a float can hold, with room to add to it."""
+"""The largest number: a float can hold it, with room to add to it."""
 
 
 def read_object(raw: bytes | bytearray) -> dict[str, Any]:
@@ -45,7 +41,7 @@ def read_value(text: str) -> object:
 
 
 def _check(value: object) -> None:
-    """Walks the value level by level, without recursion."""
+    """Checks the value level by level, without recursion."""
     level = [value]
     while level:
         inside: list[object] = []
@@ -55,17 +51,11 @@ def _check(value: object) -> None:
                 inside.extend(cast("dict[object, object]", each).values())
             elif isinstance(each, list):
                 inside.extend(cast("list[object]", each))
-            elif isinstance(each, str):
-                _check_text(each)
+            elif isinstance(each, str) and not each.isascii():
+                try:
+                    each.encode("utf-8")
+                except UnicodeEncodeError:
+                    raise invalid("The request body holds half a surrogate pair, which is not text") from None
             elif isinstance(each, int | float) and not abs(each) <= MAX_NUMBER:  # true of NaN as well
                 raise invalid("The request body holds a number out of range")
         level = inside
-
-
-def _check_text(text: str) -> None:
-    if text.isascii():
-        return
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise invalid("The request body holds half a surrogate pair, which is not text") from None

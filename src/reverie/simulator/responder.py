@@ -1,7 +1,6 @@
-"""What the simulated model says: a protocol anyone can implement, an echo, and scripts.
+"""The answers of the simulated model: a protocol that you can implement, an echo, and scripts.
 
-A responder sees each request in the shape of the Messages API, whichever endpoint it came by. It decides content and
-faults; it never counts or bills.
+A responder gets each request in the form of the Messages API, and decides on content and faults.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from reverie.models.script import Script, ScriptedReply
-from reverie.models.script_syntax import Fault
+from reverie.models.script_syntax import SERVER_FAULTS, Fault
 from reverie.simulator.errors import ApiError
 
 Reply = ScriptedReply
@@ -20,21 +19,21 @@ _ECHOED = 200
 
 
 class Responder(Protocol):
-    """Whoever answers. `purpose` is what the caller said the request is for (header `x-reverie-purpose`)."""
+    """Answers requests. `purpose` is from the header `x-reverie-purpose`."""
 
     async def reply(self, body: Mapping[str, Any], *, purpose: str = "main") -> Reply: ...
 
 
 class EchoResponder:
-    """Answers with the start of what the user said last; the same request always gets the same answer."""
+    """Answers with the start of the user's last message."""
 
     async def reply(self, body: Mapping[str, Any], *, purpose: str = "main") -> Reply:
-        said = _last_text(cast("Sequence[Mapping[str, Any]]", body["messages"]))
-        return Reply([{"type": "text", "text": f"You said: {said[:_ECHOED]}"}], "end_turn")
+        text = _last_text(cast("Sequence[Mapping[str, Any]]", body["messages"]))
+        return Reply([{"type": "text", "text": f"You said: {text[:_ECHOED]}"}], "end_turn")
 
 
 class ScriptResponder:
-    """Plays a script: which reply is due follows from the request alone."""
+    """Plays a script; the reply only depends on the request."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -45,14 +44,10 @@ class ScriptResponder:
 
 
 def api_error(fault: Fault) -> ApiError | None:
-    """The error a fault answers with; None for those that break the connection instead."""
+    """The error of a fault; None if the fault breaks the connection."""
     match fault.kind:
-        case "overloaded":
-            return ApiError(529, retry_after=fault.retry_after)
-        case "rate-limited":
-            return ApiError(429, retry_after=fault.retry_after)
-        case "server-error":
-            return ApiError(500, retry_after=fault.retry_after)
+        case "overloaded" | "rate-limited" | "server-error":
+            return ApiError(SERVER_FAULTS[fault.kind][0], retry_after=fault.retry_after)
         case "prompt-too-long":
             return ApiError(400, f"prompt is too long: {fault.actual} tokens > {fault.limit} maximum")
         case "bad-request":

@@ -1,7 +1,6 @@
-"""The simulated server, in process: requests in, answers or streams out, billed on the way. No HTTP.
+"""The simulated server, in process: it answers requests, at once or as a stream, and bills them.
 
-It ties a responder (what is said) to a meter (what it costs) and a clock (when). A test drives it directly; the HTTP
-layer does nothing but translate.
+It joins a responder (the answers), a meter (the cost) and a clock. Tests can call it directly; `http.py` serves it.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from reverie.models.base import PURPOSE_HEADER
 from reverie.models.catalogue import Catalogue
 from reverie.models.script_syntax import Fault
 from reverie.simulator import chat as wire
-from reverie.simulator.answer import Cut, Event, content_tokens, events, limited, stopped
-from reverie.simulator.control import MOST_TIMES, Clock, Strike
+from reverie.simulator.answer import Event, content_tokens, cut_at_budget, cut_at_stop, events
+from reverie.simulator.control import MOST_TIMES, Clock, QueuedFault
 from reverie.simulator.errors import ApiError
-from reverie.simulator.ledger import Ledger
-from reverie.simulator.meter import Billing, Caller, Meter, Opened
+from reverie.simulator.ledger import Billing, Ledger
+from reverie.simulator.meter import Caller, Meter, OpenRequest
 from reverie.simulator.responder import EchoResponder, Reply, Responder, api_error
 from reverie.types import Usage
 
 Body = Mapping[str, Any]
 Headers = Mapping[str, str]
-_MOST_STRIKES = 1_000
+_MOST_FAULTS = 1_000
 _PURPOSE_CHARACTERS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """A reply ready to be sent, already billed."""
+class _BilledAnswer:
+    """An answer that is billed and can be sent."""
 
     message: dict[str, Any]
     cut_after: int | None
@@ -43,10 +42,10 @@ class _Answer:
 
 
 class Simulator:
-    """A free stand-in for the Messages API and for chat completions.
+    """A free simulation of the Messages API and of chat completions.
 
-    `responder` says what is answered (default: an echo). `window` replaces every model's context window.
-    `control_key` is what `/_sim/` asks for over HTTP (default: a random one).
+    `responder` answers (default: an echo). `window` replaces the context window of every model. `control_key` is the
+    key of `/_sim/` over HTTP (default: a random one).
     """
 
     def __init__(
@@ -63,15 +62,11 @@ class Simulator:
         self.control_key = control_key or secrets.token_urlsafe(16)
         self.clock = clock or Clock()
         self.meter = Meter(catalogue, window=window, ledger=ledger)
+        self.ledger = self.meter.ledger
         self._responder = responder or EchoResponder()
         self._seed = seed
         self._answers = 0
-        self._strikes: deque[Strike] = deque()
-
-    @property
-    def ledger(self) -> Ledger:
-        """Every request so far, as it was billed."""
-        return self.meter.ledger
+        self._faults: deque[QueuedFault] = deque()
 
     def bill(self, body: Body, *, output_tokens: int = 0) -> Billing:
         """Bills a request without answering it, at the clock's time."""
@@ -79,30 +74,27 @@ class Simulator:
 
     def fail_next(self, status: int, *, times: int = 1, message: str = "", retry_after: float | None = None) -> None:
         """Answers the next `times` requests with this status (429, 529, 500, 401 …)."""
-        if not 1 <= times <= MOST_TIMES or len(self._strikes) >= _MOST_STRIKES:
-            raise ValueError(f"times is 1 to {MOST_TIMES:,}, and at most {_MOST_STRIKES:,} faults wait")
-        self._strikes.append(Strike(status, times, message, retry_after))
+        if not 1 <= times <= MOST_TIMES or len(self._faults) >= _MOST_FAULTS:
+            raise ValueError(f"times is 1 to {MOST_TIMES:,}, and at most {_MOST_FAULTS:,} faults wait")
+        self._faults.append(QueuedFault(status, times, message, retry_after))
 
     async def messages(self, body: Body, headers: Headers | None = None) -> dict[str, Any]:
-        """Answers a request at once. Raises `ApiError`, or `Unreachable` where a fault breaks the connection."""
+        """Answers a request at once. Raises `ApiError`, or `Unreachable` if a fault breaks the connection."""
         answer = await self._answer(body, headers)
         if answer.cut_after is not None:
             raise Unreachable("The connection was cut before the answer was complete.")
         return answer.message
 
     async def stream(self, body: Body, headers: Headers | None = None) -> AsyncIterator[Event]:
-        """Answers a request as events. Errors come before the first event; a cut raises `Unreachable` on the way."""
+        """Answers a request as events. Errors come before the first event; a cut raises `Unreachable`."""
         answer = await self._answer({**body, "stream": True}, headers)
-        try:
-            for event in events(answer.message, cut_after=answer.cut_after):
-                if answer.pace_s and event["type"] == "content_block_delta":
-                    await asyncio.sleep(answer.pace_s)
-                yield event
-        except Cut:
-            raise Unreachable("The connection was cut in the middle of the answer.") from None
+        for event in events(answer.message, cut_after=answer.cut_after):
+            if answer.pace_s and event["type"] == "content_block_delta":
+                await asyncio.sleep(answer.pace_s)
+            yield event
 
     def count_tokens(self, body: Body, headers: Headers | None = None) -> dict[str, Any]:
-        """The free estimate: tokens after context edits, and what they were before."""
+        """The tokens of a request, after context edits and before them."""
         tokens, original = self.meter.count(body, caller_of(headers))
         if body.get("context_management"):
             return {"input_tokens": tokens, "context_management": {"original_input_tokens": original}}
@@ -119,27 +111,23 @@ class Simulator:
         """Answers a chat-completions request as chunks."""
         opened, reply, content, stop, usage, name = await self._chat(body, headers)
         options = cast("Mapping[str, Any]", body.get("stream_options") or {})
-        told = usage if options.get("include_usage") else None
-        try:
-            for chunk in wire.chunked(
-                name, str(body["model"]), content, stop, told, int(opened.started), _cut_of(reply)
-            ):
-                if reply.delay_s and chunk["choices"]:
-                    await asyncio.sleep(reply.delay_s)
-                yield chunk
-        except Cut:
-            raise Unreachable("The connection was cut in the middle of the answer.") from None
+        shown = usage if options.get("include_usage") else None
+        cut, started = _cut_of(reply), int(opened.started)
+        for chunk in wire.stream_chunks(name, str(body["model"]), content, stop, shown, started, cut):
+            if reply.delay_s and chunk["choices"]:
+                await asyncio.sleep(reply.delay_s)
+            yield chunk
 
-    async def _answer(self, body: Body, headers: Headers | None) -> _Answer:
+    async def _answer(self, body: Body, headers: Headers | None) -> _BilledAnswer:
         caller, started = caller_of(headers), self.clock.now()
         try:
-            self._strike()
+            self._raise_queued_fault()
             opened = self.meter.open(body, started, caller)
             reply = Reply([], "compaction") if opened.paused else await self._reply(body, caller)
         except ReverieError as error:
             self.meter.refuse(body, started, str(error), caller)
             raise
-        content, stop, sequence = _finished(body, opened, reply)
+        content, stop, sequence = _cut_reply(body, opened, reply)
         name = self._name("msg_")
         tokens = 0 if opened.paused or body["max_tokens"] == 0 else content_tokens(content)
         billing = self.meter.begin(opened, tokens, message_id=name)
@@ -159,31 +147,28 @@ class Simulator:
             message["context_management"] = {"applied_edits": opened.applied}
         if "diagnostics" in body:
             message["diagnostics"] = opened.diagnosis
-        if opened.deleted_results:
-            message["cache_edits"] = {
-                "deleted_tool_results": opened.deleted_results,
-                "deleted_input_tokens": opened.deleted_tokens,
-            }
-        return _Answer(message, _cut_of(reply), reply.delay_s)
+        prompt = opened.step.prompt
+        if prompt.edits:
+            deleted = {"deleted_tool_results": len(prompt.edits), "deleted_input_tokens": prompt.deleted_tokens}
+            message["cache_edits"] = deleted
+        return _BilledAnswer(message, _cut_of(reply), reply.delay_s)
 
     async def _chat(
         self, body: Body, headers: Headers | None
-    ) -> tuple[Opened, Reply, list[dict[str, Any]], str, Usage, str]:
+    ) -> tuple[OpenRequest, Reply, list[dict[str, Any]], str, Usage, str]:
         caller, started = caller_of(headers), self.clock.now()
         try:
-            self._strike()
+            self._raise_queued_fault()
             plain = wire.to_messages(body)
             opened = self.meter.open_chat(plain, started, caller)
             reply = await self._reply(plain, caller)
         except ReverieError as error:
             self.meter.refuse(body, started, str(error), caller, "/v1/chat/completions")
             raise
-        limit = plain["max_tokens"] or opened.facts.max_output
-        content, cut = limited(reply.content, limit)
+        content, cut = cut_at_budget(reply.content, plain["max_tokens"] or opened.facts.max_output)
         stop = "max_tokens" if cut else reply.stop_reason
         name = self._name("chatcmpl-")
-        tokens = content_tokens(content)
-        billing = self.meter.begin(opened, tokens, message_id=name, endpoint="/v1/chat/completions")
+        billing = self.meter.begin(opened, content_tokens(content), message_id=name, endpoint="/v1/chat/completions")
         return opened, reply, content, stop, billing.usage, name
 
     async def _reply(self, body: Body, caller: Caller) -> Reply:
@@ -196,12 +181,12 @@ class Simulator:
             _raise(reply.fault)
         return reply
 
-    def _strike(self) -> None:
-        if not self._strikes:
+    def _raise_queued_fault(self) -> None:
+        if not self._faults:
             return
-        due = self._strikes.popleft()
+        due = self._faults.popleft()
         if due.times > 1:
-            self._strikes.appendleft(replace(due, times=due.times - 1))
+            self._faults.appendleft(replace(due, times=due.times - 1))
         raise ApiError(due.status, due.message, retry_after=due.retry_after)
 
     def _name(self, prefix: str) -> str:
@@ -210,13 +195,13 @@ class Simulator:
 
 
 def caller_of(headers: Headers | None) -> Caller:
-    """Who asks, by their headers. Without headers nothing is checked about beta features."""
+    """Who sends a request, by its headers. Without headers, beta features are not checked."""
     if headers is None:
         return Caller()
     low = {name.lower(): value for name, value in headers.items()}
     key = low.get("x-api-key") or low.get("authorization", "").removeprefix("Bearer ")
     betas = tuple(part.strip() for part in low.get("anthropic-beta", "").split(",") if part.strip())
-    # The key itself is nobody's business: books and files only need to tell workspaces apart.
+    # The key itself is not kept: the ledger only needs to distinguish workspaces.
     workspace = blake2b(key.encode(), digest_size=4).hexdigest() if key else ""
     return Caller(workspace, betas, low.get(PURPOSE_HEADER, "main")[:_PURPOSE_CHARACTERS])
 
@@ -233,23 +218,22 @@ def _cut_of(reply: Reply) -> int | None:
     return reply.fault.after_chars if reply.fault is not None and reply.fault.kind == "cut" else None
 
 
-def _finished(body: Body, opened: Opened, reply: Reply) -> tuple[list[dict[str, Any]], str, str | None]:
-    """The reply as far as stop sequences, `max_tokens` and the window let it go."""
-    content, sequence = stopped(reply.content, cast("list[str]", body.get("stop_sequences") or []))
+def _cut_reply(body: Body, opened: OpenRequest, reply: Reply) -> tuple[list[dict[str, Any]], str, str | None]:
+    """The reply, cut at a stop sequence, `max_tokens` or the end of the window."""
+    content, sequence = cut_at_stop(reply.content, cast("list[str]", body.get("stop_sequences") or []))
     stop = reply.stop_reason if sequence is None else "stop_sequence"
-    room = opened.window - opened.prompt_tokens
+    room = opened.window - opened.step.prompt.total
     limit = cast("int", body["max_tokens"])
-    content, cut = limited(content, max(0, min(limit, room)))
+    content, cut = cut_at_budget(content, max(0, min(limit, room)))
     if cut:
         stop, sequence = ("max_tokens" if limit <= room else "model_context_window_exceeded"), None
     return content, stop, sequence
 
 
-def _usage(opened: Opened, usage: Usage) -> dict[str, Any]:
-    """The usage object; where the server may compact, with each of its runs apart."""
-    told = usage.wire() | {"service_tier": "standard"}
+def _usage(opened: OpenRequest, usage: Usage) -> dict[str, Any]:
+    values = usage.wire() | {"service_tier": "standard"}
     if opened.compact is not None:
         summary = opened.summary_usage
         runs = [] if summary is None else [{"type": "compaction", **summary.wire()}]
-        told["iterations"] = runs if opened.paused else [*runs, {"type": "message", **usage.wire()}]
-    return told
+        values["iterations"] = runs if opened.paused else [*runs, {"type": "message", **usage.wire()}]
+    return values

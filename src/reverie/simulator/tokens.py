@@ -1,8 +1,7 @@
-"""How the simulator counts: a fixed, stated rule per block, and a fingerprint of what the block says.
+"""Counts the tokens of blocks by a fixed rule, and makes a fingerprint of each.
 
 The rule: text and thinking are UTF-8 bytes / 4; JSON (tool definitions, tool inputs) is bytes / 3; an image is 1,600
-and a document that is not text 2,000; every block is rounded up. Nothing is added for roles, messages or tools.
-Counts and fingerprints are remembered by content, so a long conversation costs only what is new in it.
+and a document that is not text 2,000. Every block is rounded up. Roles, messages and tools add nothing.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ def _size(text: str) -> int:
 
 
 class Fingerprints:
-    """Remembers the fingerprint and token count of every block it has seen, by content."""
+    """The fingerprints and token counts of blocks, kept by content, so that each block is counted once."""
 
     def __init__(self) -> None:
         self._seen: dict[Identity, tuple[bytes, int]] = {}
         self._held = 0
 
     def block(self, role: str, block: Block) -> tuple[bytes, int]:
-        """Fingerprint and tokens of one content block. Cache markers and null fields are no part of either."""
+        """Fingerprint and tokens of one content block, without cache markers and null fields."""
         identity = _identity(role, block)
         found = self._seen.get(identity)
         if found is None:
@@ -81,16 +80,14 @@ class Fingerprints:
 def block_tokens(block: Block) -> int:
     """Tokens of one content block, by its type."""
     match block.get("type"):
-        case "text":
-            return text_tokens(str(block.get("text", "")))
-        case "thinking":
-            return text_tokens(str(block.get("thinking", "")))
+        case "text" | "thinking" as kind:
+            return text_tokens(str(block.get(kind, "")))
         case "redacted_thinking":
             return text_tokens(str(block.get("data", "")))
         case "tool_use" | "server_tool_use" | "mcp_tool_use":
             return json_tokens([block.get("name"), block.get("input")])
         case "tool_result":
-            return _result_tokens(block.get("content"))
+            return _content_tokens(block.get("content"))
         case "compaction":
             return text_tokens(str(block.get("content") or ""))
         case "image":
@@ -101,10 +98,8 @@ def block_tokens(block: Block) -> int:
             return json_tokens(_bare(block))
 
 
-def _result_tokens(content: object) -> int:
-    if isinstance(content, str):
-        return text_tokens(content)
-    return sum(block_tokens(part) for part in _parts(content))
+def _content_tokens(content: object) -> int:
+    return text_tokens(content) if isinstance(content, str) else sum(block_tokens(part) for part in _parts(content))
 
 
 def _document_tokens(block: Block) -> int:
@@ -113,8 +108,7 @@ def _document_tokens(block: Block) -> int:
         case "text":
             return text_tokens(str(source.get("data", "")))
         case "content":
-            content = source.get("content")
-            return text_tokens(content) if isinstance(content, str) else sum(block_tokens(p) for p in _parts(content))
+            return _content_tokens(source.get("content"))
         case _:
             return DOCUMENT_TOKENS
 
@@ -126,7 +120,7 @@ def _parts(content: object) -> Sequence[Block]:
 
 
 def _identity(role: str, block: Block) -> Identity:
-    """What makes two blocks the same to the cache. The order of keys counts inside a tool input, not in the block."""
+    """Two blocks with the same identity are the same to the cache. The order of keys only counts in a tool input."""
     kind = block.get("type")
     size = len(block) - ("cache_control" in block)
     if kind == "text" and size == 2:
@@ -140,7 +134,7 @@ def _identity(role: str, block: Block) -> Identity:
         return (role, kind, block.get("id"), block.get("name"), _encode(block.get("input")))
     bare = _bare(block)
     if len(bare) < size:
-        # An SDK writes out the fields it left empty; without them the block is the same.
+        # An SDK also sends its empty fields; without them the block is the same.
         return _identity(role, bare)
     return (role, kind, *((key, _encode(bare[key])) for key in sorted(bare)))
 

@@ -1,1 +1,1 @@
-"""Files on disk that must survive a crash. It calls no model and knows no layer."""
+"""Files on disk that must survive a crash. It does not know models or layers."""

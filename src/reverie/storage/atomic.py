@@ -1,7 +1,6 @@
-"""Whole files or none: written beside their place, flushed, then moved there in one step.
+"""Writes whole files: next to their place first, then flushed, then moved there in one step.
 
-A reader, a crash or a full disk never shows half a file, and a failed write leaves what was there before.
-Every refusal of the disk becomes one StorageError sentence, made here and nowhere else.
+Nobody ever sees half a file, and a failed write leaves the old content. Errors become one StorageError sentence.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 from reverie.errors import StorageError
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-# Some file systems cannot flush a folder or make a hard link; they say so with one of these.
+# Some file systems cannot flush a folder or make a hard link; they report it with one of these.
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _NO_LINKS = _UNSUPPORTED | {errno.EPERM, errno.EACCES, errno.EMLINK}
 
@@ -42,20 +41,20 @@ _CAUSES: dict[int, str] = {
 
 
 def storage_error(error: OSError, path: Path, doing: str) -> StorageError:
-    """What the disk said, as one sentence: `Cannot <doing> <path>: <cause and what to do>.`"""
-    return StorageError(f"Cannot {doing} {_shown(path)}: {cause_of(error)}.")
+    """Turns an error of the disk into one sentence: `Cannot <doing> <path>: <cause and what to do>.`"""
+    return StorageError(f"Cannot {doing} {_printable(path)}: {cause_of(error)}.")
 
 
 def cause_of(error: OSError) -> str:
-    """Why the system refused, and what to do where that is known; without a full stop."""
+    """Why the system refused, and what to do if that is known; without a full stop."""
     if error.errno == errno.ENOENT and error.filename is None and "temporary directory" in (error.strerror or ""):
         return _no_temporary()
     return _CAUSES.get(error.errno or 0) or (error.strerror or str(error) or type(error).__name__).lower()
 
 
 def _no_temporary() -> str:
-    """Why no folder takes temporary files: Python tries each of them and keeps the reason to itself."""
-    probe = _beside(_TEMPORARY / "probe")
+    """Why no folder accepts temporary files: Python tries each of them and does not report the reason."""
+    probe = _temporary_path(_TEMPORARY / "probe")
     try:
         write_new(probe, b"probe", 0o600, fsync=False)
     except OSError as error:
@@ -65,11 +64,8 @@ def _no_temporary() -> str:
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = True) -> None:
-    """Puts `data` at `path` in one step, replacing what is there (a symbolic link is replaced, not followed).
-
-    With `fsync` it survives a power cut once this returns. Raises StorageError; the old content then still stands.
-    """
-    temporary = _beside(path)
+    """Replaces `path` with `data` in one step. With `fsync` it survives a power cut. Raises StorageError."""
+    temporary = _temporary_path(path)
     try:
         write_new(temporary, data, mode, fsync)
         try:
@@ -84,14 +80,11 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = Tr
 
 
 def create_exclusive(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool = True) -> bool:
-    """Creates `path` with `data` unless it is already there; says whether it did. Never shows a half-written file.
-
-    Only on file systems without hard links may a crash in the middle leave a short file.
-    """
+    """Creates `path` with `data` unless it exists; returns whether it did. Readers never see a part of it."""
     try:
-        if os.path.lexists(path):  # cheap answer to the usual repetition; the link below decides
+        if os.path.lexists(path):  # a cheap answer for the usual case; the link below decides
             return False
-        temporary = _beside(path)
+        temporary = _temporary_path(path)
         write_new(temporary, data, mode, fsync)
         try:
             created = _link(temporary, path)
@@ -107,7 +100,7 @@ def create_exclusive(path: Path, data: bytes, *, mode: int = 0o600, fsync: bool 
 
 
 def make_private_dir(path: Path) -> None:
-    """Makes the folder and its missing parents, each 0700; those already there are left as they are."""
+    """Makes the folder and its missing parents with mode 0700; existing folders stay unchanged."""
     missing: list[Path] = []
     here = path
     while not os.path.lexists(here) and here != here.parent:
@@ -115,21 +108,21 @@ def make_private_dir(path: Path) -> None:
         here = here.parent
     try:
         for folder in reversed(missing):
-            with suppress(FileExistsError):  # somebody else was quicker: theirs is as good
+            with suppress(FileExistsError):  # another process made it
                 folder.mkdir(mode=0o700)
-                folder.chmod(0o700)  # the umask may have taken more away
+                folder.chmod(0o700)  # the umask may have removed more
         if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     except OSError as error:
         raise storage_error(error, path, "make the folder") from error
 
 
-def _beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     return path.with_name(f".{secrets.token_hex(8)}.tmp")
 
 
 def write_new(path: Path, data: bytes, mode: int, fsync: bool) -> None:
-    """Writes a file that is not there yet; on any failure it is gone again."""
+    """Writes a new file; after any error it is gone again."""
     fd = os.open(path, _NEW_FILE, mode)
     try:
         try:
@@ -141,13 +134,13 @@ def write_new(path: Path, data: bytes, mode: int, fsync: bool) -> None:
                 os.fsync(fd)
         finally:
             os.close(fd)
-    except BaseException:  # also Ctrl-C: nobody would ever clear the temporary file away
+    except BaseException:  # Ctrl-C too: nobody else would remove the temporary file
         remove(path)
         raise
 
 
 def _link(temporary: Path, path: Path) -> bool | None:
-    """Whether the name was free and is now ours; None where this file system has no hard links."""
+    """Whether the name was free and is ours now; None where the file system has no hard links."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -184,6 +177,5 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def _shown(path: Path) -> str:
-    """A path fit for a sentence: names that are not valid UTF-8 are shown escaped."""
+def _printable(path: Path) -> str:
     return str(path).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,9 +1,6 @@
-"""Old tool results on disk: what no session can ask for any more goes, by age and by size.
+"""Removes old tool results on disk, by age and by size, if no session can ask for them any longer.
 
-A session that is open, or whose transcript is there and names a file, may read that file again: such files stay,
-however old. What is left belongs to deleted sessions, or was written just before a crash. Nothing but files in
-`tool-results` folders and the empty folder of a session that was killed is touched; what cannot be removed is left for
-the next time.
+A file stays if its session is open or its transcript names it. Folders of killed sessions are removed too.
 """
 
 from __future__ import annotations
@@ -22,43 +19,41 @@ from reverie.storage.lease import Lease
 FOLDER = "tool-results"
 _DAY_S = 86_400
 _MEMORY = "memory"
-_STARTING_S = 60.0
-"""A session has this long from its lease to its first record."""
+_STARTING_S = 60.0  # time for a session from its lease to its first record
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
-    """What went."""
+class CleanupResult:
+    """How much was removed."""
 
     files: int = 0
     bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _ResultFile:
     path: Path
     modified: float
     size: int
 
 
-def may_need_cleaning(project: Path, *, skip: str = "") -> bool:
-    """Whether there are results of other sessions, or what a killed one left: a look, to save starting a task."""
-    return any(True for _ in _folders(project, skip)) or any(True for _ in _abandoned(project, skip))
+def needs_cleaning(project: Path, *, skip: str = "") -> bool:
+    """Whether there are results of other sessions, or folders of killed ones. A quick look before a task is started."""
+    return any(True for _ in _folders(project, skip)) or any(True for _ in _abandoned_folders(project, skip))
 
 
 def clean_tool_results(
     project: Path, *, keep_days: int, keep_bytes: int, skip: str = "", now: float | None = None
-) -> Cleaned:
-    """Deletes results of a project's sessions that nobody can ask for: those older than `keep_days`, then the oldest
-    until the rest is within `keep_bytes` (0: no limit of that kind). `skip` is the session that asks."""
+) -> CleanupResult:
+    """Deletes unreferenced results: those older than `keep_days`, then the oldest above `keep_bytes` (0: no limit)."""
     limit = (time.time() if now is None else now) - keep_days * _DAY_S
     files_of = {folder: _files(folder) for folder in _folders(project, skip)}
     crowded = 0 < keep_bytes < sum(file.size for files in files_of.values() for file in files)
-    lost = list[_Kept]()
+    lost = list[_ResultFile]()
     for folder, files in files_of.items():
-        # Transcripts can be large: one is read only if something of its session might go.
+        # Transcripts can be large: one is read only if a result of its session might be deleted.
         if crowded or (keep_days > 0 and any(file.modified < limit for file in files)):
-            lost += _unasked(project, folder, files)
+            lost += _unreferenced(project, folder, files)
     lost.sort(key=lambda file: file.modified)
     left = sum(file.size for file in lost)
     gone = freed = 0
@@ -73,45 +68,37 @@ def clean_tool_results(
             continue
         gone, freed, left = gone + 1, freed + file.size, left - file.size
     _drop_empty(project, skip)
-    return Cleaned(gone, freed)
+    return CleanupResult(gone, freed)
 
 
 def _folders(project: Path, skip: str) -> Iterator[Path]:
-    """The folders with results of every session but one; links are not followed."""
-    try:
-        entries = sorted(os.scandir(project), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        if entry.name != skip and entry.is_dir(follow_symlinks=False):
-            folder = Path(entry.path) / FOLDER
-            if folder.is_dir() and not folder.is_symlink():
-                yield folder
+    for folder in sorted(project.glob(f"*/{FOLDER}")):
+        session = folder.parent
+        if session.name != skip and folder.is_dir() and not folder.is_symlink() and not session.is_symlink():
+            yield folder
 
 
-def _files(folder: Path) -> list[_Kept]:
-    found = list[_Kept]()
+def _files(folder: Path) -> list[_ResultFile]:
+    found = list[_ResultFile]()
     try:
         for entry in os.scandir(folder):
             if entry.is_file(follow_symlinks=False):
                 status = entry.stat(follow_symlinks=False)
-                found.append(_Kept(Path(entry.path), status.st_mtime, status.st_size))
+                found.append(_ResultFile(Path(entry.path), status.st_mtime, status.st_size))
     except OSError:
         return []
     return found
 
 
-def _unasked(project: Path, folder: Path, files: list[_Kept]) -> list[_Kept]:
-    """Those files of one session that nothing refers to."""
+def _unreferenced(project: Path, folder: Path, files: list[_ResultFile]) -> list[_ResultFile]:
     session = folder.parent
     if Lease.holder(session / Lease.NAME) is not None:
         return []
-    named = _named(project / f"{session.name}.jsonl")
+    named = _read_transcript(project / f"{session.name}.jsonl")
     return [] if named is None else [file for file in files if file.path.name.encode() not in named]
 
 
-def _named(transcript: Path) -> bytes | None:
-    """What a session's transcript says; nothing if there is none, None if it is there and cannot be read."""
+def _read_transcript(transcript: Path) -> bytes | None:
     try:
         return read_regular(transcript, LARGEST)
     except FileNotFoundError:
@@ -120,8 +107,8 @@ def _named(transcript: Path) -> bytes | None:
         return None
 
 
-def _abandoned(project: Path, skip: str) -> Iterator[Path]:
-    """Folders of sessions without a transcript that hold at most a lease and results, and are not just beginning."""
+def _abandoned_folders(project: Path, skip: str) -> Iterator[Path]:
+    """Yields folders of sessions without a transcript that hold only a lease and results, and are not new."""
     try:
         entries = {entry.name: entry for entry in os.scandir(project)}
     except OSError:
@@ -137,8 +124,8 @@ def _abandoned(project: Path, skip: str) -> Iterator[Path]:
 
 
 def _drop_empty(project: Path, skip: str) -> None:
-    for folder in list(_abandoned(project, skip)):
-        # What is not empty, or in use, stays.
+    for folder in list(_abandoned_folders(project, skip)):
+        # Folders that are not empty, or in use, stay.
         with suppress(OSError, SessionBusy, StorageError):
             if (folder / FOLDER).is_dir():
                 (folder / FOLDER).rmdir()

@@ -1,13 +1,12 @@
-"""A session's lease: who has it open, so that no two processes write one transcript.
+"""The lease of a session: it shows who has it open, so that no two processes write one transcript.
 
-The lease is a kernel lock (flock) on a small file kept open; its body says who holds it. The kernel drops the lock
-when the holder dies, however it dies, so a body without a lock means nothing. It never waits for a holder to let go.
+The lease is a kernel lock (flock) on a small open file; its body says who holds it. The kernel drops the lock when the
+holder dies, so a body without a lock means nothing. It never waits for a holder.
 """
 
-# By hand and not with `filelock`: the body must be written and read under the very lock that guards it (same inode,
-# same descriptor), others must be able to ask without taking it, and a command that only asks must start in a blink.
-# On NFS, Linux turns flock into a byte-range lock held by the server: it works between machines, where a PID alone
-# means nothing, so the host's name stands in the body as well.
+# Not with `filelock`: the body is written and read under the same lock (same inode, same descriptor), others can ask
+# without taking it, and a command that only asks must start fast. On NFS, Linux turns flock into a byte-range lock of
+# the server. It works between machines, where a PID alone means nothing, so the body also has the host's name.
 
 from __future__ import annotations
 
@@ -27,12 +26,12 @@ from reverie.storage.locks import try_lock
 from reverie.types import JsonObject
 
 _LARGEST_BODY = 65_536
-_BODY_WAIT_S = 1.0  # between a winner's lock and its body lie microseconds; a loser looks again this long
+_BODY_WAIT_S = 1.0  # a holder writes its body microseconds after its lock; others look again for this long
 _PAUSE_S = 0.005
 
 
 class Lease:
-    """A lease held by this process. Use `Lease.take`; `release` (or leaving the `with`) gives it back."""
+    """A lease held by this process. Use `Lease.take`; `release` (or the end of the `with`) gives it back."""
 
     NAME = "session.lock"  # in the folder of a session
 
@@ -45,11 +44,7 @@ class Lease:
 
     @staticmethod
     def take(path: Path, *, info: JsonObject) -> Lease:
-        """Takes the lease or raises SessionBusy naming the holder's PID. `info` is what others are shown.
-
-        `pid`, `host` and `started` are added to it; `session` in it names the session in refusals. A session's folder
-        is made; another must exist.
-        """
+        """Takes the lease, or raises SessionBusy with the PID of the holder. `info` is shown to others."""
         while True:
             if path.name == Lease.NAME:
                 make_private_dir(path.parent)
@@ -66,7 +61,7 @@ class Lease:
                     body = _body_of_holder(fd, path)
                     if body is not None:
                         raise _busy(path, body)
-                elif _still_named(fd, path):  # else its last holder removed it while we opened it: take the new one
+                elif _is_current(fd, path):  # else its last holder removed it while we opened it: take the new one
                     lease = Lease(path, fd)
                     kept = True
                     try:
@@ -81,7 +76,7 @@ class Lease:
 
     @staticmethod
     def holder(path: Path) -> JsonObject | None:
-        """What the holder says of itself (at least `pid`), or None if nobody has the lease. Takes nothing."""
+        """Returns the body of the holder (at least `pid`), or None if nobody holds the lease. Takes nothing."""
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -94,31 +89,28 @@ class Lease:
             os.close(fd)
 
     def update(self, info: JsonObject) -> None:
-        """Replaces what others are shown, for instance once the socket listens."""
+        """Replaces the body that others see, for instance when the socket listens."""
         if self._fd is None:
             raise ValueError("the lease was released")
         own = {"pid": os.getpid(), "host": os.uname().nodename, "started": self._started}
         body = json.dumps({**info, **own}).encode() + b"\n"
         try:
-            # A reader between the two calls sees no JSON and looks again.
+            # A reader between the two calls finds broken JSON and looks again.
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, body, 0)
         except OSError as error:
             raise storage_error(error, self.path, "write the lease") from error
 
     def release(self) -> None:
-        """Gives the lease back and removes its file, and the folder of a session that left nothing in it.
-
-        Twice is once; in a forked child the parent's lease stays.
-        """
+        """Gives the lease back, and removes its file and an empty session folder. Repeating it is harmless."""
         fd, self._fd = self._fd, None
         if fd is None:
             return
         _open_leases.discard(self)
         if os.getpid() == self._owner:
-            # Removed while still locked: whoever opened it meanwhile finds the name gone and opens it again.
+            # Removed while it is still locked: a process that opened it finds the name gone and opens it again.
             with suppress(OSError, StorageError):
-                if _still_named(fd, self.path):
+                if _is_current(fd, self.path):
                     self.path.unlink()
                     _drop_folder(self.path)
             with suppress(OSError):
@@ -136,17 +128,17 @@ class Lease:
 
 def _drop_folder(path: Path) -> None:
     if path.name == Lease.NAME:
-        with suppress(OSError):  # not empty: there is more to the session than its lease
+        with suppress(OSError):  # not empty: the session has more than its lease
             path.parent.rmdir()
 
 
 def _lock(fd: int, path: Path) -> bool:
-    """Takes the lock unless somebody holds it; those who only ask (a shared lock, for microseconds) do not count."""
+    """Takes the lock unless somebody holds it. A short shared lock of somebody who only asks does not count."""
     while not _try_lock(fd, path, fcntl.LOCK_EX):
         if not _try_lock(fd, path, fcntl.LOCK_SH):
             return False
         fcntl.flock(fd, fcntl.LOCK_UN)
-        time.sleep(_PAUSE_S * (0.5 + os.urandom(1)[0] / 255))  # two who ask must not stay in step
+        time.sleep(_PAUSE_S * (0.5 + os.urandom(1)[0] / 255))  # two processes must not stay in step
     return True
 
 
@@ -154,22 +146,17 @@ def _try_lock(fd: int, path: Path, kind: int) -> bool:
     return try_lock(fd, path, kind, "set REVERIE_HOME to a folder on a local disk")
 
 
-def _still_named(fd: int, path: Path) -> bool:
+def _is_current(fd: int, path: Path) -> bool:
     try:
-        there = path.lstat()
+        return os.path.samestat(path.lstat(), os.fstat(fd))
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         raise storage_error(error, path, "read the lease") from error
-    own = os.fstat(fd)
-    return (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)
 
 
 def _body_of_holder(fd: int, path: Path) -> JsonObject | None:
-    """The holder's body; None if it let go meanwhile.
-
-    A body that is torn, or that a dead process left behind, is about to be replaced: look again for a while.
-    """
+    """Returns the holder's body; None if it was released. Waits a while for a torn or old body to be replaced."""
     until = time.monotonic() + _BODY_WAIT_S
     body: JsonObject = {}
     while True:
@@ -195,7 +182,7 @@ def _parse(raw: bytes) -> JsonObject | None:
 
 def _may_live(body: JsonObject) -> bool:
     if body.get("host") != os.uname().nodename:
-        return True  # another machine: its processes cannot be seen from here
+        return True  # on another machine: its processes are not visible here
     try:
         os.kill(body["pid"], 0)
     except (ProcessLookupError, OverflowError):
@@ -212,14 +199,14 @@ def _busy(path: Path, body: JsonObject) -> SessionBusy:
     on = f" on {host}" if isinstance(host, str) and host != os.uname().nodename else ""
     who = f"PID {pid}{on}" if pid else "its PID is not known"
     name = body.get("session") or path.stem
-    return SessionBusy(f"Session {name} is {where} ({who}); go on there, or end that process first.", pid)
+    return SessionBusy(f"Session {name} is {where} ({who}); continue there, or end that process first.", pid)
 
 
 _open_leases: set[Lease] = set()
 
 
 def _release_all() -> None:
-    """A child forked without exec shares the locks: it must let go of its copies, or a lease outlives its holder."""
+    """Releases the copies of a child forked without exec, or a lease would outlive its holder."""
     for lease in list(_open_leases):
         lease.release()
 

@@ -1,7 +1,6 @@
-"""A lock between processes for short work on shared files: waits its turn, and the kernel drops it when a holder dies.
+"""A lock between processes for short work on shared files. The kernel drops it when its holder dies.
 
-One flock on a file that stays where it is; threads of one process exclude each other too. It never waits for ever: who
-does not get it in time is told so.
+One flock on a file that stays in place. A process that does not get it in time gets an error.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _LONGEST_PAUSE_S = 0.01
 
 
 class LockTimeout(StorageError):
-    """Somebody else held the lock for too long; nothing was done."""
+    """Another process held the lock for too long; nothing was done."""
 
 
 @contextmanager
 def exclusive(path: Path, *, timeout_s: float, what: str) -> Generator[None]:
-    """Holds the lock at `path` for the length of the `with`; the folder must exist. `LockTimeout` says what is busy."""
+    """Holds the lock at `path` during the `with`; the folder must exist. `LockTimeout` says what is busy."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -43,7 +42,7 @@ def exclusive(path: Path, *, timeout_s: float, what: str) -> Generator[None]:
         if os.getpid() == owner:
             _open_locks.discard(fd)
             with suppress(OSError):
-                fcntl.flock(fd, fcntl.LOCK_UN)  # at once, even where a child shares the descriptor
+                fcntl.flock(fd, fcntl.LOCK_UN)  # at once, even if a child shares the descriptor
             os.close(fd)
 
 
@@ -58,12 +57,12 @@ def _wait(fd: int, path: Path, timeout_s: float, what: str) -> None:
                 f"{what[:1].upper()}{what[1:]} is being changed by another process for more than {timeout_s:g} s; "
                 "try again, or see who holds it."
             )
-        time.sleep(pause * (0.5 + os.urandom(1)[0] / 255))  # out of step with others who wait
+        time.sleep(pause * (0.5 + os.urandom(1)[0] / 255))  # out of step with others that wait
         pause = min(pause * 2, _LONGEST_PAUSE_S)
 
 
 def try_lock(fd: int, path: Path, kind: int, instead: str) -> bool:
-    """Takes the lock of this kind unless somebody is in the way. `instead`: what to do where there are no locks."""
+    """Takes a lock of this kind if it is free. `instead` says what to do on a file system without locks."""
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except OSError as error:
@@ -79,7 +78,7 @@ _open_locks: set[int] = set()
 
 
 def _close_all() -> None:
-    """A child forked without exec must let go of its copies, or the lock outlives its holder."""
+    """Closes the copies of a child forked without exec, or the lock would outlive its holder."""
     for fd in _open_locks:
         with suppress(OSError):
             os.close(fd)

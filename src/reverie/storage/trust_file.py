@@ -1,7 +1,6 @@
-"""Writes down which folders the user trusts: `<home>/trust.json`, private, whole or not at all.
+"""Stores which folders the user trusts: `<home>/trust.json`, private, written as a whole.
 
-Two commands that write at the same time lose nothing of each other. Whether to trust is the user's decision: nothing
-here asks, and nothing that runs without a person calls it.
+Two commands that write at the same time lose nothing. The user decides about trust: nothing here asks.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from reverie.errors import StorageError
-from reverie.settings.trust import COMMITTED, FILE, LOCAL, Part, TrustBook, digests
+from reverie.settings.trust import COMMITTED, FILE, LOCAL, ActingPart, TrustBook, digest_parts
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.locks import exclusive
 
@@ -19,14 +18,11 @@ _WAIT_S = 10.0
 _Entries: TypeAlias = dict[str, dict[str, str]]
 
 
-def trust(home: Path, parts: Iterable[Part], checkout: Path) -> None:
-    """From now on these parts count, as they are: all that can act in the settings of this checkout.
-
-    What was said of other files stays: agents of a folder further down, settings of the repository of a worktree.
-    """
+def trust(home: Path, parts: Iterable[ActingPart], checkout: Path) -> None:
+    """Trusts these parts of the settings of this checkout from now on. Decisions about other files stay."""
 
     def change(trusted: _Entries, declined: _Entries) -> None:
-        for folder, files in digests(parts).items():
+        for folder, files in digest_parts(parts).items():
             kept = trusted.get(folder, {})
             if folder == str(checkout):
                 kept = {name: one for name, one in kept.items() if name not in (COMMITTED, LOCAL)}
@@ -36,13 +32,13 @@ def trust(home: Path, parts: Iterable[Part], checkout: Path) -> None:
     _change(home, change)
 
 
-def decline(home: Path, parts: Iterable[Part]) -> None:
-    """Remembers a no, so that it is not asked again until the parts change."""
-    _change(home, lambda _, declined: declined.update(digests(parts)))
+def decline(home: Path, parts: Iterable[ActingPart]) -> None:
+    """Remembers a no, so that the question comes again only when the parts change."""
+    _change(home, lambda _, declined: declined.update(digest_parts(parts)))
 
 
 def revoke(home: Path, folder: Path) -> bool:
-    """Takes trust back; False if the folder was not trusted."""
+    """Removes the trust; False if the folder was not trusted."""
     had: list[bool] = []
 
     def change(trusted: _Entries, declined: _Entries) -> None:

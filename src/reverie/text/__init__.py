@@ -1,5 +1,2 @@
-"""What can be said of a text without knowing whose it is: its words, its statements, its days, and whether two agree.
-
-One answer per question, shared by memory, the layers and the embedded mind. Nothing here knows what a memory is, reads
-a file or asks for the time.
-"""
+"""Text analysis that needs no context: words, statements, days, and whether two statements agree. One answer per
+question, shared by memory, the layers and the offline mind. Nothing here reads a file or the clock."""

@@ -1,7 +1,5 @@
-"""Cuts a text short without breaking it: at a word, outside brackets and quotation marks, between whole characters.
-
-For titles, descriptions and first sentences. It only takes away: what a person left open themselves stays as it is.
-"""
+"""Cuts a text without breaking it: at a word, outside brackets and quotation marks, between whole characters. For
+titles, descriptions and first sentences."""
 
 from __future__ import annotations
 
@@ -16,18 +14,18 @@ _OPENS = frozenset((*_CLOSES.values(), "„"))
 _EITHER = frozenset("\"'`")
 _JOINER = "\u200d"
 _LOOKED_AT = 1_000
-"""Characters in which pairs are looked for; nothing that is kept is longer."""
+"""Pairs are looked for in this many characters; no result is longer."""
 _END = " ,;:—-"
 
 
-def shortened(text: str, most: int) -> str:
-    """One line of at most `most` characters, with an ellipsis where it was cut."""
+def shorten(text: str, most: int) -> str:
+    """One line of at most `most` characters, with an ellipsis if it was cut."""
     line = " ".join(text.split())
     return line if len(line) <= most else _cut(line, most - 1) + "…"
 
 
-def ended(text: str, end: int) -> str:
-    """The text up to about `end`, no pair left open by it."""
+def cut_at(text: str, end: int) -> str:
+    """The text up to about `end`, without a pair left open."""
     return text if end >= len(text) else _cut(text, end, by_word=False)
 
 
@@ -53,18 +51,18 @@ def _cut(line: str, end: int, *, by_word: bool = True) -> str:
             if start > end // 3:
                 end = start
                 break
-            dropped.add(start)  # nearly all of it stands inside: only the mark itself goes
+            dropped.add(start)  # nearly all of it is inside the pair: only the mark is dropped
     kept = "".join(char for place, char in enumerate(line[:end]) if place not in dropped).strip().rstrip(_END)
     return kept or line[:end]
 
 
 def _goes_on(line: str, place: int) -> bool:
-    """Whether the character here belongs to the one before it."""
+    """Whether the character belongs to the one before it."""
     return line[place] == _JOINER or line[place - 1] == _JOINER or unicodedata.category(line[place])[0] == "M"
 
 
 def _pairs(text: str) -> list[tuple[int, int]]:
-    """Where brackets and quotation marks open and close; what has no partner is none."""
+    """Where brackets and quotation marks open and close."""
     found, opened, count = list[tuple[int, int]](), list[int](), Counter[str]()
     for place, char in enumerate(text):
         before, after = text[place - 1 : place], text[place + 1 : place + 2]
@@ -74,7 +72,7 @@ def _pairs(text: str) -> list[tuple[int, int]]:
         is_apostrophe = char in "'’" and after.isalnum()
         if count[wanted] and not is_apostrophe and not (char in ">'" and before in ("", " ")):
             partner = opened.pop()
-            while text[partner] != wanted:  # opened inside and not closed: it has no partner
+            while text[partner] != wanted:  # opened inside and never closed
                 count[text[partner]] -= 1
                 partner = opened.pop()
             count[wanted] -= 1

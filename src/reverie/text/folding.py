@@ -1,4 +1,4 @@
-"""Spellings that count as one: case, width, and the marks on letters. And tables of words, written as a text."""
+"""Spellings that count as equal: case, width, and the marks on letters. Also sets of words, written as a text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Final
 
 _SCRIPTS_WITH_MARKS_END: Final = 0x0590
-"""Marks are stripped from Latin, Greek and Cyrillic letters only: elsewhere they make another letter."""
+"""Only Latin, Greek and Cyrillic letters lose their marks: elsewhere a mark makes another letter."""
 
 
 @lru_cache(maxsize=4_000)
 def fold(word: str) -> str:
-    """The word as it is compared: `Über` and `uber` are one."""
+    """The form for comparison: `Über` and `uber` are equal."""
     folded: list[str] = []
     for character in unicodedata.normalize("NFKC", word).casefold():
         base = unicodedata.normalize("NFD", character)[0]
@@ -20,16 +20,14 @@ def fold(word: str) -> str:
     return "".join(folded)
 
 
-def plain(text: str) -> str:
-    """The text as one line in lower case: the same whatever its line breaks and capitals are."""
+def fold_text(text: str) -> str:
+    """The text as one line in lower case."""
     return " ".join(text.split()).casefold()
 
 
 def word_set(text: str) -> frozenset[str]:
-    """A set of words, written as a text."""
     return frozenset(text.split())
 
 
 def folded_set(text: str) -> frozenset[str]:
-    """The same, folded, as the words of a text come."""
     return frozenset(map(fold, text.split()))

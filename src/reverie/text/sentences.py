@@ -1,8 +1,5 @@
-"""Where sentences end, and the statements of a text: sentences and bullets, without their Markdown.
-
-A chat has no good grammar, so there a sentence may begin in lower case. Abbreviations, versions, ordinals and names of
-files hold together. Pure, and takes time in proportion to the length of the text.
-"""
+"""Finds the sentences and statements of a text: sentences and bullets, without Markdown. In a chat a sentence may begin
+in lower case. Abbreviations, versions, ordinals and file names stay whole. Pure, in linear time."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reverie.parsing import in_stretches
+from reverie.parsing import split_long
 from reverie.text.words import CJK, content_terms
 
 _PAUSE = re.compile(
@@ -18,18 +15,18 @@ _PAUSE = re.compile(
     r"|(?<=\?)(?=\()|(?<=[?!])(?=[\u3040-\u30ff\u3400-\u9fff])"
 )
 _OPENS = re.compile(r"[\"'`“„(*\[]*+[^\Wa-z_]")
-"""How a sentence begins where capitals are kept."""
+"""How a sentence begins where capitals are used."""
 _ABBREVIATED = re.compile(
     r"(?:^|[^\w])(?:[A-Za-z]|(?:\w\.)+\w|(?i:mrs?|ms|mx|dr|prof|st|jr|sr|hon|rev|gen|col|capt|sgt|lt|vs|etc|eg|ie|cf|inc"
     r"|ltd|co|corp|dept|est|approx|ca|eds|al|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|bzw|usw|str))\.$"
 )
-"""A word with a dot that ends no sentence: an initial, letters with dots between, or a known short form."""
+"""A word with a dot that does not end a sentence: an initial, letters with dots between, or a known short form."""
 _NUMBERED = re.compile(r"\b(?:no|nr|tel|ext|art|figs?|vol|pp)\.$", re.IGNORECASE)
-"""The same, where a number follows."""
+"""The same, if a number follows."""
 _ORDINAL = re.compile(r"(?:^|[^\w.])\d{1,2}\.$")
 _NUMBER_ENDS = re.compile(r"(?<!\bam)(?<!\bab)(?<!\bder)(?<!\bden)(?<!\bdem)(?<!\bzum)(?<!\bvom)(?<!\bbis)\s\d{1,2}\.$")
 _LOOKED_AT = 24
-"""Characters before a dot in which an abbreviation is looked for."""
+"""Characters before a dot that are checked for an abbreviation."""
 _LINE = re.compile(r"[^\n]+")
 _LEAD = re.compile(
     r"[^\S\n]*(?:(?:[-*+•>]|\d+[.)]|\[[ x]\]|#+)[^\S\n]+)*"
@@ -42,13 +39,13 @@ _LINK = re.compile(r"\[([^\[\]\n]*)\]\((?!\w+://)[^()\n]*\)")  # to another memo
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement; `start` and `end` count characters of the text it was found in."""
+    """One statement; `start` and `end` count characters of the text. `label` is `why` or `how to apply`, if the line
+    has it."""
 
     text: str
     start: int
     end: int
     label: str = ""
-    """`why` or `how to apply`, as the text has it, if the line it stands in is one of these."""
 
     @property
     def terms(self) -> frozenset[str]:
@@ -82,13 +79,13 @@ def _is_end(before: str, after: str, is_chat: bool) -> bool:
 
 
 def sentences(text: str, *, is_chat: bool = False) -> list[str]:
-    """The sentences of a text, parted at semicolons too, none longer than is worth looking at."""
-    found = [part for start, end in _spans(text, 0, len(text), is_chat) for part in in_stretches(text[start:end])]
+    """The sentences of a text, also split at semicolons, each of limited length."""
+    found = [part for start, end in _spans(text, 0, len(text), is_chat) for part in split_long(text[start:end])]
     return [part.strip() for part in found if any(char.isalnum() for char in part)]
 
 
 def statements_in(text: str, start: int = 0, *, with_code: bool = False) -> list[Statement]:
-    """The statements of a text from a place on, in order, where they stand."""
+    """The statements of a text from `start` on, with their positions."""
     found: list[Statement] = []
     is_code = False
     for line in _LINE.finditer(text, start):
@@ -101,7 +98,7 @@ def statements_in(text: str, start: int = 0, *, with_code: bool = False) -> list
         label = (lead["label"] or "").strip("* :：").lower()
         for begin, end in _spans(text, min(lead.end(), line.end()), line.end(), is_chat=False):
             at = begin
-            for said in in_stretches(text[begin:end]):
+            for said in split_long(text[begin:end]):
                 if any(char.isalnum() for char in said):
                     found.append(
                         Statement(said.strip(), at + len(said) - len(said.lstrip()), at + len(said.rstrip()), label)
@@ -111,18 +108,18 @@ def statements_in(text: str, start: int = 0, *, with_code: bool = False) -> list
 
 
 def statements(text: str) -> list[str]:
-    """What a text states, each once and without its Markdown; code counts."""
-    bare = (unmarked(one.text) for one in statements_in(text, with_code=True))
+    """The statements of a text, each once and without Markdown; code counts."""
+    bare = (strip_marks(one.text) for one in statements_in(text, with_code=True))
     return list(dict.fromkeys(one for one in bare if len(one) > 1))
 
 
-def unmarked(statement: str) -> str:
+def strip_marks(statement: str) -> str:
     """A statement without emphasis, code marks, and links to other files."""
     return _LINK.sub(r"\1", statement).strip(" *_`-—")
 
 
 def lead_of(text: str, line_start: int) -> re.Match[str]:
-    """What stands before the first statement of a line: marks of bullets and headings, and a label."""
+    """The bullet, heading marks and label before the first statement of a line."""
     found = _LEAD.match(text, line_start)
     assert found is not None  # all of it is optional
     return found
@@ -135,12 +132,11 @@ def _spans(text: str, start: int, end: int, is_chat: bool) -> Iterator[tuple[int
     yield start, end
 
 
-def finished(text: str) -> str:
+def end_sentence(text: str) -> str:
     """The text with a full stop, unless it ends a sentence already."""
     text = text.strip()
     return text if not text or text[-1] in ".!?。！？…:)”" else f"{text}{'。' if CJK.match(text[-1]) else '.'}"
 
 
-def capital(text: str) -> str:
-    """The text with a capital at its beginning; the rest stays."""
+def capitalize_first(text: str) -> str:
     return text[:1].upper() + text[1:]

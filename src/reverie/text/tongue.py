@@ -1,8 +1,5 @@
-"""Which language a text is in, by its script and its commonest words.
-
-`tongue_of` knows the five that the embedded mind speaks, and says English where it cannot tell; `language_of` knows
-more, and says nothing then.
-"""
+"""The language of a text, by its script and its commonest words. `tongue_of` knows the five languages of the offline
+mind and falls back to English; `language_of` knows more and may return nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ _MORE_MARKS: Final = {
 
 
 def tongue_of(text: str) -> Tongue:
-    """By its script, else by its commonest words."""
+    """One of the five languages, by script, else by its commonest words."""
     letters = len(_LETTER.findall(text))
     kana, han = len(_KANA.findall(text)), len(_HAN.findall(text))
     if (kana + han) * 5 >= letters and kana + han:
@@ -52,7 +49,7 @@ def tongue_of(text: str) -> Tongue:
 
 
 def language_of(text: str) -> str:
-    """The language two of whose commonest words are there, and more than of any other; empty if there is none."""
+    """The language with the most common words in the text, at least two; empty if there is none."""
     found = set(words(text))
     counts = {name: len(found & marks) for name, marks in {**_MARKS, **_MORE_MARKS}.items()}
     best = max(counts, key=lambda name: counts[name])

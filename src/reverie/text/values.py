@@ -1,8 +1,6 @@
-"""What a statement says of its subject: numbers with what they count, times, dates, weekdays, addresses, names.
-
-`hard_facts` are what must not come out of nowhere; `values_of` tells them apart by kind, so that two statements can be
-compared; `subject_of` is what is left of the words.
-"""
+"""The values in a statement: numbers with their units, times, dates, weekdays, addresses, names. `hard_facts` are those
+that a writer must not invent; `values_of` sorts values by kind, to compare two statements; `subject_of` are the other
+words."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ _NO_COUNTS: Final = word_set("one once twice both dozen a an eins uno una un une
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What a statement says of its subject, by kind: `weekday`, `date`, `time`, `name`, or what a number counts."""
+    """The values of a statement by kind: `weekday`, `date`, `time`, `name`, or what a number counts."""
 
     by_kind: tuple[tuple[str, str], ...]
 
@@ -66,7 +64,6 @@ class Values:
 
     @property
     def names(self) -> frozenset[str]:
-        """The content words of its names."""
         return frozenset(term for kind, value in self.by_kind if kind == "name" for term in content_terms(value))
 
     @property
@@ -76,7 +73,7 @@ class Values:
 
 @lru_cache(maxsize=16_384)
 def values_of(text: str) -> Values:
-    """The values a statement holds."""
+    """The values in a statement."""
     text = without_since(_LONG_TOKEN.sub(r"\1", text))
     found = [("weekday", match[0].lower().rstrip("s")) for match in _WEEKDAY.finditer(text)]
     found += [("date", match[0]) for match in _DATE.finditer(text)]
@@ -87,7 +84,7 @@ def values_of(text: str) -> Values:
         number = NUMBER_WORDS.get(match["number"].lower(), match["number"].replace(",", ""))
         unit, then = match["unit"], match["next"]
         if unit and unit.isalpha() and not content_terms(unit):
-            then = None  # `20 in compartment 4` counts no compartments
+            then = None  # `20 in compartment 4` does not count compartments
         words = [word.lower() for word in (unit, then, match["before"]) if word]
         if match["number"].lower() in _NO_COUNTS:
             continue
@@ -102,22 +99,22 @@ def values_of(text: str) -> Values:
 
 @lru_cache(maxsize=16_384)
 def subject_of(text: str) -> frozenset[str]:
-    """The content words of a statement without its values and without when it began."""
+    """The content words of a statement without its values and without `since …`."""
     bare = _PLACE.sub(" ", without_since(text))
     return content_terms(bare) - values_of(text).terms
 
 
 def is_news(statement: str) -> bool:
-    """Whether a statement says itself that it holds since some day, or now."""
+    """Whether a statement says that it is true now, or since some day."""
     return bool(_SINCE.search(statement))
 
 
 def without_since(text: str) -> str:
-    """The text without the words that only say since when it holds."""
+    """The text without words that only say since when it is true."""
     return _SINCE.sub(" ", text)
 
 
 def hard_facts(statement: str) -> list[str]:
-    """Numbers, dates, addresses, paths and names with digits: what must not come out of nowhere."""
+    """Numbers, dates, addresses, paths and names with digits: a writer must not invent them."""
     pieces = (token[at : at + _LONGEST] for token in statement.split() for at in range(0, len(token), _LONGEST))
     return [found.rstrip(".,:%)") for piece in pieces for found in _HARD.findall(piece)]

@@ -1,7 +1,5 @@
-"""Tables of words: those that only hold sentences together, per language, those of numbers, and those that deny.
-
-Data only; all of it folded, as `words` gives the words of a text.
-"""
+"""Word tables: function words per language, number words, and negations. Data only; all of it folded, like the words
+that `words` returns."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ STOP_WORDS: Final = {
     ),
     "nl": folded_set("""de het een en of maar niet is zijn van in op met voor door dat die als altijd nooit alleen"""),
 }
-"""The words that hold the sentences of a language together, whatever they are about."""
+"""The function words of each language."""
 FUNCTION_WORDS: Final = STOP_WORDS["en"]
 EMPTY_WORDS: Final = frozenset[str]().union(*STOP_WORDS.values()) | folded_set(
     """user users wants want wanted prefers prefer preferred asked asks ask said says say told tells likes like
@@ -59,7 +57,7 @@ EMPTY_WORDS: Final = frozenset[str]().union(*STOP_WORDS.values()) | folded_set(
     repository work works working session conversation hers mine himself herself regarding via etc eg ie
     nutzer nutzerin benutzer usuario usuaria quiere prefiere utilisateur veut préfère"""
 )
-"""Words that any memory may have, whatever was said; CJK has none, its pairs are judged as they are."""
+"""Words that any memory may have. CJK has none: its pairs of characters are all compared."""
 
 NUMBER_WORDS: Final = {
     fold(word): str(number)

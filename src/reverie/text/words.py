@@ -1,8 +1,5 @@
-"""The words of a text: split, folded, stemmed; CJK as pairs of characters. And which of them carry its meaning.
-
-One tokenizer for the search index, its queries, the write gate, the layers and the embedded mind, so that all sides
-always agree. Pure, and quick enough for a cold start.
-"""
+"""The words of a text: split, folded, stemmed; CJK as pairs of characters. Also which of them carry meaning. The only
+tokenizer: search index, queries, write gate, layers and offline mind always agree. Pure and quick."""
 
 from __future__ import annotations
 
@@ -14,13 +11,13 @@ from reverie.text.folding import fold
 from reverie.text.word_lists import EMPTY_WORDS, FUNCTION_WORDS, NEGATIONS, NUMBER_WORDS
 
 ANALYSIS_VERSION: Final = 1
-"""Part of the index's version: raise it when any of `terms` would come out differently, and the index is made again."""
+"""Part of the index's version: raise it when the result of `terms` changes, so that the index is built again."""
 
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003134f"
 CJK = re.compile(rf"[{_CJK}]")
-"""A character of a script that parts no words by spaces."""
+"""A character of a script without spaces between words."""
 WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
-"""A word as it is written, or a run of such characters."""
+"""A word, or a run of CJK characters."""
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NOT_IN_CJK: Final = ("不", "没", "沒", "勿", "ない", "ません", "않")
 _DENIES_NOTHING = re.compile(
@@ -28,9 +25,9 @@ _DENIES_NOTHING = re.compile(
     r"|no (?:olvid\w+|s[oó]lo))\b|不要?忘|别忘|不仅|不只|忘れないで",
     re.IGNORECASE,
 )
-"""Phrases with a `not` that says nothing against anything."""
+"""Phrases with a `not` that do not deny anything."""
 _REMEMBERED: Final = 10_000
-"""Characters of a text whose terms are kept for the next time it is asked for."""
+"""Terms of texts up to this length are cached."""
 
 _SUFFIXES: Final = (
     "ations", "ation", "ating", "ated", "ings", "ing", "edly", "ed", "ers", "er", "ments", "ment", "ions", "ion",
@@ -39,7 +36,7 @@ _SUFFIXES: Final = (
 
 
 def words(text: str) -> list[str]:
-    """The words of `text`, folded: `useEffect` gives useeffect, use, effect; CJK runs give pairs of characters."""
+    """The folded words of `text`: `useEffect` gives useeffect, use, effect; CJK runs give pairs of characters."""
     found: list[str] = []
     for word in WORD.findall(text):
         if word.isascii():
@@ -55,7 +52,7 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """The word without its English ending, so that `deployed` finds `deploys`; other scripts stay as they are."""
+    """The word without its English ending, so that `deployed` finds `deploys`; other scripts stay unchanged."""
     if len(word) <= 3 or not word.isascii() or not word.isalpha():
         return word
     if word.endswith("ies"):
@@ -74,7 +71,7 @@ def stem(word: str) -> str:
 
 
 def singular(word: str) -> str:
-    """The word without a plural s: `port` of `ports`, `entry` of `entries`."""
+    """The word without a plural s: `ports` gives `port`, `entries` gives `entry`."""
     if len(word) <= 4 or not word.isalpha() or not word.endswith("s") or word.endswith("ss"):
         return word
     return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
@@ -89,7 +86,7 @@ FUNCTION_TERMS: Final = frozenset(stem(word) for word in FUNCTION_WORDS)
 
 
 def content_terms(text: str) -> frozenset[str]:
-    """The words of a statement that carry its meaning, stemmed, numbers as digits; pairs of characters in CJK."""
+    """The words of a statement that carry meaning, stemmed, numbers as digits; pairs of characters in CJK."""
     return _content_terms(text) if len(text) <= _REMEMBERED else _content_terms.__wrapped__(text)
 
 

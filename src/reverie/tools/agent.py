@@ -1,47 +1,46 @@
-"""Agent starts another agent with a task, and returns what it found; SendMessage writes to one, wherever it runs.
+"""Agent starts another agent with a task and returns its report; SendMessage writes to an agent.
 
-Both only ask: whoever the tool context belongs to decides what is started, within which limits, and its post finds the
-way. Their schemas are the same bytes in every session: which kinds of agents a project defines, and who can be written
-to, is told beside the conversation, and a wrong name is an error that lists the right ones.
+The session decides what is started, and with which limits. The schemas are the same bytes in every session: a reminder
+lists the kinds of agents and their names, and a wrong name is an error that lists the right ones.
 """
 
 from __future__ import annotations
 
 import json
 
+from reverie.errors import UserError
 from reverie.tools.base import AgentOrder, BuiltIn, ToolContext, ToolOutput
 from reverie.types import JsonObject
 
-_OF_AN_AGENT: JsonObject = {
-    "description": {"type": "string", "description": "What it is for, in three to five words"},
-    "prompt": {"type": "string", "description": "The task, complete, and what to report"},
-    "subagent_type": {"type": "string", "description": "The kind of agent; left out: a fork of yourself"},
-    "name": {"type": "string", "description": "What it is called, for messages to it"},
-    "run_in_background": {"type": "boolean", "description": "Go on meanwhile; the result arrives as a message"},
-    "isolation": {"type": "string", "enum": ["worktree"], "description": "Work in a git work tree of its own"},
+_AGENT_PROPERTIES: JsonObject = {
+    "description": {"type": "string", "description": "The purpose, in three to five words"},
+    "prompt": {"type": "string", "description": "The complete task, and what to report"},
+    "subagent_type": {"type": "string", "description": "The kind of agent; if missing: a fork of yourself"},
+    "name": {"type": "string", "description": "The name to use for messages to it"},
+    "run_in_background": {"type": "boolean", "description": "Continue meanwhile; the result arrives as a message"},
+    "isolation": {"type": "string", "enum": ["worktree"], "description": "Give the agent its own git worktree"},
     "teammate": {"type": "boolean", "description": "It stays after its task and waits for messages"},
-    "model": {"type": "string", "description": "Another model than yours"},
+    "model": {"type": "string", "description": "A different model"},
 }
-UNAVAILABLE = "Agents cannot be started here: do the work yourself."
 
 
-class Agent(BuiltIn, prompt="agent.md", properties=_OF_AN_AGENT, required=["description", "prompt"]):
+class Agent(BuiltIn, prompt="agent.md", properties=_AGENT_PROPERTIES, required=["description", "prompt"]):
     """The Agent tool."""
 
     def is_read_only(self, given: JsonObject) -> bool:
-        """Starting an agent changes nothing by itself, and each of its calls is judged; a work tree is a change."""
+        """A new agent changes nothing by itself, and each of its calls is checked; a new worktree is a change."""
         return given.get("isolation") is None
 
-    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+    async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         if context.spawn is None:
-            return ToolOutput(UNAVAILABLE, is_error=True)
+            raise UserError("Agents cannot be started here: do the work yourself.")
         if not given["prompt"].strip():
-            return ToolOutput("The prompt is empty: say what the agent is to do.", is_error=True)
-        return await context.spawn(order_of(given))
+            raise UserError("The prompt is empty: describe the task of the agent.")
+        return await context.spawn(read_order(given))
 
 
-def order_of(given: JsonObject) -> AgentOrder:
-    """What a call of the tool asks for. Empty texts count as left out."""
+def read_order(given: JsonObject) -> AgentOrder:
+    """Reads the input of a call. Empty texts count as missing."""
     return AgentOrder(
         description=" ".join(given["description"].split()) or "a task",
         prompt=given["prompt"],
@@ -54,21 +53,21 @@ def order_of(given: JsonObject) -> AgentOrder:
     )
 
 
-_OF_A_LETTER: JsonObject = {
-    "to": {"type": "string", "description": "Who it is for: a name, *, a session's id, or uds:<path>"},
-    "message": {"type": ["string", "object"], "description": "The message, or one of the few structured ones"},
-    "summary": {"type": "string", "description": "What it is about, in five to ten words"},
+_MESSAGE_PROPERTIES: JsonObject = {
+    "to": {"type": "string", "description": "The recipient: a name, *, the id of a session, or uds:<path>"},
+    "message": {"type": ["string", "object"], "description": "The text, or one of the few structured messages"},
+    "summary": {"type": "string", "description": "The topic, in five to ten words"},
 }
 
 
-class SendMessage(BuiltIn, prompt="send_message.md", properties=_OF_A_LETTER, required=["to", "message"]):
-    """The SendMessage tool. It needs a context with a post."""
+class SendMessage(BuiltIn, prompt="send_message.md", properties=_MESSAGE_PROPERTIES, required=["to", "message"]):
+    """The SendMessage tool."""
 
-    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+    async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         if context.post is None:
-            return ToolOutput("Nobody can be written to from here: there are no other agents.", is_error=True)
+            raise UserError("There are no other agents to write to.")
         message = given["message"]
         text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
         if not text.strip():
-            return ToolOutput("The message is empty: write what the reader needs to know.", is_error=True)
+            raise UserError("The message is empty: write what the reader needs to know.")
         return ToolOutput(await context.post(context.caller, given["to"], text, given.get("summary", "")))

@@ -1,7 +1,7 @@
-"""What a tool is, and what it is given: one protocol and one context.
+"""The protocol of a tool, and the context that a tool gets.
 
-A tool never decides whether it may run (the permission function does), never opens a path it was not mapped to, and
-never raises for a model's mistake: it returns an error result with a sentence the model can act on.
+The permission function decides whether a tool may run. A tool opens only mapped paths, and never raises because of a
+mistake of the model: it returns an error result that says what to do.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from reverie.errors import ReverieError
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.prompts import render
 from reverie.types import Block, Json, JsonObject, Origin, Purpose
@@ -18,7 +19,7 @@ from reverie.types import Block, Json, JsonObject, Origin, Purpose
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a call. The main agent has no `agent_id`."""
+    """The agent that makes a call. The main agent has no `agent_id`."""
 
     purpose: Purpose = Purpose.MAIN
     agent_id: str | None = None
@@ -29,8 +30,8 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSeen:
-    """What a Read saw: enough to tell whether the file changed since, and to restore it after a compaction."""
+class SeenFile:
+    """A file as a Read saw it: enough to notice a later change, and to restore it after a compaction."""
 
     mtime_ns: int
     size: int
@@ -40,19 +41,19 @@ class FileSeen:
 
 
 class ReadCache:
-    """Files this conversation has read or written, newest last. A fork gets a copy."""
+    """The files that this conversation has read or written, newest last. A fork gets a copy."""
 
-    def __init__(self, seen: dict[Path, FileSeen] | None = None) -> None:
+    def __init__(self, seen: dict[Path, SeenFile] | None = None) -> None:
         self._seen = dict(seen or {})
 
-    def note(self, path: Path, seen: FileSeen) -> None:
+    def note(self, path: Path, seen: SeenFile) -> None:
         self._seen.pop(path, None)
         self._seen[path] = seen
 
     def forget(self, path: Path) -> None:
         self._seen.pop(path, None)
 
-    def get(self, path: Path) -> FileSeen | None:
+    def get(self, path: Path) -> SeenFile | None:
         return self._seen.get(path)
 
     def newest(self) -> list[Path]:
@@ -67,17 +68,17 @@ class ReadCache:
 
 @dataclass(frozen=True, slots=True)
 class AgentOrder:
-    """One call of the Agent tool. What is None was left to whoever starts the agent."""
+    """One call of the Agent tool. The session chooses what is None."""
 
     description: str
-    """What it is for, in a few words a person reads."""
+    """Its purpose, in a few words for the user."""
     prompt: str
     kind: str | None = None
-    """One of the kinds that are defined; None: whatever the session makes of an agent without a kind."""
+    """The name of a defined kind of agent."""
     name: str | None = None
     background: bool | None = None
     isolated: bool = False
-    """In a work tree of its own."""
+    """Whether it works in its own git worktree."""
     teammate: bool = False
     model: str | None = None
 
@@ -85,55 +86,47 @@ class AgentOrder:
 PermissionFunction: TypeAlias = Callable[[ToolCall], Awaitable[Decision]]
 PathMapping: TypeAlias = Callable[[Path], Path]
 Keeper: TypeAlias = Callable[[bytes, bytes | None], bool]
-"""Puts new content in a file's place by rules of its own, given what stood there (None: nothing); False if the file is
-gone now. Raises to refuse."""
-
-
-def same_path(path: Path) -> Path:
-    return path
-
-
-def _nobody(_path: Path) -> Keeper | None:
-    return None
+"""Writes a file by its own rules: takes the new content and the old one (None: no file), returns False if the file is
+deleted now. Raises to refuse."""
 
 
 @dataclass(slots=True)
 class ToolContext:
-    """All a tool may know of the world. `map_path` lets a layer redirect reads and writes to a copy."""
+    """Everything that a tool may use. `map_path` lets a layer redirect reads and writes to a copy."""
 
     cwd: Path
     caller: Caller
     permission: PermissionFunction
     read_cache: ReadCache
     keep_dir: Path
-    map_path: PathMapping = same_path
-    keeper: Callable[[Path], Keeper | None] = _nobody
-    """Who else must write this file (given its unmapped path): the memory directory keeps its own."""
+    map_path: PathMapping = field(default=lambda path: path)
+    keeper: Callable[[Path], Keeper | None] = field(default=lambda _path: None)
+    """Returns who must write this file (by its unmapped path), if not the tool: memories have their own rules."""
     progress: Callable[[str], None] = field(default=lambda _text: None)
     spawn: Callable[[AgentOrder], Awaitable[ToolOutput]] | None = None
-    """Starts another agent for whoever this context is; None where there are none."""
+    """Starts another agent; None where agents cannot be started."""
     post: Callable[[Caller, str, str, str], Awaitable[str]] | None = None
-    """Sends a letter (from whom, to whom, text, summary) and says what became of it; None where nobody can be written
-    to. Raises a ReverieError that names who there is."""
+    """Sends a message (sender, recipient, text, summary) and reports the outcome; None where there are no other agents.
+    For an unknown recipient it raises a ReverieError that lists the known ones."""
 
     def resolve(self, given: str) -> Path:
-        """The absolute path a model meant, before mapping; `~` and relative paths are understood."""
+        """Returns the absolute path that a model means, before mapping. Accepts `~` and relative paths."""
         path = Path(given).expanduser()
         return path if path.is_absolute() else self.cwd / path
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What came of a call. `structured` is kept in the transcript (`toolUseResult`) and not sent to the model."""
+    """The result of a call. `structured` goes to the transcript (`toolUseResult`), but not to the model."""
 
     content: str | tuple[Block, ...]
     is_error: bool = False
     structured: Json = None
     origin: Origin = Origin.TOOL
     ran: bool = True
-    """False: the call was refused before the tool was started."""
+    """False: the call was refused before the tool started."""
     kept_bytes: int = 0
-    """How large the whole is that was put on disk, where `content` only stands for it."""
+    """The size of the whole result, if it is kept on disk and `content` is only a preview."""
 
 
 class Tool(Protocol):
@@ -142,23 +135,23 @@ class Tool(Protocol):
 
     @property
     def schema(self) -> JsonObject:
-        """`{"name", "description", "input_schema"}` as the API wants it; the same bytes every time."""
+        """`{"name", "description", "input_schema"}` in the form of the API; always the same bytes."""
         ...
 
     def is_read_only(self, given: JsonObject) -> bool:
-        """Whether this call changes nothing, so that it may run beside others."""
+        """Whether this call changes nothing, so that it may run in parallel with others."""
         ...
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput: ...
 
 
 class BuiltIn:
-    """What the built-in tools share: the name of the class, and a schema made of what each says of itself."""
+    """The common part of the built-in tools: name, schema, and error results for refusals."""
 
     def __init_subclass__(
         cls, *, prompt: str, properties: JsonObject, required: Sequence[str], reads_only: bool = False
     ) -> None:
-        """`prompt` is the file of its description; `reads_only`: no call of it changes anything."""
+        """`prompt` is the file with the description; `reads_only`: its calls never change anything."""
         cls._prompt, cls._reads_only = prompt, reads_only
         cls._input = {
             "type": "object",
@@ -179,3 +172,12 @@ class BuiltIn:
     def is_read_only(self, given: JsonObject) -> bool:
         del given
         return self._reads_only
+
+    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        try:
+            return await self._run(given, context)
+        except ReverieError as error:
+            return ToolOutput(str(error), is_error=True)
+
+    async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        raise NotImplementedError

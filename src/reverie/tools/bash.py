@@ -1,7 +1,7 @@
-"""Bash: one command in a session of its own, with a time limit, no input, and its output in order.
+"""Bash: runs one command in its own process session, with a time limit and without input.
 
-Whatever ends the call early (time, cancellation, too much output) ends everything the command started. It never waits
-for a process that merely holds the output open, and never keeps a large output in memory.
+If a call ends early (time, cancellation, too much output), all processes of the command are ended. It never waits for a
+process that only holds the output open, and never keeps a large output in memory.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from reverie.errors import ReverieError, UserError
+from reverie.errors import UserError
 from reverie.paths.programs import system_program, users_program
-from reverie.permissions import is_read_only_shell
-from reverie.permissions.shell.words import anchored_globs
+from reverie.permissions.shell.read_only import is_read_only_shell
+from reverie.permissions.shell.words import anchor_globs
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
-from reverie.tools.files import shown
+from reverie.tools.files import format_path
 from reverie.tools.kept_output import MAX_KEPT_BYTES, KeptOutput
-from reverie.tools.process import Family, bare_environment
+from reverie.tools.process import ProcessFamily, make_bare_environment
 from reverie.types import JsonObject
 
 DEFAULT_TIMEOUT_MS = 120_000
@@ -46,7 +46,7 @@ _PROPERTIES: JsonObject = {
 class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command"]):
     """The Bash tool. Output beyond `inline_bytes` is kept in a file under the context's `keep_dir`."""
 
-    inline_bytes: int = 400_000  # no result larger than this is ever sent to a model
+    inline_bytes: int = 400_000  # a larger result is never sent to a model
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     max_timeout_ms: int = MAX_TIMEOUT_MS
 
@@ -54,96 +54,83 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
         command = given.get("command")
         return isinstance(command, str) and is_read_only_shell(command)
 
-    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+    async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         command: str = given["command"]
         seconds = min(int(given.get("timeout") or self.timeout_ms), self.max_timeout_ms) / 1_000
         read_only = self.is_read_only(given)
-        if read_only:  # a file that is called like an option must not become one
-            command = anchored_globs(command)
-        try:
-            running = await _Running.start(command, context, read_only=read_only)
-        except ReverieError as error:
-            return ToolOutput(str(error), is_error=True)
+        if read_only:  # a file with the name of an option must not become one
+            command = anchor_globs(command)
+        running = await _RunningCommand.start(command, context, read_only=read_only)
         kept = KeptOutput(context.keep_dir, self.inline_bytes, context.progress)
         try:
             ending = await running.wait(kept, seconds)
-        except BaseException:  # cancelled: no process is left, and nobody will learn of the file
+        except BaseException:  # cancelled: no process is left, and no result names the file
             kept.discard()
             raise
         kept.close()
-        return _output(kept, running.exit_code, ending, seconds)
+        return _make_output(kept, running.process.returncode, ending, seconds)
 
 
 class _Ending(Enum):
-    """What brought a command to its end."""
+    """The reason why a command ended."""
 
     ITSELF = ""
     TIME = "it was stopped at its time limit"
     OUTPUT = f"it was stopped after {MAX_KEPT_BYTES:,} bytes of output"
-    BACKGROUND = "what it left running in the background was ended, because it still held the output"
-    DETACHED = "a process it started still holds the output, which is no longer read"
+    BACKGROUND = "its processes in the background were ended, because they still held the output"
+    DETACHED = "a process that it started still holds the output, which is no longer read"
 
     @property
     def stopped(self) -> bool:
         return self in (_Ending.TIME, _Ending.OUTPUT)
 
 
-class _Running:
-    """One started command: its process and the pipe its output comes through."""
+@dataclass(frozen=True, slots=True)
+class _RunningCommand:
+    """One started command: its process and the pipe of its output."""
 
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        family: Family,
-        output: asyncio.StreamReader,
-        pipe: asyncio.ReadTransport,
-    ) -> None:
-        self._process = process
-        self._family = family
-        self._output = output
-        self._pipe = pipe
+    process: asyncio.subprocess.Process
+    family: ProcessFamily
+    output: asyncio.StreamReader
+    pipe: asyncio.ReadTransport
 
     @staticmethod
-    async def start(command: str, context: ToolContext, *, read_only: bool) -> _Running:
-        """Starts the command; raises UserError with a sentence if it cannot be."""
+    async def start(command: str, context: ToolContext, *, read_only: bool) -> _RunningCommand:
+        """Starts the command; raises UserError if that fails."""
         reading, writing = os.pipe()
         identity = os.fstat(reading)
-        _widen(reading)
+        _widen_pipe(reading)
         output = asyncio.StreamReader(limit=_CHUNK_BYTES)
         pipe: asyncio.ReadTransport | None = None
         try:
-            # The pipe is ours, not asyncio's: its `wait` would wait for everyone who holds the other end.
+            # We make the pipe: with asyncio's own, `wait` waits for every process that holds the other end.
             pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
                 lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", buffering=0)
             )
             process = await asyncio.create_subprocess_exec(
-                *(_shell(context.cwd), "--noprofile", "--norc", "-c", command),
+                *(_find_shell(context.cwd), "--noprofile", "--norc", "-c", command),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writing,
                 stderr=asyncio.subprocess.STDOUT,
                 cwd=context.map_path(context.cwd),
-                env=bare_environment() if read_only else {**os.environ, "TERM": "dumb"},
+                env=make_bare_environment() if read_only else {**os.environ, "TERM": "dumb"},
                 start_new_session=True,
             )
         except BaseException as error:
             if pipe:
                 pipe.close()
             if isinstance(error, OSError | ValueError):
-                raise UserError(_why_not_started(error, command, context.cwd)) from error
+                raise UserError(_explain_start_error(error, command, context.cwd)) from error
             raise
         finally:
             os.close(writing)
-        return _Running(process, Family(process.pid, (identity.st_dev, identity.st_ino)), output, pipe)
-
-    @property
-    def exit_code(self) -> int | None:
-        return self._process.returncode
+        return _RunningCommand(process, ProcessFamily(process.pid, (identity.st_dev, identity.st_ino)), output, pipe)
 
     async def wait(self, kept: KeptOutput, seconds: float) -> _Ending:
-        """Waits for the end and collects the output; however it ends, no process is left holding the pipe."""
+        """Waits for the end and collects the output; no process holds the pipe afterwards."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        exited = asyncio.ensure_future(self._process.wait())
+        exited = asyncio.ensure_future(self.process.wait())
         drained = asyncio.ensure_future(self._drain(kept))
         ending: _Ending | None = None
         try:
@@ -163,30 +150,30 @@ class _Running:
         finally:
             try:
                 if ending is not _Ending.ITSELF:
-                    await self._family.end()
+                    await self.family.end()
                     await asyncio.wait({exited, drained}, timeout=_LEFTOVER_SECONDS)
             finally:
                 exited.cancel()
                 drained.cancel()
-                self._pipe.close()
+                self.pipe.close()
 
     async def _after_exit(self, drained: asyncio.Future[bool]) -> _Ending:
-        """The shell is gone. Somebody may still hold its output: they get a moment to finish."""
+        """The shell has ended. Processes that still hold its output get a moment to finish."""
         if not drained.done():
             await asyncio.wait({drained}, timeout=_LEFTOVER_SECONDS)
         if drained.done():
             return _Ending.ITSELF if drained.result() else _Ending.OUTPUT
-        return _Ending.BACKGROUND if self._family.living() else _Ending.DETACHED
+        return _Ending.BACKGROUND if self.family.living() else _Ending.DETACHED
 
     async def _drain(self, kept: KeptOutput) -> bool:
-        """Reads the output to its end; False if there was more than is kept."""
-        while chunk := await self._output.read(_CHUNK_BYTES):
+        """Reads the whole output; False if there was more than can be kept."""
+        while chunk := await self.output.read(_CHUNK_BYTES):
             if not kept.add(chunk):
                 return False
         return True
 
 
-def _output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: float) -> ToolOutput:
+def _make_output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: float) -> ToolOutput:
     lines: list[str] = []
     if ending.stopped:
         limit = f" of {seconds:g} seconds (give a longer timeout if it needs one)" if ending is _Ending.TIME else ""
@@ -201,7 +188,7 @@ def _output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: float)
     elif not lines:
         lines.append("The command finished without output.")
     if ending in (_Ending.BACKGROUND, _Ending.DETACHED):
-        lines.append(f"[{ending.value.capitalize()}; redirect its output to a file to let it go on.]")
+        lines.append(f"[{ending.value.capitalize()}; redirect the output to a file to let it continue.]")
     structured: JsonObject = {"exitCode": code, "interrupted": ending.stopped}
     if kept.path:
         structured |= {"persistedOutputPath": str(kept.path), "persistedOutputSize": kept.size}
@@ -215,29 +202,29 @@ def _signal_name(number: int) -> str:
         return "unknown"
 
 
-def _shell(cwd: Path) -> Path:
-    """The system's bash, whatever stands in the project's folders; raises UserError if there is none."""
+def _find_shell(cwd: Path) -> Path:
+    """Returns the system's bash, never one from the project; raises UserError if there is none."""
     found = system_program("bash") or users_program("bash", cwd)
     if found is None:
         raise UserError("bash was not found on this machine: install it in /usr/bin or /bin.")
     return found
 
 
-def _widen(pipe: int) -> None:
-    """A larger pipe means fewer wake-ups for a large output; where it cannot be had, nothing is lost."""
+def _widen_pipe(pipe: int) -> None:
+    """Makes the pipe larger, if possible: that means fewer wake-ups for a large output."""
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with suppress(OSError):
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1024 * 1024)
 
 
-def _why_not_started(error: OSError | ValueError, command: str, cwd: Path) -> str:
+def _explain_start_error(error: OSError | ValueError, command: str, cwd: Path) -> str:
     if isinstance(error, UnicodeError):
-        return "The command holds half a character (a lone surrogate): send it again without."
+        return "The command holds half a character (a lone surrogate): send it again without that."
     if isinstance(error, ValueError):
-        return "The command holds a NUL character: send it again without."
+        return "The command holds a NUL character: send it again without that."
     if error.errno == errno.E2BIG:
         size = len(command.encode("utf-8", "replace"))
         return f"The command is too long to be run ({size:,} bytes): write it to a file with Write and run that."
     if not cwd.is_dir():
-        return f"The working folder {shown(cwd)} is not there any more, so no command can run in it."
+        return f"The working folder {format_path(cwd)} does not exist any more, so commands cannot run in it."
     return f"The command could not be started: {(error.strerror or str(error)).lower()}."

@@ -1,7 +1,7 @@
-"""Edit: replaces text that occurs exactly as given, and only once unless all are meant.
+"""Edit: replaces a text that occurs exactly as given, and only once unless `replace_all` is set.
 
-The file must be as it was when it was read: compared by content, not by time. Everything around the replacement keeps
-its bytes, line ends, encoding and mark. It never guesses which place was meant.
+The file must have the same content as when it was read. The rest of the file keeps its bytes, line ends, encoding and
+byte order mark. It never guesses a place.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from reverie.errors import ReverieError, UserError
-from reverie.tools.base import BuiltIn, FileSeen, ReadCache, ToolContext, ToolOutput
+from reverie.errors import UserError
+from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
 from reverie.tools.files import Located, Snapshot, finish_in_thread, load, locate, require_unchanged, save
-from reverie.tools.seen_files import as_structured
+from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import TextForm, decode, encode, looks_binary, with_newlines
 from reverie.types import JsonObject
 
@@ -28,25 +28,22 @@ _PROPERTIES: JsonObject = {
 class Edit(BuiltIn, prompt="edit.md", properties=_PROPERTIES, required=["file_path", "old_string", "new_string"]):
     """The Edit tool."""
 
-    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+    async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         old, new, every = given["old_string"], given["new_string"], bool(given.get("replace_all", False))
         known = context.read_cache
-        try:
-            where = locate(given["file_path"], context)
-            if not old:
-                raise UserError("old_string is empty: give the text to replace, or use Write for a whole file.")
-            if old == new:
-                raise UserError("old_string and new_string are the same: there is nothing to change.")
-            seen, lines = await finish_in_thread(lambda: _edit(where, old, new, every, known))
-        except ReverieError as error:
-            return ToolOutput(str(error), is_error=True)
+        where = locate(given["file_path"], context)
+        if not old:
+            raise UserError("old_string is empty: give the text to replace, or use Write for a whole file.")
+        if old == new:
+            raise UserError("old_string and new_string are the same: there is nothing to change.")
+        seen, lines = await finish_in_thread(lambda: _edit(where, old, new, every, known))
         known.note(where.key, replace(seen, order=known.next_order()))
         structured: JsonObject = {"filePath": where.shown, "oldString": old, "newString": new, "replaceAll": every}
-        structured |= as_structured(seen)
-        return ToolOutput(f"Changed {where.shown} {_places(lines)}.", structured=structured)
+        structured |= describe_seen_file(seen)
+        return ToolOutput(f"Changed {where.shown} {_format_places(lines)}.", structured=structured)
 
 
-def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> tuple[FileSeen, list[int]]:
+def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> tuple[SeenFile, list[int]]:
     before = load(where)
     if looks_binary(before.data[:8_192]):
         raise UserError(f"{where.shown} is a binary file: change it with a command in Bash.")
@@ -57,26 +54,26 @@ def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> 
         raise UserError(f"{where.shown} cannot be changed: {error}.") from error
     if not form.valid and not new.isascii():
         raise UserError(
-            f"{where.shown} is not UTF-8, and new_string holds other than ASCII characters, which would mix encodings: "
+            f"{where.shown} is not UTF-8, and new_string has characters beyond ASCII, which would mix encodings: "
             "convert the file first (iconv in Bash)."
         )
     spans = _find(text, old, every)
     if not spans:
-        raise UserError(f"old_string does not occur in {where.shown}{_near_miss(text, old)}")
+        raise UserError(f"old_string does not occur in {where.shown}{_explain_miss(text, old)}")
     if len(spans) > 1 and not every:
-        places = ", ".join(str(number) for number in _line_numbers(text, spans[:10]))
+        places = ", ".join(str(number) for number in _find_line_numbers(text, spans[:10]))
         raise UserError(
             f"old_string occurs more than once in {where.shown} (lines {places}): add surrounding lines until it is "
             "unique, or set replace_all."
         )
-    data = encode(_replaced(text, spans, new, form), form)
-    lines = _line_numbers(text, spans)
+    data = encode(_replace(text, spans, new, form), form)
+    lines = _find_line_numbers(text, spans)
     status = save(where, data, before)
     return Snapshot(data, status).seen(partial=seen.partial, order=0), lines
 
 
 def _find(text: str, old: str, every: bool) -> list[tuple[int, int]]:
-    """Where `old` stands; a line end in it matches the file's own, LF or CRLF. Overlaps count unless all are meant."""
+    """The places of `old`; its line ends match LF and CRLF. Overlaps count, unless all places are replaced."""
     if "\r" not in text:
         found: list[tuple[int, int]] = []
         at = text.find(old)
@@ -91,19 +88,19 @@ def _find(text: str, old: str, every: bool) -> list[tuple[int, int]]:
     return [match.span(1) for match in re.finditer(f"(?=({pattern}))", text)]
 
 
-def _replaced(text: str, spans: list[tuple[int, int]], new: str, form: TextForm) -> str:
+def _replace(text: str, spans: list[tuple[int, int]], new: str, form: TextForm) -> str:
     pieces: list[str] = []
     end = 0
     for start, stop in spans:
         place = text[start:stop]
-        # In a file of mixed line ends, the replaced lines decide; where none is replaced, the file's usual one.
+        # The line end of the replaced text is used; if it has none, the usual one of the file.
         newline = ("\r\n" if "\r\n" in place else "\n") if "\n" in place else form.newline
         pieces += [text[end:start], with_newlines(new, newline) if newline == "\r\n" else new]
         end = stop
     return "".join([*pieces, text[end:]])
 
 
-def _line_numbers(text: str, spans: list[tuple[int, int]]) -> list[int]:
+def _find_line_numbers(text: str, spans: list[tuple[int, int]]) -> list[int]:
     numbers: list[int] = []
     line, end = 1, 0
     for start, _ in spans:
@@ -113,20 +110,19 @@ def _line_numbers(text: str, spans: list[tuple[int, int]]) -> list[int]:
     return numbers
 
 
-def _places(lines: list[int]) -> str:
+def _format_places(lines: list[int]) -> str:
     if len(lines) == 1:
         return f"at line {lines[0]}"
     more = f" and {len(lines) - 10} more" if len(lines) > 10 else ""
     return f"in {len(lines)} places (lines {', '.join(map(str, lines[:10]))}{more})"
 
 
-def _near_miss(text: str, old: str) -> str:
-    """What may have gone wrong, as the end of the sentence."""
+def _explain_miss(text: str, old: str) -> str:
     lines = [line for line in old.splitlines() if line.strip()]
     if lines and all(_NUMBERED.match(line) for line in lines):
         return ": it begins with the line numbers that Read adds; leave them out."
     first = lines[0].strip() if lines else ""
     for number, line in enumerate(text.split("\n"), 1):
         if first and first in line:
-            return f": its first line is like line {number}, but the rest differs; check indentation and what follows."
+            return f": its first line is like line {number}, but the rest differs; check the indentation and the rest."
     return ": Read the part again and copy it exactly."

@@ -1,7 +1,7 @@
-"""What Read, Write and Edit share: where a path leads, what was seen of a file, and saving it whole or not at all.
+"""The common part of the file tools: where a path leads, what was seen of a file, and how a file is saved.
 
-Every path goes through the context's resolve and mapping, results show it as the model wrote it, and the read cache
-knows it by its real name, so that a link and its target are one file. Refusals are raised as one sentence.
+Every path is resolved and mapped by the context. Results show it as the model wrote it; the read cache uses its real
+path, so that a link and its target are one file. Refusals are errors of one sentence.
 """
 
 from __future__ import annotations
@@ -21,31 +21,26 @@ from pathlib import Path
 from typing import TypeVar
 
 from reverie.errors import StorageError, UserError
+from reverie.regular_files import open_regular
 from reverie.storage.atomic import create_exclusive, storage_error, write_atomic
-from reverie.tools.base import FileSeen, Keeper, ReadCache, ToolContext
+from reverie.tools.base import Keeper, ReadCache, SeenFile, ToolContext
 from reverie.tools.text_form import is_clean
 
 WHOLE_FILE_LIMIT = 64 * 1024 * 1024
-"""Bytes up to which a file is read whole: to know it again by its digest, and to be edited."""
+"""In bytes: a larger file is never read whole, so it has no digest and cannot be edited."""
 
 T = TypeVar("T")
-_KINDS = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """One file under three names: as it is shown, as the read cache knows it, and where it really is."""
+    """One file by three names: as shown, as the key of the read cache, and its real path."""
 
     shown: str
     key: Path
     real: Path
     keeper: Keeper | None = None
-    """Who puts new content in its place, where that is not the tool itself."""
+    """Writes the file, if not the tool itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,59 +50,61 @@ class Snapshot:
     data: bytes
     status: os.stat_result
 
-    def seen(self, *, partial: bool, order: int) -> FileSeen:
-        return FileSeen(self.status.st_mtime_ns, self.status.st_size, digest(self.data), partial, order)
+    def seen(self, *, partial: bool, order: int) -> SeenFile:
+        return SeenFile(self.status.st_mtime_ns, self.status.st_size, digest(self.data), partial, order)
 
 
 def locate(given: str, context: ToolContext) -> Located:
-    """Where a path a model named leads; raises UserError for text that cannot be a path."""
-    if not given or "\0" in given or not is_clean(given):
-        raise UserError(f"{given!a} is not a path: give the path of a file.")
-    try:
-        path = context.resolve(given)
-    except RuntimeError as error:  # `~somebody` with no such user
-        raise UserError(f"{given} names a home folder that is not there: give an absolute path.") from error
+    """Finds the file that a path of the model names; raises UserError for text that cannot be a path."""
+    path = resolve(given, context, "file")
     real = Path(os.path.realpath(context.map_path(path)))
-    return Located(shown(path), Path(os.path.realpath(path)), real, context.keeper(path))
+    return Located(format_path(path), Path(os.path.realpath(path)), real, context.keeper(path))
 
 
-def shown(path: Path | str) -> str:
-    """A path as a result shows it: on one line, and valid text whatever the name is made of."""
+def resolve(given: str, context: ToolContext, what: str) -> Path:
+    """Returns the absolute path, before mapping; raises UserError for text that cannot be the path of a `what`."""
+    if not given or "\0" in given or not is_clean(given):
+        raise UserError(f"{given!a} is not a path: give the path of a {what}.")
+    try:
+        return context.resolve(given)
+    except RuntimeError as error:  # `~somebody`, and there is no such user
+        raise UserError(f"{given} names a home folder that does not exist: give an absolute path.") from error
+
+
+def format_path(path: Path | str) -> str:
+    """Formats a path for a result: on one line, and always valid text."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def shown_from(path: Path, cwd: Path) -> str:
-    """As `shown`, relative to the working folder if it lies inside."""
-    return shown(path.relative_to(cwd) if path != cwd and path.is_relative_to(cwd) else path)
+def format_path_from(path: Path, cwd: Path) -> str:
+    """Like `format_path`, but relative to the working folder if the path is inside it."""
+    return format_path(path.relative_to(cwd) if path != cwd and path.is_relative_to(cwd) else path)
 
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def open_regular(where: Located) -> tuple[int, os.stat_result]:
-    """Opens a regular file for reading, never waiting for one that is not; raises with a sentence."""
+def open_file(where: Located) -> tuple[int, os.stat_result]:
+    """Opens a regular file for reading; raises for anything else and never waits."""
     try:
-        # Without O_NONBLOCK, opening a pipe that nobody writes to would hang here.
-        fd = os.open(where.real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = open_regular(where.real)
     except FileNotFoundError as error:
-        raise UserError(_missing(where)) from error
+        raise UserError(_explain_missing(where)) from error
+    except IsADirectoryError as error:
+        raise UserError(f"{where.shown} is a folder: list it with Glob, or with ls in Bash.") from error
     except OSError as error:
+        if error.errno == errno.EINVAL:
+            why = str(error.strerror).removeprefix("it ")  # is a device, not a regular file
+            raise UserError(f"{where.shown} {why}: only regular files can be read and changed.") from error
         raise storage_error(error, Path(where.shown), "read") from error
-    status = os.fstat(fd)
-    if stat.S_ISREG(status.st_mode):
-        return fd, status
-    os.close(fd)
-    if stat.S_ISDIR(status.st_mode):
-        raise UserError(f"{where.shown} is a folder: list it with Glob, or with ls in Bash.")
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
-    raise UserError(f"{where.shown} is {kind}, not a file: only regular files can be read and changed.")
+    return fd, os.fstat(fd)
 
 
 def load(where: Located) -> Snapshot:
-    """The whole file; raises if it is not there, not a regular file, or too large to be changed."""
-    fd, status = open_regular(where)
+    """Reads the whole file; raises if it does not exist, is not a regular file, or is too large."""
+    fd, status = open_file(where)
     with os.fdopen(fd, "rb") as file:
         try:
             data = file.read(WHOLE_FILE_LIMIT + 1) or b""
@@ -122,12 +119,12 @@ def load(where: Located) -> Snapshot:
 
 
 def load_if_there(where: Located) -> Snapshot | None:
-    """As `load`, but None if nothing is there."""
+    """Like `load`, but None if there is no file."""
     return load(where) if os.path.lexists(where.real) else None
 
 
-def require_unchanged(where: Located, now: Snapshot, known: ReadCache) -> FileSeen:
-    """What the conversation last saw of this file, if it is still so; raises with what to do otherwise."""
+def require_unchanged(where: Located, now: Snapshot, known: ReadCache) -> SeenFile:
+    """Returns what the conversation last saw of this file; raises if it was not read or has changed."""
     seen = known.get(where.key)
     if seen is None:
         raise UserError(f"{where.shown} has not been read in this conversation: Read it first.")
@@ -137,9 +134,9 @@ def require_unchanged(where: Located, now: Snapshot, known: ReadCache) -> FileSe
 
 
 def save(where: Located, data: bytes, before: Snapshot | None) -> os.stat_result:
-    """Puts the data in place in one step, keeping mode and owner; raises and changes nothing if it cannot.
+    """Writes the data in one step and keeps mode and owner; raises and changes nothing if it cannot.
 
-    `before` is what the decision was based on (None: nothing was there); if that is no longer so, it is refused.
+    `before` is the file that the model decided on (None: no file); if that has changed, the write is refused.
     """
     try:
         if where.keeper is not None:
@@ -159,31 +156,31 @@ def save(where: Located, data: bytes, before: Snapshot | None) -> os.stat_result
     except OSError as error:
         raise storage_error(error, Path(where.shown), "write") from error
     except StorageError as error:
-        if isinstance(error.__cause__, OSError):  # say it of the path the model knows, not of the one it is mapped to
+        if isinstance(error.__cause__, OSError):  # name the path that the model knows, not the mapped one
             raise storage_error(error.__cause__, Path(where.shown), "write") from error
         raise
 
 
 async def finish_in_thread(work: Callable[[], T]) -> T:
-    """Runs blocking work in a thread; if the call is cancelled meanwhile, that is passed on once it has ended."""
+    """Runs blocking work in a thread; a cancellation waits until the work has ended."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         await asyncio.wait({running})
         if not running.cancelled():
-            running.exception()  # looked at, so that nobody reports it as forgotten
+            running.exception()  # fetched, so that asyncio does not report it as never retrieved
         raise
 
 
-def _missing(where: Located) -> str:
+def _explain_missing(where: Located) -> str:
     path = Path(where.shown)
     try:
         names = [entry.name for entry in islice(where.real.parent.iterdir(), 5_000)]
     except OSError:
-        return f"{where.shown} does not exist, nor can its folder be read: check the path."
+        return f"{where.shown} does not exist, and its folder cannot be read: check the path."
     near = get_close_matches(path.name, names, n=1)
-    hint = f"did you mean {shown(path.with_name(near[0]))}?" if near else "find it with Glob."
+    hint = f"did you mean {format_path(path.with_name(near[0]))}?" if near else "find it with Glob."
     return f"{where.shown} does not exist: {hint}"
 
 
@@ -197,14 +194,14 @@ def _make_folder(folder: Path) -> None:
 def _keep_owner(path: Path, then: os.stat_result) -> None:
     now = path.stat()
     if (now.st_uid, now.st_gid) != (then.st_uid, then.st_gid):
-        with suppress(PermissionError):  # only root may give a file away; the content is what matters
+        with suppress(PermissionError):  # only root may change the owner; the content matters more
             os.chown(path, then.st_uid, then.st_gid)
-            path.chmod(stat.S_IMODE(then.st_mode))  # a change of owner takes special bits away
+            path.chmod(stat.S_IMODE(then.st_mode))  # a change of owner removes special bits
 
 
 @cache
 def _umask() -> int:
-    """The mask for new files. The only way to read it is to set it: for that moment to a stricter one."""
+    """The mask for new files. It can only be read by setting it, so it is stricter for a moment."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

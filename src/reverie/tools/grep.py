@@ -1,8 +1,8 @@
-"""Grep: searches the contents of files with ripgrep and shows matches, paths or counts, bounded and in a fixed order.
+"""Grep: searches the content of files with ripgrep and shows matches, paths or counts, limited and in a fixed order.
 
-Paths are shown relative to the working folder, also where the folder is mapped to a copy. It never follows a pattern
-into files git ignores or that hold secrets by their name, unless the path names them. A long line is shown around its
-first match, which is looked for in pieces of 1 MB.
+Paths are relative to the working folder, even if the folder is mapped to a copy. It skips files that git ignores and
+files whose name suggests secrets, unless `path` names them. A long line is shown around its first match, which is
+searched in pieces of 1 MB.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reverie.errors import ReverieError, UserError
+from reverie.errors import UserError
 from reverie.regular_files import open_regular
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
-from reverie.tools.files import shown, shown_from
-from reverie.tools.ripgrep import TIME_LIMIT_SECONDS, Searched, first_match, listing_options, ripgrep
+from reverie.tools.files import format_path, format_path_from, resolve
+from reverie.tools.ripgrep import TIME_LIMIT_SECONDS, SearchOutput, find_first_match, make_listing_options, run_ripgrep
 from reverie.tools.text_form import is_clean
 from reverie.types import JsonObject
 
@@ -37,7 +37,7 @@ _PROPERTIES: JsonObject = {
     "pattern": {"type": "string", "description": "The regular expression to search for"},
     "path": {"type": "string", "description": "The file or folder to search in"},
     "glob": {"type": "string", "description": "Only files whose path matches, such as *.{ts,tsx}"},
-    "type": {"type": "string", "description": "Only files of a type ripgrep knows, such as py, rust, md"},
+    "type": {"type": "string", "description": "Only files of a type that ripgrep knows, such as py, rust, md"},
     "output_mode": {
         "type": "string",
         "enum": ["content", "files_with_matches", "count"],
@@ -49,15 +49,15 @@ _PROPERTIES: JsonObject = {
     "context": {"type": "integer", "minimum": 0, "description": "The same as -C"},
     "-n": {"type": "boolean", "description": "Show line numbers (default true)"},
     "-i": {"type": "boolean", "description": "Ignore case"},
-    "head_limit": {"type": "integer", "minimum": 0, "description": "At most so many lines or entries"},
-    "offset": {"type": "integer", "minimum": 0, "description": "Leave out the first so many lines or entries"},
+    "head_limit": {"type": "integer", "minimum": 0, "description": "The most lines or entries to show"},
+    "offset": {"type": "integer", "minimum": 0, "description": "How many lines or entries to skip first"},
     "multiline": {"type": "boolean", "description": "Let matches span lines"},
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Where to search: the folder ripgrep runs in, what it is told to search there, and how results name it."""
+    """Where to search: the folder for ripgrep, what to search in it, and how results show its paths."""
 
     cwd: Path
     operand: str
@@ -70,45 +70,35 @@ class Grep(BuiltIn, prompt="grep.md", properties=_PROPERTIES, required=["pattern
 
     timeout_s: float = TIME_LIMIT_SECONDS
 
-    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+    async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         mode = given.get("output_mode", "files_with_matches")
         limit, offset = int(given.get("head_limit", DEFAULT_HEAD_LIMIT)), int(given.get("offset", 0))
         wanted = offset + limit if limit else sys.maxsize
-        try:
-            target = _target(given.get("path"), context)
-            _check_text(given)
-            searched = await ripgrep(_options(given, mode, target), target.cwd, _enough(mode, wanted), self.timeout_s)
-            if searched.code == 2 and not searched.data:
-                raise UserError(f"The search failed: {_first_line(searched.complaint)}")
-        except ReverieError as error:
-            return ToolOutput(str(error), is_error=True)
-        entries = _entries(mode, searched.data, target, numbered=bool(given.get("-n", True)))
+        target = _find_target(given.get("path"), context)
+        _check_text(given)
+        searched = await run_ripgrep(_options(given, mode, target), target.cwd, _make_enough(wanted), self.timeout_s)
+        if searched.code == 2 and not searched.data:
+            raise UserError(f"The search failed: {_join_lines(searched.complaint)}")
+        entries = _read_entries(mode, searched.data, target, numbered=bool(given.get("-n", True)))
         page = entries[offset : offset + limit] if limit else entries[offset:]
-        page, cut = _within_bytes(await in_view(page, _matching_options(given), self.timeout_s))
+        page, cut = _cut_to_bytes(await cut_long_lines(page, _matching_options(given), self.timeout_s))
         more = cut or len(entries) > offset + len(page) or searched.stopped
         structured = {"mode": mode, "numLines" if mode == "content" else "numFiles": len(page)}
-        return ToolOutput("\n".join([*page, *_notes(searched, page, more, mode)]), structured=structured)
+        return ToolOutput("\n".join([*page, *_make_notes(searched, page, more, mode)]), structured=structured)
 
 
-def _target(given: str | None, context: ToolContext) -> _Target:
-    if given is not None and ("\0" in given or not is_clean(given)):
-        raise UserError(f"{given!a} is not a path: give the path of a file or folder.")
-    path = context.cwd if not given else _resolved(given, context)
+def _find_target(given: str | None, context: ToolContext) -> _Target:
+    path = resolve(given, context, "file or folder") if given else context.cwd
     real = context.map_path(path)
     if real.is_dir():
-        return _Target(real, "./", lambda name: shown_from(path / name.removeprefix("./"), context.cwd))
+        return _Target(real, "./", lambda name: format_path_from(path / name.removeprefix("./"), context.cwd))
     if not real.exists():
-        raise UserError(f"{shown(path)} does not exist: check the path, or leave it out to search the working folder.")
+        raise UserError(
+            f"{format_path(path)} does not exist: check the path, or leave it out to search the working folder."
+        )
     if not real.is_file():
-        raise UserError(f"{shown(path)} is not a file or a folder: Grep searches nothing else.")
-    return _Target(real.parent, f"./{real.name}", lambda _name: shown_from(path, context.cwd))
-
-
-def _resolved(given: str, context: ToolContext) -> Path:
-    try:
-        return context.resolve(given)
-    except RuntimeError as error:
-        raise UserError(f"{given} names a home folder that is not there: give an absolute path.") from error
+        raise UserError(f"{format_path(path)} is not a file or a folder: Grep searches only those.")
+    return _Target(real.parent, f"./{real.name}", lambda _name: format_path_from(path, context.cwd))
 
 
 def _check_text(given: JsonObject) -> None:
@@ -122,7 +112,7 @@ def _check_text(given: JsonObject) -> None:
 
 def _options(given: JsonObject, mode: str, target: _Target) -> list[str]:
     options = [f"--glob={given['glob']}"] if given.get("glob") else []
-    options += listing_options(target.cwd)  # after the caller's glob, because the last one that matches decides
+    options += make_listing_options(target.cwd)  # after the caller's glob, because the last one that matches decides
     if given.get("type"):
         options.append(f"--type={given['type']}")
     options += _matching_options(given)
@@ -130,7 +120,7 @@ def _options(given: JsonObject, mode: str, target: _Target) -> list[str]:
         case "content":
             around = given.get("-C", given.get("context"))
             before, after = given.get("-B", around), given.get("-A", around)
-            # Never `--json`: it takes in whole lines, with every match in them, however long they are.
+            # Never `--json`: it holds whole lines with all their matches in memory, even very long ones.
             options += ["--no-heading", "--with-filename", "--null", "--line-number", "--byte-offset", "--sort=path"]
             options += [f"--max-columns={SHOWN_BYTES}", "--max-columns-preview"]
             options += [f"--before-context={before}"] if before else []
@@ -148,8 +138,8 @@ def _matching_options(given: JsonObject) -> list[str]:
     return [*options, "--multiline", "--multiline-dotall"] if given.get("multiline") else options
 
 
-def _enough(mode: str, wanted: int) -> Callable[[bytes], bool]:
-    """Says when so many entries have come, and one more to know that there is more."""
+def _make_enough(wanted: int) -> Callable[[bytes], bool]:
+    """Returns a check that stops the search after `wanted` entries and one more, which shows that there is more."""
     seen = 0
 
     def enough(chunk: bytes) -> bool:
@@ -160,11 +150,11 @@ def _enough(mode: str, wanted: int) -> Callable[[bytes], bool]:
     return enough
 
 
-def _entries(mode: str, data: bytes, target: _Target, *, numbered: bool) -> Sequence[str | LongLine]:
+def _read_entries(mode: str, data: bytes, target: _Target, *, numbered: bool) -> Sequence[str | LongLine]:
     match mode:
         case "content":
-            return _matching_lines(data, target, numbered=numbered)
-        case "count":  # path NUL count LF path NUL count LF …: names may hold line ends, so NUL leads
+            return _read_matching_lines(data, target, numbered=numbered)
+        case "count":  # path NUL count LF path NUL count LF …: names may hold line ends, so split at NUL
             pieces = data.split(b"\0")
             paths = [pieces[0], *(piece.partition(b"\n")[2] for piece in pieces[1:])]
             counts = [piece.partition(b"\n")[0].decode() for piece in pieces[1:]]
@@ -173,11 +163,11 @@ def _entries(mode: str, data: bytes, target: _Target, *, numbered: bool) -> Sequ
             return [target.shown(os.fsdecode(path)) for path in data.split(b"\0")[:-1]]
 
 
-def _matching_lines(data: bytes, target: _Target, *, numbered: bool) -> list[str | LongLine]:
+def _read_matching_lines(data: bytes, target: _Target, *, numbered: bool) -> list[str | LongLine]:
     """`path:12:text` for a match, `path-11-text` for a line around it, `--` between groups."""
     out: list[str | LongLine] = []
-    pending: list[bytes] = []  # a name may hold line ends: what comes before its NUL is part of it
-    for raw in data.split(b"\n")[:-1]:  # what follows the last line end was cut short
+    pending: list[bytes] = []  # a name may hold line ends: everything before its NUL belongs to it
+    for raw in data.split(b"\n")[:-1]:  # the text after the last line end is incomplete
         name, nul, rest = raw.partition(b"\0")
         found = _LINE.match(rest) if nul else None
         if found is None:
@@ -200,7 +190,7 @@ def _matching_lines(data: bytes, target: _Target, *, numbered: bool) -> list[str
     return out
 
 
-def _within_bytes(entries: list[str]) -> tuple[list[str], bool]:
+def _cut_to_bytes(entries: list[str]) -> tuple[list[str], bool]:
     size = 0
     for index, entry in enumerate(entries):
         size += len(entry.encode("utf-8", "replace")) + 1
@@ -209,27 +199,27 @@ def _within_bytes(entries: list[str]) -> tuple[list[str], bool]:
     return entries, False
 
 
-def _notes(searched: Searched, page: list[str], more: bool, mode: str) -> list[str]:
+def _make_notes(searched: SearchOutput, page: list[str], more: bool, mode: str) -> list[str]:
     notes: list[str] = []
     if searched.late:
         notes.append("[The search was stopped at its time limit: narrow it with path or glob.]")
     elif more and page:
-        notes.append("[There is more: narrow the pattern, or go on with offset and head_limit.]")
+        notes.append("[There is more: narrow the pattern, or continue with offset and head_limit.]")
     elif not page:
         notes.append("No matches found." if mode != "files_with_matches" else "No files found.")
     if searched.code == 2 and searched.complaint and not searched.stopped:
-        notes.append(f"[Some files could not be searched: {_first_line(searched.complaint)}]")
+        notes.append(f"[Some files could not be searched: {_join_lines(searched.complaint)}]")
     return notes
 
 
-def _first_line(complaint: str) -> str:
-    """A complaint on one line, without the program's name; a pattern error spans several."""
+def _join_lines(complaint: str) -> str:
+    """Puts an error message of several lines on one line, without the name of the program."""
     return " ".join(line.strip() for line in complaint.removeprefix("rg: ").splitlines() if line.strip())[:500]
 
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """A line with a match that is too long to show: its file, where it begins there, and what is shown before it."""
+    """A matching line that is too long to show: its file, its position there, and the text to show before it."""
 
     path: Path
     start: int
@@ -237,8 +227,8 @@ class LongLine:
     beginning: str
 
 
-async def in_view(entries: Sequence[str | LongLine], options: list[str], timeout_s: float) -> list[str]:
-    """The entries as text, long lines cut around their first match. `options` say what matches."""
+async def cut_long_lines(entries: Sequence[str | LongLine], options: list[str], timeout_s: float) -> list[str]:
+    """Returns the entries as text and cuts long lines around their first match for `options`."""
     out: list[str] = []
     lines = pieces = 0
     for entry in entries:
@@ -248,14 +238,14 @@ async def in_view(entries: Sequence[str | LongLine], options: list[str], timeout
         lines += 1
         found = None
         if lines <= _MOST_LINES and pieces < _MOST_PIECES:
-            found, used = await _around(entry, options, _MOST_PIECES - pieces, timeout_s)
+            found, used = await _find_around(entry, options, _MOST_PIECES - pieces, timeout_s)
             pieces += used
         out.append(entry.lead + (found or entry.beginning))
     return out
 
 
-async def _around(line: LongLine, options: list[str], most: int, timeout_s: float) -> tuple[str | None, int]:
-    """What is around the first match, if a piece shows it, and how many pieces were looked at."""
+async def _find_around(line: LongLine, options: list[str], most: int, timeout_s: float) -> tuple[str | None, int]:
+    """Returns the text around the first match, if it is found, and how many pieces were searched."""
     with suppress(OSError):
         fd = open_regular(line.path)
         try:
@@ -263,9 +253,9 @@ async def _around(line: LongLine, options: list[str], most: int, timeout_s: floa
             while step < most and (piece := os.pread(fd, _PIECE, at)):
                 step += 1
                 piece, ended, _ = piece.partition(b"\n")
-                match = await first_match(options, piece, timeout_s)
+                match = await find_first_match(options, piece, timeout_s)
                 if match is not None:
-                    return _shown(fd, line.start, at + match), step
+                    return _read_around(fd, line.start, at + match), step
                 if ended or len(piece) <= _OVERLAP:
                     break
                 at += len(piece) - _OVERLAP
@@ -275,7 +265,7 @@ async def _around(line: LongLine, options: list[str], most: int, timeout_s: floa
     return None, 0
 
 
-def _shown(fd: int, start: int, match: int) -> str:
+def _read_around(fd: int, start: int, match: int) -> str:
     first = max(start, match - SHOWN_BYTES // 4)
     piece, ended, _ = os.pread(fd, SHOWN_BYTES, first).partition(b"\n")
     more = not ended and os.pread(fd, 1, first + len(piece)) not in (b"", b"\n")

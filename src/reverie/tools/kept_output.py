@@ -1,7 +1,6 @@
-"""A command's output: in memory while it is small, in a file with its beginning and end at hand when it is not.
+"""The output of a command: in memory while it is small; else in a file, with its beginning and end in memory.
 
-Memory stays bounded whatever a command prints. If the file cannot be written, beginning and end are still there and the
-reason is said. It never interprets what it holds; bytes that are not UTF-8 are shown as U+FFFD.
+If the file cannot be written, the result still shows the beginning, the end and the reason.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from reverie.errors import StorageError
 from reverie.storage.atomic import make_private_dir, storage_error
 
 END_BYTES = 10_000
-"""Bytes shown of the beginning and of the end of an output that is kept in a file."""
+"""How many bytes of the beginning and of the end are shown, if the output is in a file."""
 MAX_KEPT_BYTES = 1_000_000_000
-"""Bytes after which a command is stopped: it would fill the disk."""
+"""A command with more bytes of output is stopped, before it fills the disk."""
 _PROGRESS_SECONDS = 0.5
 
 
 class KeptOutput:
-    """Takes the chunks of one output; `text()` is what a result shows of it."""
+    """Collects the chunks of one output; `text()` is the part that a result shows."""
 
     def __init__(self, folder: Path, inline_bytes: int, progress: Callable[[str], None]) -> None:
         self.size = 0
@@ -35,14 +34,14 @@ class KeptOutput:
         self._folder = folder
         self._inline_bytes = inline_bytes
         self._progress = progress
-        self._told = monotonic()
+        self._reported = monotonic()
         self._start = bytearray()
         self._end = b""
         self._file: io.FileIO | None = None
         self._large = False
 
     def add(self, chunk: bytes) -> bool:
-        """Takes a chunk; False once there is more than will be kept."""
+        """Adds a chunk; False if the output is too large to keep."""
         self.size += len(chunk)
         if not self._large and len(self._start) + len(chunk) <= self._inline_bytes:
             self._start += chunk
@@ -51,14 +50,14 @@ class KeptOutput:
                 self._begin_file()
             self._keep(chunk)
             self._end = (self._end + chunk)[-END_BYTES:]
-        self._tell(chunk)
+        self._report_progress(chunk)
         return self.size <= MAX_KEPT_BYTES
 
     def text(self) -> str:
         if not self._large:
             return self._start.decode("utf-8", "replace")
-        first, last = _whole_lines_at_start(bytes(self._start)), _whole_lines_at_end(self._end)
-        where = f"the whole is in {self.path}" if self.path else f"the whole could not be kept: {self.problem}"
+        first, last = _cut_start(bytes(self._start)), _cut_end(self._end)
+        where = f"the whole output is in {self.path}" if self.path else f"the rest could not be kept: {self.problem}"
         return f"{first}\n\n[… {self.size:,} bytes in all; beginning and end are shown, {where}]\n\n{last}"
 
     def close(self) -> None:
@@ -70,7 +69,7 @@ class KeptOutput:
             self._file = None
 
     def discard(self) -> None:
-        """Forgets the file: nobody will learn of it."""
+        """Deletes the file."""
         self.close()
         if self.path:
             with suppress(OSError):
@@ -82,7 +81,7 @@ class KeptOutput:
         try:
             make_private_dir(self._folder)
             descriptor, name = tempfile.mkstemp(dir=self._folder, prefix="bash-", suffix=".txt")
-            # Unbuffered: what a later reader finds is what has been counted.
+            # Unbuffered: the file always has exactly the bytes that were counted.
             self._file, self.path = os.fdopen(descriptor, "wb", buffering=0), Path(name)
         except StorageError as error:
             self.problem = str(error)
@@ -103,7 +102,7 @@ class KeptOutput:
             self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
-        """Half an output in a file would pass for the whole: better none and a reason."""
+        """Deletes the file and keeps the reason: an incomplete file would look complete."""
         self.problem = str(storage_error(error, self._folder, "keep the output in"))
         file, self._file = self._file, None
         with suppress(OSError):
@@ -113,22 +112,22 @@ class KeptOutput:
                 self.path.unlink()
         self.path = None
 
-    def _tell(self, chunk: bytes) -> None:
-        if monotonic() - self._told >= _PROGRESS_SECONDS:
-            self._told = monotonic()
+    def _report_progress(self, chunk: bytes) -> None:
+        if monotonic() - self._reported >= _PROGRESS_SECONDS:
+            self._reported = monotonic()
             lines = chunk[-2_000:].decode("utf-8", "replace").strip().splitlines()
             if lines:
                 self._progress(lines[-1][-200:])
 
 
-def _whole_lines_at_start(data: bytes) -> str:
+def _cut_start(data: bytes) -> str:
     cut = data.rfind(b"\n")
     if cut > len(data) // 2:
         data = data[:cut]
     return codecs.getincrementaldecoder("utf-8")("replace").decode(data)  # not final: half a character is dropped
 
 
-def _whole_lines_at_end(data: bytes) -> str:
+def _cut_end(data: bytes) -> str:
     cut = data.find(b"\n")
     if 0 <= cut < len(data) // 2:
         data = data[cut + 1 :]

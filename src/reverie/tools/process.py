@@ -1,8 +1,7 @@
-"""A command's processes: all that stems from it, found by its session and by its output pipe, and ended together.
+"""Finds all processes of a command, by its session and its output pipe, and ends them together.
 
-A process group is not enough: `timeout` and job control move into groups of their own but stay in the session, and
-`setsid` leaves the session but keeps the pipe. It never signals a process that has neither. Also: the environment of a
-program that runs without a question, built from a short list, so that nothing can steer it.
+A process group is not enough: `timeout` and job control make new groups but stay in the session, and `setsid` leaves
+the session but keeps the pipe. Also makes the short environment of programs that run without a question.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ _KILL_SECONDS = 5.0
 _POLL_SECONDS = 0.02
 _PROC = Path("/proc")
 _KEPT = ("HOME", "USER", "LOGNAME", "TZ")
-# One locale for all: the check read the command as UTF-8, and in another one bash may cut it up differently.
+# One locale for all: the check read the command as UTF-8, and bash may split it differently in another locale.
 _LOCALE = "C.UTF-8" if sys.platform.startswith("linux") else "C"
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ProcessFamily:
     """The processes of one command: its session (the shell's id) and the pipe they write to (device and inode)."""
 
     session: int
     pipe: tuple[int, int]
 
     def living(self) -> list[int]:
-        """Those that have not ended; the ended ones that wait to be reaped do not count."""
-        return [pid for pid, session in _processes() if session == self.session or _writes_to(pid, self.pipe)]
+        """Returns the processes that have not ended; zombies do not count."""
+        return [pid for pid, session in _list_processes() if session == self.session or _writes_to(pid, self.pipe)]
 
     async def end(self) -> None:
-        """Ends all of them: politely first, then for good. A second cancellation skips the politeness."""
+        """Ends all of them: with SIGTERM, then with SIGKILL. A second cancellation goes to SIGKILL at once."""
         try:
             self._signal(signal.SIGTERM)
             if await self._gone(_GRACE_SECONDS):
@@ -49,9 +48,9 @@ class Family:
         finally:
             self._signal(signal.SIGKILL)
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + _KILL_SECONDS  # one that hangs in the kernel cannot be ended, nor waited for
+        deadline = loop.time() + _KILL_SECONDS  # a process that hangs in the kernel cannot be ended
         while not await self._gone(_POLL_SECONDS) and loop.time() < deadline:
-            self._signal(signal.SIGKILL)  # again: it may have started others meanwhile
+            self._signal(signal.SIGKILL)  # again: there may be new ones
 
     def _signal(self, number: signal.Signals) -> None:
         for pid in self.living():
@@ -68,13 +67,12 @@ class Family:
         return True
 
 
-def _processes() -> Iterator[tuple[int, int]]:
-    """Every living process with its session."""
+def _list_processes() -> Iterator[tuple[int, int]]:
     if (_PROC / "self" / "stat").exists():
         for entry in os.scandir(_PROC):
             if entry.name.isdigit():
                 with suppress(OSError, ValueError, IndexError):
-                    # `pid (name) state ppid group session …`; the name may hold anything, also `)`.
+                    # `pid (name) state ppid group session …`; the name may hold anything, even `)`.
                     fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
                     if fields[0] not in (b"Z", b"X"):
                         yield int(entry.name), int(fields[3])
@@ -88,7 +86,7 @@ def _processes() -> Iterator[tuple[int, int]]:
 
 
 def _writes_to(pid: int, pipe: tuple[int, int]) -> bool:
-    """Whether the process holds the writing end of a pipe (the reading end, ours, does not count). Linux only."""
+    """Whether the process holds the writing end of a pipe. Linux only."""
     with suppress(OSError):
         for entry in os.scandir(_PROC / str(pid) / "fd"):
             with suppress(OSError):
@@ -98,11 +96,11 @@ def _writes_to(pid: int, pipe: tuple[int, int]) -> bool:
     return False
 
 
-def bare_environment() -> dict[str, str]:
-    """Who the user is and nothing else of theirs; PATH and the locale are ours.
+def make_bare_environment() -> dict[str, str]:
+    """Makes an environment with the user's name and home, and our own PATH and locale.
 
-    The user's own environment may hold what a project put there (a folder on PATH, an exported function, a locale in
-    which bash reads other bytes as quotes). A program that runs unasked gets none of it.
+    A project may have changed the user's environment: a folder on PATH, an exported function, a locale that changes how
+    bash reads quotes. A program that runs without a question must not use it.
     """
     kept = {key: value for key, value in dict(os.environ).items() if key in _KEPT}
     if not Path(kept.get("HOME", "/")).is_absolute():

@@ -1,7 +1,7 @@
-"""Read: a file's lines with their numbers, or an image; bounded in lines, line length and bytes.
+"""Read: returns the lines of a file with their numbers, or an image; limited in lines, line length and bytes.
 
-It remembers what it saw in the read cache, which is what Edit and Write later trust. It never shows half a line without
-saying so, and never returns more than its own limits: its results are not put on disk by anybody else.
+It notes in the read cache what it saw, for Edit and Write. It always marks a line that is cut. Its limits are final:
+its results are never moved to disk.
 """
 
 from __future__ import annotations
@@ -14,15 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from reverie.errors import ReverieError, UserError
+from reverie.errors import UserError
 from reverie.storage.atomic import storage_error
-from reverie.tools.base import BuiltIn, FileSeen, ReadCache, ToolContext, ToolOutput
-from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, open_regular
-from reverie.tools.seen_files import as_structured
-from reverie.tools.text_form import looks_binary, mark_and_encoding, printable
+from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
+from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, open_file
+from reverie.tools.seen_files import describe_seen_file
+from reverie.tools.text_form import find_encoding, looks_binary, replace_surrogates
 from reverie.types import ImageBlock, JsonObject
 
 _SNIFFED_BYTES = 8_192
+_IMAGE_MARKS = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+}
 _PROPERTIES: JsonObject = {
     "file_path": {"type": "string", "description": "The file to read"},
     "offset": {"type": "integer", "minimum": 0, "description": "The first line to return, counted from 1"},
@@ -32,7 +37,7 @@ _PROPERTIES: JsonObject = {
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """A range of lines as shown, and what is missing from it."""
+    """A range of lines as shown, and what is left out."""
 
     shown: list[str]
     first: int
@@ -43,31 +48,26 @@ class _Lines:
 
 @dataclass(frozen=True)
 class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_path"], reads_only=True):
-    """The Read tool; its limits can be scaled down for a small window, its schema stays the same."""
+    """The Read tool. A small window lowers its limits, but never changes its schema."""
 
     max_lines: int = 2_000
     max_line_chars: int = 2_000
     max_bytes: int = 256 * 1024
     max_image_bytes: int = 3_750_000  # 5 MB as base64, the most the API takes
 
-    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
-        offset, limit = given.get("offset"), given.get("limit")
-        try:
-            where = locate(given["file_path"], context)
-            output, seen = await asyncio.to_thread(self._read, where, offset, limit)
-        except ReverieError as error:
-            return ToolOutput(str(error), is_error=True)
-        if seen is not None:
-            _remember(where, seen, context.read_cache)
+    async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+        where = locate(given["file_path"], context)
+        output, seen = await asyncio.to_thread(self._read, where, given.get("offset"), given.get("limit"))
+        _remember(where, seen, context.read_cache)
         return output
 
-    def _read(self, where: Located, offset: int | None, limit: int | None) -> tuple[ToolOutput, FileSeen | None]:
-        fd, status = open_regular(where)
+    def _read(self, where: Located, offset: int | None, limit: int | None) -> tuple[ToolOutput, SeenFile]:
+        fd, status = open_file(where)
         with os.fdopen(fd, "rb") as file:
             try:
                 start = file.read(_SNIFFED_BYTES)
                 file.seek(0)
-                if media_type := _image_type(start):
+                if media_type := _find_image_type(start):
                     return self._image(where, file, status, media_type)
                 _refuse_binary(where, start, status.st_size)
                 if offset is None and limit is None and status.st_size > self.max_bytes:
@@ -82,12 +82,12 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
                 raise storage_error(error, Path(where.shown), "read") from error
         total = None if whole is None else _count_lines(whole)
         partial = lines.first > 1 or lines.more or lines.cut
-        seen = FileSeen(status.st_mtime_ns, status.st_size, "" if whole is None else digest(whole), partial, 0)
+        seen = SeenFile(status.st_mtime_ns, status.st_size, "" if whole is None else digest(whole), partial, 0)
         return self._output(where, lines, total, seen), seen
 
     def _lines(self, source: BinaryIO, start: bytes, first: int, limit: int) -> _Lines:
-        """Up to `limit` lines from line `first`, never holding more of one line than is shown."""
-        mark, encoding = mark_and_encoding(start)
+        """Reads up to `limit` lines from line `first`; holds only the shown part of a line in memory."""
+        mark, encoding = find_encoding(start)
         source.seek(len(mark))
         errors = "surrogateescape" if encoding == "utf-8" else "replace"
         text = io.TextIOWrapper(source, encoding, errors=errors, newline="\n")
@@ -106,7 +106,7 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
             if not line or (size > self.max_bytes and shown):
                 more = bool(line)
                 break
-            clean = printable(line)
+            clean = replace_surrogates(line)
             odd_bytes = odd_bytes or clean != line
             cut = cut or rest > 0
             ending = f"… [{rest:,} more characters in this line]" if rest else ""
@@ -115,7 +115,7 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
         return _Lines(shown, first, more, cut, odd_bytes)
 
     def _line(self, text: io.TextIOWrapper) -> tuple[str, int]:
-        """The next line as far as it is shown (empty at the end), and how many of its characters are left out."""
+        """Returns the shown part of the next line (empty at the end), and how many characters are left out."""
         line = text.readline(self.max_line_chars + 2)  # room for a line end of two characters
         size, tail = len(line), line[-2:]
         while not tail.endswith("\n") and (piece := text.readline(65_536)):
@@ -123,12 +123,12 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
         rest = size - len(tail) + len(tail.removesuffix("\n").removesuffix("\r")) - self.max_line_chars
         return (line, 0) if rest <= 0 else (line[: self.max_line_chars], rest)
 
-    def _output(self, where: Located, lines: _Lines, total: int | None, seen: FileSeen) -> ToolOutput:
+    def _output(self, where: Located, lines: _Lines, total: int | None, seen: SeenFile) -> ToolOutput:
         count = len(lines.shown)
         structured = {
             "type": "text",
             "file": {"filePath": where.shown, "numLines": count, "startLine": lines.first, "totalLines": total},
-            **as_structured(seen),
+            **describe_seen_file(seen),
         }
         if not lines.shown and lines.first == 1:
             return ToolOutput(f"{where.shown} is empty.", structured=structured)
@@ -139,14 +139,14 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
         last = lines.first + count - 1
         if lines.more:
             of = f" of {total:,}" if total is not None else ""
-            notes.append(f"[Lines {lines.first:,} to {last:,}{of} shown; go on with offset {last + 1}.]")
+            notes.append(f"[Lines {lines.first:,} to {last:,}{of} shown; continue with offset {last + 1}.]")
         if lines.odd_bytes:
             notes.append("[Bytes that are not valid UTF-8 are shown as \ufffd.]")
         return ToolOutput("\n".join([*lines.shown, *notes]), structured=structured)
 
     def _image(
         self, where: Located, file: BinaryIO, status: os.stat_result, media_type: str
-    ) -> tuple[ToolOutput, FileSeen]:
+    ) -> tuple[ToolOutput, SeenFile]:
         if status.st_size > self.max_image_bytes:
             raise UserError(
                 f"{where.shown} is an image of {status.st_size:,} bytes, more than the {self.max_image_bytes:,} that "
@@ -155,39 +155,33 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
         data = file.read()
         source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode()}
         structured = {"type": "image", "file": {"filePath": where.shown, "type": media_type, "originalSize": len(data)}}
-        seen = FileSeen(status.st_mtime_ns, status.st_size, digest(data), False, 0)
+        seen = SeenFile(status.st_mtime_ns, status.st_size, digest(data), False, 0)
         return ToolOutput((ImageBlock(source),), structured=structured), seen
 
 
-def _remember(where: Located, seen: FileSeen, known: ReadCache) -> None:
+def _remember(where: Located, seen: SeenFile, known: ReadCache) -> None:
     before = known.get(where.key)
-    # Whoever has seen all of these very bytes does not forget them by looking at a part again.
+    # After the whole file was seen, reading a part of the same bytes does not make it partial again.
     partial = seen.partial and not (before is not None and before.digest == seen.digest != "" and not before.partial)
-    known.note(where.key, FileSeen(seen.mtime_ns, seen.size, seen.digest, partial, known.next_order()))
+    known.note(where.key, SeenFile(seen.mtime_ns, seen.size, seen.digest, partial, known.next_order()))
 
 
-def _image_type(start: bytes) -> str | None:
-    """By content, not by name: the API refuses an image whose type is not what it says."""
-    if start.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if start.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if start.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
+def _find_image_type(start: bytes) -> str | None:
+    """The type by content, not by name: the API refuses an image with a wrong type."""
     if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
         return "image/webp"
-    return None
+    return next((kind for kind, marks in _IMAGE_MARKS.items() if start.startswith(marks)), None)
 
 
 def _refuse_binary(where: Located, start: bytes, size: int) -> None:
     if start.startswith(b"%PDF-"):
-        raise UserError(f"{where.shown} is a PDF, which is not read: turn it into text first (pdftotext in Bash).")
+        raise UserError(f"{where.shown} is a PDF, which Read does not support: convert it first (pdftotext in Bash).")
     if looks_binary(start):
         raise UserError(f"{where.shown} is a binary file of {size:,} bytes: look at it with a command in Bash.")
 
 
 def _count_lines(data: bytes) -> int:
-    mark, encoding = mark_and_encoding(data)
+    mark, encoding = find_encoding(data)
     if encoding != "utf-8":
         text = data[len(mark) :].decode(encoding, "replace")
         return text.count("\n") + bool(text and not text.endswith("\n"))

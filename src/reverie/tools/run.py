@@ -1,7 +1,7 @@
-"""Runs the tool calls of one response: checked, permitted, contained; exactly one result a call.
+"""Runs the tool calls of one response: checks the input, asks for permission, and gives exactly one result per call.
 
-Calls in a row that only read run side by side, all others alone and in order, so that what one changes the next one
-sees. It never decides who may do what (the permission function does) and never lets a tool's failure end the turn.
+Calls in a row that only read run in parallel, all others alone and in order, so that each sees the changes before it. A
+tool that fails never ends the turn.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import TypeAlias, assert_never, cast
 from reverie.errors import ReverieError
 from reverie.permissions.rules import Allow, Ask, Deny, ToolCall
 from reverie.tools.base import Tool, ToolContext, ToolOutput
-from reverie.tools.text_form import printable
-from reverie.tools.validate import why_invalid
+from reverie.tools.text_form import replace_surrogates
+from reverie.tools.validate import explain_invalid
 from reverie.types import JsonObject, TextBlock, ToolUseBlock
 
 MAX_PARALLEL = 10
 """How many read-only calls run at once."""
 
 UNPARSED = "_unparsed"
-"""The key under which a call carries its input when that was not JSON."""
+"""The key for an input that was not valid JSON."""
 
 OnStart: TypeAlias = Callable[[ToolUseBlock], None]
 OnFinish: TypeAlias = Callable[[ToolUseBlock, ToolOutput, float], None]
@@ -31,7 +31,7 @@ OnFinish: TypeAlias = Callable[[ToolUseBlock, ToolOutput, float], None]
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A call that was looked at: either something to run, or already a refusal."""
+    """A checked call: a tool to run, or a refusal."""
 
     call: ToolUseBlock
     given: JsonObject
@@ -49,11 +49,11 @@ async def run_calls(
     on_finish: OnFinish = lambda _call, _output, _seconds: None,
     parallel: int = MAX_PARALLEL,
 ) -> AsyncIterator[tuple[ToolUseBlock, ToolOutput]]:
-    """Yields each call with its result the moment it is there; calls that run side by side come in the order they end.
+    """Yields each call with its result as soon as it ends; calls that run in parallel come in the order of their ends.
 
-    When cancelled, or closed early (use `contextlib.aclosing`), it first lets the running tools clean up.
+    If it is cancelled or closed early (use `contextlib.aclosing`), it waits until the running tools have cleaned up.
     """
-    for batch in _batches([_prepare(call, tools) for call in calls]):
+    for batch in _make_batches([_prepare(call, tools) for call in calls]):
         gate = asyncio.Semaphore(parallel)
 
         async def one(prepared: _Prepared, gate: asyncio.Semaphore = gate) -> ToolOutput:
@@ -89,12 +89,12 @@ def _prepare(call: ToolUseBlock, tools: Mapping[str, Tool]) -> _Prepared:
         return refused(f"The input of {call.name} must be a JSON object: send the call again.")
     if UNPARSED in given:
         return refused(f"The input of {call.name} was not valid JSON and was not run: send the call again, complete.")
-    if why := why_invalid(given, tool.schema.get("input_schema", {})):
+    if why := explain_invalid(given, tool.schema.get("input_schema", {})):
         return refused(f"The input of {call.name} does not fit: {why}")
     return _Prepared(call, given, tool, "", tool.is_read_only(given))
 
 
-def _batches(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
+def _make_batches(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
     batches: list[list[_Prepared]] = []
     for one in prepared:
         if one.read_only and batches and batches[-1][-1].read_only:
@@ -106,61 +106,55 @@ def _batches(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
 
 async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
     if prepared.tool is None:
-        return _refused(prepared.refusal)
+        return _refuse(prepared.refusal)
     try:
-        given = await _permitted(prepared, prepared.tool, context)
+        given = await _ask_permission(prepared, prepared.tool, context)
         if isinstance(given, str):
-            return _refused(given)
-        return _storable(await prepared.tool.run(given, context))
+            return _refuse(given)
+        return _make_storable(await prepared.tool.run(given, context))
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        # Nobody cancelled this call: something inside the tool gave itself up.
+        # The call itself was not cancelled: something inside the tool was.
         return ToolOutput(f"{prepared.call.name} was cancelled before it had a result.", is_error=True)
     except ReverieError as error:
         return ToolOutput(str(error), is_error=True)
-    except Exception as error:  # noqa: BLE001 (the edge of a tool: whatever is wrong in one, the turn goes on and says so)
-        return ToolOutput(printable(f"{prepared.call.name} failed: {type(error).__name__}: {error}"), is_error=True)
+    except Exception as error:  # noqa: BLE001 (the edge of a tool: the turn continues and reports the failure)
+        return ToolOutput(
+            replace_surrogates(f"{prepared.call.name} failed: {type(error).__name__}: {error}"), is_error=True
+        )
 
 
-def _refused(reason: str) -> ToolOutput:
+def _refuse(reason: str) -> ToolOutput:
     return ToolOutput(reason, is_error=True, ran=False)
 
 
-async def _permitted(prepared: _Prepared, tool: Tool, context: ToolContext) -> JsonObject | str:
-    """The input to run with, which may be another than the model's; else why it may not run."""
-    caller = context.caller
-    asked = ToolCall(
-        prepared.call.id,
-        prepared.call.name,
-        prepared.given,
-        prepared.read_only,
-        context.cwd,
-        caller.purpose,
-        caller.agent_id,
-    )
-    decision = await context.permission(asked)
+async def _ask_permission(prepared: _Prepared, tool: Tool, context: ToolContext) -> JsonObject | str:
+    """Returns the input to run with, which a hook may have changed; or the reason why the call may not run."""
+    call, caller = prepared.call, context.caller
+    who = (context.cwd, caller.purpose, caller.agent_id)
+    decision = await context.permission(ToolCall(call.id, call.name, prepared.given, prepared.read_only, *who))
     match decision:
         case Allow(updated):
             given = prepared.given if updated is None else updated
-            if updated is not None and (why := why_invalid(updated, tool.schema.get("input_schema", {}))):
-                return f"A hook gave {prepared.call.name} another input that does not fit, so it was not run: {why}"
+            if updated is not None and (why := explain_invalid(updated, tool.schema.get("input_schema", {}))):
+                return f"A hook gave {prepared.call.name} an input that does not fit, so it did not run: {why}"
             return given
         case Deny(reason):
             return reason
-        case Ask(reason):  # the permission function asks before it answers; a question left over is a no
+        case Ask(reason):  # the permission function asks by itself; an open question means no
             return f"{reason} Nobody answered, so the call is denied."
         case _:
             assert_never(decision)
 
 
-def _storable(output: ToolOutput) -> ToolOutput:
-    """What a tool says must fit into a transcript: half characters are replaced."""
+def _make_storable(output: ToolOutput) -> ToolOutput:
+    """Replaces half characters, so that a transcript can store the output."""
     if isinstance(output.content, str):
-        return replace(output, content=printable(output.content))
+        return replace(output, content=replace_surrogates(output.content))
     blocks = tuple(
-        replace(block, text=printable(block.text)) if isinstance(block, TextBlock) else block
+        replace(block, text=replace_surrogates(block.text)) if isinstance(block, TextBlock) else block
         for block in output.content
     )
     return replace(output, content=blocks)

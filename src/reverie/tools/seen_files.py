@@ -1,7 +1,7 @@
-"""Which files a resumed conversation has seen: read off the calls in view, so that Edit needs no second Read.
+"""Finds the files that a resumed conversation has seen, so that Edit works without a second Read.
 
-Our own results say by a digest what they saw. For others the text that was read, written and edited is put together
-again and compared with the file. What was compacted away, cleared or put on disk is not in view and does not count.
+Our own results hold a digest of the file. For other results the text is put together from the calls and compared with
+the file. Results that were compacted, cleared or moved to disk do not count.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import cast
 from reverie.models.wire import as_object
 from reverie.regular_files import read_regular
 from reverie.storage.transcript.view import View
-from reverie.tools.base import FileSeen, ReadCache
+from reverie.tools.base import ReadCache, SeenFile
 from reverie.tools.files import digest
 from reverie.types import Json, JsonObject, Record, ToolResultBlock
 
 SEEN = "seen"
-"""The key in a structured result that says what was seen of a file."""
+"""The key in a structured result for what was seen of a file."""
 _MOST_COMPARED = 100
 _MOST_BYTES = 2_000_000
 _OTHER = "another"
@@ -29,27 +29,27 @@ _NUMBERED = re.compile(r"^ *\d+[\t→](.*)$")
 
 
 @dataclass(slots=True)
-class _Known:
-    """What is known of one file: the digest of its bytes, or its text."""
+class _KnownFile:
+    """One file: the digest of its bytes, or its text."""
 
     digest: str = ""
     text: str | None = None
     partial: bool = False
 
 
-def as_structured(seen: FileSeen) -> JsonObject:
-    """What a result keeps of a file in the transcript."""
+def describe_seen_file(seen: SeenFile) -> JsonObject:
+    """Makes the part of a structured result that says what was seen of a file."""
     return {SEEN: {"digest": seen.digest, "partial": seen.partial}}
 
 
-def seen_files(view: View, records: Sequence[Record], cwd: Path) -> ReadCache:
-    """The files whose content is in view and, as far as that can be told, still the same."""
-    known = dict[Path, _Known]()
-    for name, given, block, structured in _calls(view, records):
-        path = _path(given, cwd)
+def find_seen_files(view: View, records: Sequence[Record], cwd: Path) -> ReadCache:
+    """Returns the files whose content is in view; a changed file gets a digest that never matches."""
+    known = dict[Path, _KnownFile]()
+    for name, given, block, structured in _list_calls(view, records):
+        path = _resolve_path(given, cwd)
         if path is not None:
             before = known.pop(path, None)
-            after = _after(name, given, block.text, structured, before)
+            after = _update(name, given, block.text, structured, before)
             if after is not None:
                 known[path] = after
     cache = ReadCache()
@@ -57,14 +57,14 @@ def seen_files(view: View, records: Sequence[Record], cwd: Path) -> ReadCache:
     for order, (path, one) in enumerate(known.items(), 1):
         if not one.digest:
             compared += 1
-            one.digest = _digest(path, one.text) if compared <= _MOST_COMPARED else ""
+            one.digest = _digest_if_same(path, one.text) if compared <= _MOST_COMPARED else ""
         if one.digest:
-            cache.note(path, FileSeen(0, 0, one.digest, one.partial, order))
+            cache.note(path, SeenFile(0, 0, one.digest, one.partial, order))
     return cache
 
 
-def _calls(view: View, records: Sequence[Record]) -> Iterator[tuple[str, JsonObject, ToolResultBlock, Json]]:
-    """Name, input, result and structured result of every call on a file that went well and is shown whole."""
+def _list_calls(view: View, records: Sequence[Record]) -> Iterator[tuple[str, JsonObject, ToolResultBlock, Json]]:
+    """Yields name, input, result and structured result of every successful call on a file that is shown whole."""
     structured = {record.uuid: record.data.get("toolUseResult") for record in records if "toolUseResult" in record.data}
     calls = {use.id: use for entry in view.entries for use in entry.message.tool_uses}
     decided = view.replaced.keys() | view.cleared.keys() | view.cache_edits.keys()
@@ -77,7 +77,7 @@ def _calls(view: View, records: Sequence[Record]) -> Iterator[tuple[str, JsonObj
                 yield use.name, use.input, block, structured.get(entry.uuid)
 
 
-def _path(given: Json, cwd: Path) -> Path | None:
+def _resolve_path(given: Json, cwd: Path) -> Path | None:
     named: Json = as_object(given).get("file_path")
     if not isinstance(named, str) or not named or "\0" in named:
         return None
@@ -87,40 +87,40 @@ def _path(given: Json, cwd: Path) -> Path | None:
         return None
 
 
-def _after(name: str, given: JsonObject, shown: str, structured: Json, before: _Known | None) -> _Known | None:
-    """What is known of a file after this call; None: nothing that could be relied on."""
+def _update(name: str, given: JsonObject, shown: str, structured: Json, before: _KnownFile | None) -> _KnownFile | None:
+    """Returns what is known of a file after this call; None if nothing is certain."""
     result = cast(JsonObject, structured) if isinstance(structured, dict) else {}
     noted: Json = result.get(SEEN)
     if isinstance(noted, dict):
         kept = cast(JsonObject, noted)
         same = before is not None and before.digest == kept.get("digest") and not before.partial
-        return _Known(str(kept.get("digest") or ""), partial=bool(kept.get("partial")) and not same)
+        return _KnownFile(str(kept.get("digest") or ""), partial=bool(kept.get("partial")) and not same)
     match name:
         case "Read" if given.get("offset") is None and given.get("limit") is None:
             lines = [found[1] for line in shown.split("\n") if (found := _NUMBERED.match(line))]
-            return _Known(text="\n".join(lines) if lines else shown)
+            return _KnownFile(text="\n".join(lines) if lines else shown)
         case "Write" if isinstance(given.get("content"), str):
-            return _Known(text=str(given["content"]))
+            return _KnownFile(text=str(given["content"]))
         case "Edit" if before is not None and before.text is not None:
             old, new = str(given.get("old_string") or ""), str(given.get("new_string") or "")
-            return _Known(text=before.text.replace(old, new, -1 if given.get("replace_all") else 1))
+            return _KnownFile(text=before.text.replace(old, new, -1 if given.get("replace_all") else 1))
         case _:
             return None
 
 
-def _digest(path: Path, text: str | None) -> str:
-    """The digest of what was seen: the file's own if it still holds this text, line ends and a last empty line aside.
+def _digest_if_same(path: Path, text: str | None) -> str:
+    """The digest of the file if it still has this text (apart from line ends at the end), else one that never matches.
 
-    Where it holds another text, one that no file has; empty if that cannot be told.
+    Empty if the file cannot be compared.
     """
+    if text is None:
+        return ""
     try:
-        if text is None:
-            return ""
         data = read_regular(path, _MOST_BYTES)
     except OSError:
         return ""
-    return digest(data) if _plain(data.decode("utf-8", "replace")) == _plain(text) else _OTHER
+    return digest(data) if _normalise(data.decode("utf-8", "replace")) == _normalise(text) else _OTHER
 
 
-def _plain(text: str) -> str:
+def _normalise(text: str) -> str:
     return text.replace("\r\n", "\n").rstrip("\n")

@@ -1,48 +1,44 @@
-"""Write: a whole file, in one step or not at all.
+"""Write: writes a whole file, in one step or not at all.
 
-What is there may be replaced only by one who has read all of it and found it unchanged. It never deletes, and never
-leaves half a file behind.
+An existing file may be replaced only after it was read completely, and only if it has not changed since.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from reverie.errors import ReverieError, UserError
-from reverie.tools.base import BuiltIn, FileSeen, ReadCache, ToolContext, ToolOutput
+from reverie.errors import UserError
+from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
 from reverie.tools.files import Located, Snapshot, finish_in_thread, load_if_there, locate, require_unchanged, save
-from reverie.tools.seen_files import as_structured
+from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import TextForm, decode, encode, with_newlines
 from reverie.types import JsonObject
 
 _PROPERTIES: JsonObject = {
     "file_path": {"type": "string", "description": "The file to write"},
-    "content": {"type": "string", "description": "All that the file shall hold"},
+    "content": {"type": "string", "description": "The whole content of the file"},
 }
 
 
 class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_path", "content"]):
     """The Write tool."""
 
-    async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
+    async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         content: str = given["content"]
         known = context.read_cache
-        try:
-            where = locate(given["file_path"], context)
-            seen, note = await finish_in_thread(lambda: _write(where, content, known))
-        except ReverieError as error:
-            return ToolOutput(str(error), is_error=True)
+        where = locate(given["file_path"], context)
+        seen, note = await finish_in_thread(lambda: _write(where, content, known))
         existed = note is not None
         known.note(where.key, replace(seen, order=known.next_order()))
         lines = content.count("\n") + bool(content and not content.endswith("\n"))
         size = f"{lines:,} {'line' if lines == 1 else 'lines'}{note or ''}"
         done = f"{'Replaced' if existed else 'Created'} {where.shown} ({size})."
         kind = "update" if existed else "create"
-        return ToolOutput(done, structured={"type": kind, "filePath": where.shown, **as_structured(seen)})
+        return ToolOutput(done, structured={"type": kind, "filePath": where.shown, **describe_seen_file(seen)})
 
 
-def _write(where: Located, content: str, known: ReadCache) -> tuple[FileSeen, str | None]:
-    """What is now on disk, and a remark on the form that was kept (None if the file is new)."""
+def _write(where: Located, content: str, known: ReadCache) -> tuple[SeenFile, str | None]:
+    """Returns the file as it is now, and a note about its form (None if the file is new)."""
     before = load_if_there(where)
     if before is None:
         data, note = encode(content, TextForm()), None
@@ -52,16 +48,16 @@ def _write(where: Located, content: str, known: ReadCache) -> tuple[FileSeen, st
                 f"Only a part of {where.shown} has been read, and Write replaces all of it: "
                 "read the whole file, or change the part with Edit."
             )
-        data, note = _in_the_form_of(before, content)
+        data, note = _encode_like(before, content)
     status = save(where, data, before)
     return Snapshot(data, status).seen(partial=False, order=0), note
 
 
-def _in_the_form_of(before: Snapshot, content: str) -> tuple[bytes, str]:
+def _encode_like(before: Snapshot, content: str) -> tuple[bytes, str]:
     try:
         _, form = decode(before.data)
     except UserError:
-        return encode(content, TextForm()), ""  # it was not text in its own encoding: nothing worth keeping
+        return encode(content, TextForm()), ""  # it was not valid text, so there is no form to keep
     if form.newline == "\r\n" and "\r" not in content:
         content = with_newlines(content, form.newline)
         note = ", CRLF line ends kept"

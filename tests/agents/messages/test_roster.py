@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.agents.messages.message import new_letter
-from reverie.agents.messages.roster import MAIN, Inbox, Member, Mode, Roster
+from reverie.agents.messages.message import new_message
+from reverie.agents.messages.roster import MAIN, AgentInbox, AgentMode, Member, Roster
 from reverie.errors import UserError
 
 
 def roster() -> Roster:
     found = Roster()
-    found.add(Member(MAIN, MAIN, Mode.MAIN))
-    found.add(Member("ann", "agent-1", Mode.SUB_AGENT, parent=MAIN))
-    found.add(Member("bob", "agent-2", Mode.SUB_AGENT, parent="agent-1"))
+    found.add(Member(MAIN, MAIN, AgentMode.MAIN))
+    found.add(Member("ann", "agent-1", AgentMode.SUB_AGENT, parent=MAIN))
+    found.add(Member("bob", "agent-2", AgentMode.SUB_AGENT, parent="agent-1"))
     return found
 
 
@@ -35,27 +35,27 @@ def test_members_are_found_by_name_and_by_id_until_they_leave() -> None:
 @pytest.mark.parametrize("name", ["ann", "agent-2", "", "*", "a b", "../x", "x" * 65, "-x"])
 def test_a_name_that_is_taken_or_none_is_refused(name: str) -> None:
     with pytest.raises(UserError):
-        roster().add(Member(name, "agent-9", Mode.FORK))
+        roster().add(Member(name, "agent-9", AgentMode.FORK))
 
 
 @given(st.lists(st.text(max_size=80), max_size=8))
 def test_there_is_always_a_free_name(wanted: list[str]) -> None:
     found = roster()
     for number, text in enumerate(wanted):
-        found.add(Member(found.free_name(text), f"id-{number}", Mode.FORK))
+        found.add(Member(found.free_name(text), f"id-{number}", AgentMode.FORK))
     assert len(set(found.names())) == len(wanted) + 3
 
 
 def test_letters_keep_their_order_and_are_taken_once() -> None:
     async def work() -> None:
-        inbox = Inbox()
+        inbox = AgentInbox()
         waiting = asyncio.ensure_future(inbox.arrived.wait())
         await asyncio.sleep(0)
         assert not waiting.done()
         for text in "abc":
-            inbox.put(new_letter("ann", "bob", text))
+            inbox.put(new_message("ann", "bob", text))
         await asyncio.wait_for(waiting, 1)
-        assert len(inbox) == 3 and [letter.text for letter in inbox.drain()] == ["a", "b", "c"]
+        assert len(inbox) == 3 and [message.text for message in inbox.drain()] == ["a", "b", "c"]
         assert inbox.drain() == [] and not inbox.arrived.is_set()
 
     asyncio.run(work())

@@ -186,7 +186,7 @@ end
     assert (tmp_path / "yes.txt").read_text() == "one"
     assert not (tmp_path / "no.md").exists()
     yes, no = run.of("ann", "tool_finished")
-    assert not yes["is_error"] and no["is_error"] and "Nobody is there to be asked" in no["text"]
+    assert not yes["is_error"] and no["is_error"] and "Nobody can be asked here" in no["text"]
 
 
 def test_a_person_at_the_terminal_is_asked_for_a_teammate(tmp_path: Path) -> None:
@@ -348,14 +348,14 @@ def test_the_example_does_what_it_says(tmp_path: Path) -> None:
     ("file", "sentence"),
     [
         ("", "`team` is missing"),
-        ('team = "t"\ntask = "x"\nteammates = []\n', "nobody in `teammates`"),
+        ('team = "t"\ntask = "x"\nteammates = []\n', "`teammates` is empty"),
         ('team = "../x"\ntask = "x"\n[[teammates]]\nname = "a"\n', "is not a team name"),
         ('team = "t"\ntask = "x"\n[[teammates]]\nnmae = "a"\n', "did you mean `name`?"),
         ('team = "t"\ntask = "x"\n[[teammates]]\nname = "lead"\n', "two members are called 'lead'"),
         ('team = "t"\ntask = "x"\n[[teammates]]\nname = "main"\n', "nobody can be called 'main'"),
         ('team = "t"\ntask = "x"\n[[teammates]]\nname = "a"\nplan = 1\n', "`plan` must be true or false"),
         ('team = "t"\ntask = "x"\n[[teammates]]\nname = "a"\npermission_mode = "all"\n', "must be one of"),
-        ("team = ", "is not TOML"),
+        ("team = ", "not valid TOML"),
     ],
 )
 def test_a_mistake_in_the_file_is_one_sentence(tmp_path: Path, file: str, sentence: str) -> None:

@@ -108,10 +108,10 @@ def test_only_what_is_offered_is_an_answer(reverie: Command) -> None:
         terminal.press("y")
         assert "always" not in terminal.until("Over.")
         terminal.say("/clear")
-        terminal.until("Go on?")
+        terminal.until("Continue?")
         terminal.press("ax")
         terminal.press("y")
-        assert "always" not in terminal.until("A new conversation.")
+        assert "always" not in terminal.until("This is a new conversation.")
     assert (reverie.work / "made.txt").exists()
 
 
@@ -216,13 +216,13 @@ def test_commands_and_their_completion(reverie: Command) -> None:
         terminal.say("/cost")
         terminal.until("came from the cache")
         terminal.say("/clear")
-        terminal.until("leaves the context. Go on?")
+        terminal.until("from the window. Continue?")
         terminal.press("y")
-        terminal.until("A new conversation.")
+        terminal.until("This is a new conversation.")
         terminal.say("/model nosuch")
         terminal.until("There is no model 'nosuch'")
         terminal.say("/model embedded")
-        terminal.until("From now on embedded answers.")
+        terminal.until("The model is now embedded.")
         terminal.say("/exit")
         assert terminal.ended() == 0
 
@@ -233,9 +233,9 @@ def test_a_model_that_nobody_knows_is_doubted_at_once(reverie: Command) -> None:
         with chat(reverie, "--model", reverie.script("say x\n")) as terminal:
             terminal.until(PROMPT)
             terminal.press("/model anthropic:nonesuch\r")
-            terminal.until("own list has no anthropic:nonesuch; /model scripted:")
+            terminal.until("does not list anthropic:nonesuch; /model scripted:")
             terminal.until("does not know anthropic:nonesuch")
-            terminal.until("From now on anthropic:nonesuch answers.")
+            terminal.until("The model is now anthropic:nonesuch.")
             terminal.say("/exit")
             assert terminal.ended() == 0
 
@@ -272,7 +272,7 @@ def test_a_file_name_cannot_turn_the_line_around_in_a_completion(reverie: Comman
 def test_a_chat_is_resumed_with_a_recap(reverie: Command) -> None:
     reverie("run", "--model", reverie.script("say The answer was seven.\n---\nsay Once more.\n"), "What was it?")
     with chat(reverie, "--continue") as terminal:
-        terminal.until("Going on with")
+        terminal.until("Continuing")
         terminal.until("What was it?")
         terminal.until("The answer was seven.")
         terminal.say("again")

@@ -47,7 +47,7 @@ def test_a_dream_is_begun_told_looked_at_and_taken_back(reverie: Command, place:
         shown = say(terminal, "/dream review", "joined with its copy")
         assert "+It needs a 63 A fuse." in terminal.shown and "← project_oven_copy.md" in terminal.shown, shown
         say(terminal, "/dream status", "landed")
-        say(terminal, "/dream undo", "Took back")
+        say(terminal, "/dream undo", "Undone:")
         assert place.files == dict(BAKERY)
         say(terminal, "/dream undo", "taken back already")
         say(terminal, "/dream dance", "Write /dream, or /dream with one of status, review")
@@ -60,15 +60,15 @@ def test_what_waits_is_told_at_the_start_and_rejected_or_accepted(reverie: Comma
         terminal.press("/dream now\r")
         terminal.until("a dream waits for you, it would change: project_oven.md, project_oven_copy.md")
         assert place.files == dict(BAKERY)
-        say(terminal, "/dream review", "/dream accept makes it memory, /dream reject drops it.")
+        say(terminal, "/dream review", "/dream accept applies it, /dream reject drops it.")
         assert "none of 9 statements is lost" in terminal.shown
         say(terminal, "/dream reject", "Dropped dream")
-        say(terminal, "/dream review", "No dream waits for you, and none has landed.")
+        say(terminal, "/dream review", "No dream waits for you, and none changed memory.")
         terminal.press("/dream\r")
         terminal.until("a dream waits for you")
     with chat(reverie, place.script(GOOD)) as terminal:
         assert "1 dream waits for you: /dream review" in terminal.shown
-        say(terminal, "/dream accept", "Landed: project_oven.md, project_oven_copy.md.")
+        say(terminal, "/dream accept", "Changed: project_oven.md, project_oven_copy.md.")
         assert place.files["project_oven.md"] == JOINED
 
 
@@ -76,7 +76,7 @@ def test_a_dry_run_shows_what_it_would_change_and_changes_nothing(reverie: Comma
     with chat(reverie, place.script(GOOD)) as terminal:
         terminal.press("/dream dry-run\r")
         terminal.until("a dream would change: project_oven.md, project_oven_copy.md")
-        say(terminal, "/dream review", "That was a dry run")
+        say(terminal, "/dream review", "This was a dry run")
         assert "+It needs a 63 A fuse." in terminal.shown
         say(terminal, "/dream accept", "No dream waits for you")
     assert place.files == dict(BAKERY)
@@ -112,4 +112,4 @@ def test_a_running_one_is_watched_and_killed(reverie: Command, place: House) -> 
 
 def test_without_memory_nothing_is_dreamt(reverie: Command) -> None:
     done = reverie("chat", "--model", reverie.script("say hi\n"), stdin="/dream\n")
-    assert "Memory is off, so nothing is dreamt." in done.stdout + done.stderr
+    assert "Memory is off, so there are no dreams." in done.stdout + done.stderr

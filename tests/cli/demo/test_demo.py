@@ -29,12 +29,12 @@ def test_the_demo_tells_three_days_from_real_sessions_and_leaves_nothing(reverie
     for layer in LAYERS:
         assert f"▸ {layer}" in shown
     assert "ferry/settings.py:9: pier: int = 7" in shown
-    assert re.search(r"4 compaction +\S+k → \S+k tokens from the notes, no model call", shown)
+    assert re.search(r"4 compaction +\S+k → \S+k tokens from the notes, without a request", shown)
     learnt = re.search(r"5 extraction +(feedback_\w+\.md)", shown)
     assert learnt is not None
     tuesday = shown[shown.index("Tuesday") :]
     assert f"From memory, {learnt[1]}" in tuesday, "the next session knows"
-    assert "every byte is back" in tuesday
+    assert "every byte is restored" in tuesday
     assert list(folder.iterdir()) == []
     assert not reverie.home.exists()
     assert list(reverie.work.iterdir()) == []
@@ -58,7 +58,7 @@ def test_the_demo_does_not_read_the_users_settings(reverie: Command) -> None:
     reverie.home.mkdir()
     (reverie.home / "settings.toml").write_text("this is no TOML")
     reverie.extra["REVERIE_MODEL"] = "nonsense"
-    assert "every byte is back" in reverie("demo").stdout
+    assert "every byte is restored" in reverie("demo").stdout
 
 
 def test_the_demo_draws_the_same_picture_every_time(reverie: Command, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_the_demo_draws_the_same_picture_every_time(reverie: Command, tmp_path: 
     assert drawn == [re.sub(r"[\d.]+", "0", line) for line in _texts((tmp_path / "two.svg").read_bytes())]
     root = ElementTree.fromstring(picture)
     texts = "".join(root.itertext())
-    assert "Which pier is the default?" in texts and "every byte is back" in texts
+    assert "Which pier is the default?" in texts and "every byte is restored" in texts
     assert b"http" not in picture.replace(b"http://www.w3.org/2000/svg", b""), "it needs no network"
 
 
@@ -83,7 +83,7 @@ def _texts(picture: bytes) -> list[str]:
 
 def test_the_demo_on_a_terminal_goes_on_in_a_chat_that_knows_what_was_learnt(reverie: Command, tmp_path: Path) -> None:
     with Terminal("demo", cwd=reverie.work, env={**reverie.env, "TMPDIR": str(tmp_path)}) as terminal:
-        terminal.until("Enter goes on", seconds=60)
+        terminal.until("Enter opens a chat", seconds=60)
         terminal.press("\r")
         terminal.until("embedded", seconds=20)
         terminal.say("May I write times with am and pm?")

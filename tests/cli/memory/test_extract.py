@@ -71,9 +71,9 @@ def test_months_of_work_become_memory_and_the_second_run_has_nothing_to_do(rever
     assert "2026-03-20" in (place / "project_demo.md").read_text()
     assert "feedback_commits.md" in (place / "MEMORY.md").read_text()
     again = reverie("extract", str(path), "--model", model).stdout
-    assert "0 turns of 1 transcript looked at" in again and "3 turns had been looked at before" in again
+    assert "0 turns of 1 transcript read" in again and "3 turns skipped" in again
     transcript(path, [*TURNS, ("2026-03-10T09:00:00.000Z", "thanks")])
-    assert "1 turn of 1 transcript looked at" in reverie("extract", str(path), "--model", model).stdout
+    assert "1 turn of 1 transcript read" in reverie("extract", str(path), "--model", model).stdout
     assert "4 turns of 1" in reverie("extract", str(path), "--model", model, "--again").stdout
     log = reverie("memory", "log").stdout
     assert "extraction" in log
@@ -109,7 +109,7 @@ def test_a_model_that_cannot_answer_stops_it_and_the_next_run_goes_on(reverie: C
     assert "Stopped" in done.stderr and (place / "feedback_commits.md").exists()
     broken.write_text(text)
     more = reverie("extract", str(path), "--model", f"scripted:{broken}").stdout
-    assert "1 turn of 1 transcript looked at" in more and (place / "project_demo.md").exists()
+    assert "1 turn of 1 transcript read" in more and (place / "project_demo.md").exists()
 
 
 def test_killed_in_the_middle_the_next_run_goes_on_after_the_last_turn_that_was_done(reverie: Command) -> None:
@@ -127,7 +127,7 @@ def test_killed_in_the_middle_the_next_run_goes_on_after_the_last_turn_that_was_
     assert (place / "feedback_commits.md").exists() and not (place / "project_demo.md").exists()
     slow.write_text(text)
     more = reverie("extract", str(path), "--model", f"scripted:{slow}").stdout
-    assert "1 turn of 1 transcript looked at" in more and "2 turns had been looked at before" in more
+    assert "1 turn of 1 transcript read" in more and "2 turns skipped" in more
     assert (place / "project_demo.md").exists()
     assert " tokens sent, " in more
 
@@ -185,7 +185,7 @@ def test_turns_in_which_the_agent_saved_itself_are_passed_over_also_in_a_dry_run
     path.write_text("\n".join(lines) + "\n")
     for more in (["--dry-run"], []):
         done = reverie("extract", str(path), "--model", mind(reverie, place), *more).stdout
-        assert "1 turn of 1 transcript looked at, 0 memories" in done
+        assert "1 turn of 1 transcript read, 0 memories" in done
 
 
 def test_what_a_session_has_learnt_from_itself_is_passed_over(reverie: Command) -> None:
@@ -193,7 +193,7 @@ def test_what_a_session_has_learnt_from_itself_is_passed_over(reverie: Command) 
     model = reverie.script("say Yes.\n\n[extraction]\nsay nothing\n")
     reverie("run", "--model", model, "write commit messages in the imperative")
     (session,) = reverie.home.glob("projects/*/*.jsonl")
-    assert "0 turns of 1 transcript looked at" in reverie("extract", str(session), "--model", model).stdout
+    assert "0 turns of 1 transcript read" in reverie("extract", str(session), "--model", model).stdout
 
 
 def test_mistakes_are_one_sentence(reverie: Command) -> None:
@@ -225,7 +225,7 @@ def test_it_says_how_much_was_not_written_by_the_user(reverie: Command) -> None:
     path = transcript(reverie.work / "a.jsonl", [*TURNS, ("2026-03-10T09:00:00.000Z", put_in)])
     model = mind(reverie, root(reverie))
     told = reverie("extract", str(path), "--model", model).stdout
-    line = f"Nothing is learnt from what you did not write yourself: {len(put_in)} characters put in by another agent."
+    line = f"Ignored, because you did not write it: {len(put_in)} characters from another program."
     assert line in told.splitlines()
     again = json.loads(reverie("extract", str(path), "--model", model, "--json", "--again").stdout)
     assert again["not_yours"] == {"imported": len(put_in)}

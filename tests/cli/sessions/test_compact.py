@@ -43,8 +43,8 @@ def test_parts_by_message(reverie: Command) -> None:
     assert "tokens" in reverie("compact", "--up-to", "-2").stdout
     assert "no message in view" in reverie("compact", "--from", "nowhere", code=2).stderr
     assert "together" in reverie("compact", "--from", "-1", "--up-to", "-2", code=2).stderr
-    assert "goes with undo" in reverie("compact", "--fit", code=2).stderr
-    assert "it goes with --fit only" in reverie("compact", "undo", "--preview", code=2).stderr
+    assert "needs undo" in reverie("compact", "--fit", code=2).stderr
+    assert "only be combined with --fit" in reverie("compact", "undo", "--preview", code=2).stderr
 
 
 def test_rewind_lists_and_goes_back(reverie: Command) -> None:
@@ -127,7 +127,7 @@ def test_in_the_chat(reverie: Command) -> None:
         terminal.say("/undo")
         terminal.until("where it was before")
         terminal.say("/clear")
-        terminal.until("Go on?")
+        terminal.until("Continue?")
         terminal.press("n")
         terminal.until("Nothing was changed.")
         terminal.say("/compact --nonsense")

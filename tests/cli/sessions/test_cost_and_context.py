@@ -42,7 +42,7 @@ def spent(reverie: Command, monkeypatch: pytest.MonkeyPatch) -> float:
 def test_cost_in_tokens_and_currency_by_what_caused_it(reverie: Command, spent: float) -> None:
     out = reverie("cost").stdout
     assert [line.split()[0] for line in out.splitlines()[1:4]] == ["main", "notes", "total"]
-    assert f"${spent:.4f}" in out and "came from the cache" in out and "No breaks." in out
+    assert f"${spent:.4f}" in out and "came from the cache" in out and "No cache breaks." in out
     told = json.loads(reverie("cost", "last", "--json").stdout)
     assert told["total"]["cost_usd"] == pytest.approx(spent, abs=1e-6)
     assert told["parts"].keys() == {"main", "notes"} and told["parts"]["main"]["requests"] == 2
@@ -59,8 +59,8 @@ def test_cost_can_be_split_in_every_way(by: str, reverie: Command, spent: float)
 def test_cost_elsewhere_and_of_nothing(reverie: Command, spent: float, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "Nothing has been spent" in reverie("cost", "-C", str(empty)).stdout
-    assert "Nothing has been spent" in reverie("cost", "-C", str(empty), "--today").stdout
+    assert "Nothing was spent" in reverie("cost", "-C", str(empty)).stdout
+    assert "Nothing was spent" in reverie("cost", "-C", str(empty), "--today").stdout
     assert f"${spent:.4f}" in reverie("cost", "-C", str(empty), "--all").stdout
     assert "no session" in reverie("cost", "nope", code=2).stderr
     for name in ("cost", "context"):

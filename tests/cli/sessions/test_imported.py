@@ -19,11 +19,11 @@ from reverie.context.ledger import Ledger
 from reverie.errors import ReverieError
 from reverie.events import ToolFinished
 from reverie.models.catalogue import Catalogue
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.session import Session
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import read_records
-from reverie.storage.transcript.foreign import is_put_in
+from reverie.storage.transcript.foreign import is_injected
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.sessions import list_sessions
 from reverie.storage.transcript.view import View
@@ -122,7 +122,7 @@ def test_a_pi_session_and_recorded_ones_are_compacted_and_taken_notes_of(run: Ru
     run("compact", "--preview", code=1)  # so short that a summary is larger: said, not a crash
     run("notes", "--update")
     said = View.of(conversation(read_records(transcript(tmp_path, "b0a7-1")).records)).history
-    origins = [(untagged(b.text), b.origin) for entry in said for b in entry.message.content]  # type: ignore[union-attr]
+    origins = [(strip_tags(b.text), b.origin) for entry in said for b in entry.message.content]  # type: ignore[union-attr]
     assert ("Never sail the Halcyon at night.", Origin.IMPORTED) in origins
     for file in (sorted((root / "transcripts").glob("*.jsonl"))[0], root / "pi-sessions" / "before-compaction.jsonl"):
         run("sessions", "import", str(file))
@@ -181,7 +181,7 @@ def test_commands_that_ask_no_model_need_no_key_and_keep_the_sessions_model(run:
     run("compact", "undo")
     header = View.of(conversation(read_records(transcript(tmp_path)).records)).header
     assert header is not None and header.model == "anthropic:claude-sonnet-5-5" and header.ttl_reason
-    assert "takes no cache markers" not in header.ttl_reason
+    assert "has no cache markers" not in header.ttl_reason
     assert "ANTHROPIC_API_KEY" in run("btw", "Where?", code=5), "what asks a model says what is missing"
 
 
@@ -216,7 +216,7 @@ def test_what_the_other_agent_put_in_is_not_the_persons(run: Run, tmp_path: Path
     ],
 )
 def test_what_was_put_in_is_told_by_its_form(text: str, put_in: bool) -> None:
-    assert is_put_in(text) is put_in
+    assert is_injected(text) is put_in
 
 
 def test_a_dream_over_imported_sessions_keeps_nothing_of_one_task(run: Run, tmp_path: Path) -> None:
@@ -250,12 +250,12 @@ def test_ages_are_the_sessions_own(run: Run, tmp_path: Path) -> None:
 def test_breaks_of_an_unwatched_session_are_found_and_never_denied(run: Run, tmp_path: Path) -> None:
     run("sessions", "import", str(SAMPLE))
     said = run("cost")
-    assert "No breaks." not in said and "1 break nobody announced (expired 1): 21.9k tokens" in said
+    assert "No cache breaks." not in said and "1 unannounced cache break (expired 1): 21.9k tokens" in said
     blind = SAMPLE.read_text().replace('"cache_read_input_tokens": ', '"cache_read": ')
     blind = blind.replace('"cache_creation_input_tokens": ', '"cache_written": ').replace(ID, "blind")
     (tmp_path / "blind.jsonl").write_text(blind)
     said = run("cost", str(tmp_path / "blind.jsonl"))
-    assert "No breaks." not in said and "not known" in said
+    assert "No cache breaks." not in said and "unknown" in said
 
 
 def test_one_measure_before_and_after_a_compaction(run: Run, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_what_would_be_no_smaller_is_not_compacted(run: Run, tmp_path: Path) -> 
     assert "was not compacted" in run("compact", code=1)
     model = script(tmp_path, "say Fine.\n\n[compaction]\nsay <summary>A boat.</summary>\n")
     run("run", "-q", "-m", model, "My boat is the Halcyon, and it has two masts and a red sail.")
-    assert "no smaller" in run("compact", code=1), "the summary is short, what stands beside it is not"
+    assert "not be smaller" in run("compact", code=1), "the summary is short, what stands beside it is not"
     assert "no compaction to take back" in run("compact", "undo", code=2)
 
 

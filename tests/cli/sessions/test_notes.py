@@ -31,7 +31,7 @@ def test_none_yet_then_by_hand_on_a_session_that_is_not_open(reverie: Command) -
 def test_mistakes_are_one_sentence(reverie: Command) -> None:
     assert "no session" in reverie("notes", code=2).stderr
     talked(reverie, 1)
-    assert "no session here begins with 'nowhere'" in reverie("notes", "nowhere", code=2).stderr
+    assert "no session here starts with 'nowhere'" in reverie("notes", "nowhere", code=2).stderr
     path = Path(json.loads(reverie("notes", "--json").stdout)["path"])
     path.mkdir(parents=True)
     assert "it is a folder, not a file" in reverie("notes", code=4).stderr

@@ -82,7 +82,7 @@ def test_show_names_the_lines_it_cannot_read(reverie: Command) -> None:
     shown = reverie("sessions", "show", "last").stdout
     assert "Where is it?" in shown
     assert "! line 1 cannot be read" in shown
-    assert "! the last line is torn" in shown
+    assert "! the last line is not complete" in shown
 
 
 def test_path_prints_the_path_alone(reverie: Command) -> None:
@@ -105,7 +105,7 @@ def test_delete_asks_first_and_removes_everything(reverie: Command) -> None:
     (folder / "tool-results" / "x.txt").write_text("x" * 2_000)
     refused = reverie("sessions", "delete", session, code=2)
     assert "--yes" in refused.stderr
-    assert "1 file beside it (2.0 KB)" in refused.stdout
+    assert "1 more file (2.0 KB)" in refused.stdout
     assert folder.exists()
     reverie("sessions", "delete", session[:8], "--yes")
     assert not folder.exists()

@@ -28,7 +28,7 @@ def test_a_pi_session_is_listed_shown_and_gone_on_with(reverie: Command) -> None
     assert "my boat is called Halcyon" in reverie("sessions", "list").stdout
     assert "Halcyon" in reverie("run", "--resume", "abc-1", "What is my boat called?").stdout
     again = reverie("sessions", "import", str(file), code=2)
-    assert "here already" in again.stderr
+    assert "already exists" in again.stderr
     assert file.read_bytes() == before
 
 

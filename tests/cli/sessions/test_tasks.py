@@ -104,7 +104,7 @@ def test_killing_by_the_beginning_of_an_id(sessions: dict[str, int]) -> None:
     ended = json.loads(run("kill", "notes-", "--session", tasks[1]["session"], "--json").output)
     assert (ended["id"], ended["state"]) == (tasks[1]["id"], "killed")
     nothing = run("kill", "notes-")
-    assert isinstance(nothing.exception, UserError) and "none is running" in str(nothing.exception)
+    assert isinstance(nothing.exception, UserError) and "no task is running" in str(nothing.exception)
     assert {task["state"] for task in json.loads(run("--json").output)} == {"completed", "killed"}
 
 

@@ -19,7 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reverie.models.script import Reply, Script
+from reverie.models.script import Script
+from reverie.models.script_syntax import Reply
 from reverie.session import Session
 from reverie.simulator import Simulator
 from reverie.simulator.http import running

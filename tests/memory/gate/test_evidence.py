@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reverie.memory.changes import Evidence
 from reverie.memory.gate.evidence import ENOUGH, Verdict, assess, is_assent
 from reverie.memory.taxonomy import Trust
-from reverie.memory.topic_file import said_in
+from reverie.memory.topic_file import statements_of
 from reverie.types import Origin
 from tests.counts import count
 from tests.shared_data import sources
@@ -25,7 +25,7 @@ def person(*texts: str) -> list[Evidence]:
 
 
 def passes(memory: str, evidence: list[Evidence]) -> bool:
-    return assess(said_in(memory), evidence).rests_on_person
+    return assess(statements_of(memory), evidence).is_from_user
 
 
 # What a person typed, and what a model made of it in its own words.
@@ -75,13 +75,13 @@ SMALL_TALK = person("can you look at why the login page is slow", "ok and fix th
 
 @pytest.mark.parametrize(("language", "typed", "memory"), FAITHFUL)
 def test_other_words_for_what_a_person_typed_pass(language: str, typed: str, memory: str) -> None:
-    assert passes(memory, person(typed)), assess(said_in(memory), person(typed))
+    assert passes(memory, person(typed)), assess(statements_of(memory), person(typed))
 
 
 @pytest.mark.parametrize(("typed", "memory"), OTHER_LANGUAGE)
 def test_a_memory_in_another_language_passes_by_its_names(typed: str, memory: str) -> None:
-    found = assess(said_in(memory), person(typed))
-    assert found.rests_on_person
+    found = assess(statements_of(memory), person(typed))
+    assert found.is_from_user
     assert found.other_language
 
 
@@ -179,8 +179,8 @@ def test_what_stood_in_memory_may_be_said_again() -> None:
     stood = "Sanjay leads the upgrade to Kubernetes 1.33.\n\n**Why:** 1.31 runs out of support."
     new = ["Mirela leads the upgrade to Kubernetes 1.33.", "1.31 runs out of support."]
     typed = person("Sanjay is gone, Mirela leads the upgrade now")
-    assert not assess(new, typed).rests_on_person
-    assert assess(new, typed, [stood]).rests_on_person
+    assert not assess(new, typed).is_from_user
+    assert assess(new, typed, [stood]).is_from_user
 
 
 def test_trust_is_confirmed_only_if_all_of_it_was_said() -> None:
@@ -196,7 +196,7 @@ def test_trust_is_confirmed_only_if_all_of_it_was_said() -> None:
 @given(st.lists(st.tuples(st.sampled_from(list(Origin)), st.text(max_size=80)), max_size=6), st.text(max_size=200))
 def test_any_text_is_judged_and_only_people_make_it_confirmed(blocks: list[tuple[Origin, str]], memory: str) -> None:
     evidence = [Evidence(origin, text) for origin, text in blocks if not origin.is_users]
-    new = said_in(memory)
+    new = statements_of(memory)
     found = assess(new, evidence)
     assert len(found.judged) == len(new)
     if any(re.search(r"[a-zäöü]{4,}", one) for one in new):

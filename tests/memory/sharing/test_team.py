@@ -167,7 +167,7 @@ class TestFolder:
         ann.save("one", "first")
         ann.sync()
         (tmp_path / "shared").rename(tmp_path / "away")
-        with pytest.raises(StorageError, match="is not there"):
+        with pytest.raises(StorageError, match="is missing"):
             ann.sync()
         (tmp_path / "shared").mkdir()
         with pytest.raises(StorageError, match="mounted"):

@@ -11,7 +11,7 @@ import pytest
 from reverie.memory.changes import ProposedWrite, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.references import RepoFiles, named_files
-from reverie.memory.upkeep.checkup import Finding, Problem, apply_fixes, check
+from reverie.memory.upkeep.checkup import CheckFinding, Problem, apply_fixes, check
 from tests.shared_data import sources
 
 BY = WriteInfo(Writer.USER, "check")
@@ -33,7 +33,7 @@ def head(name: str, body: str = "", kind: str = "user", description: str = "d") 
     return f"---\nname: {name}\ndescription: {description}\ntype: {kind}\n---\n\n{body or f'Only {name} says this.'}\n"
 
 
-def found(findings: tuple[Finding, ...]) -> set[tuple[str, str]]:
+def found(findings: tuple[CheckFinding, ...]) -> set[tuple[str, str]]:
     return {(finding.problem.value, finding.file) for finding in findings}
 
 

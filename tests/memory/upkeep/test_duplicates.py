@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reverie.memory.topic_file import said_in
-from reverie.memory.upkeep.duplicates import Standing, find_double
+from reverie.memory.topic_file import statements_of
+from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
 from tests.counts import count
 
 TUNNEL = """---
@@ -25,11 +25,11 @@ AGENTS = "# Rules\n\n- Package manager: uv only, never pip or poetry.\n- Run `ma
 
 
 @pytest.fixture
-def standing(tmp_path: Path) -> Standing:
+def standing(tmp_path: Path) -> MemoryTexts:
     (tmp_path / "project_kiln.md").write_text(TUNNEL)
     (tmp_path / "team").mkdir()
     (tmp_path / "team" / "reference_wiki.md").write_text("The glaze recipes are in the studio wiki, page Glazes.\n")
-    return Standing(tmp_path)
+    return MemoryTexts(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def standing(tmp_path: Path) -> Standing:
         ("Glaze recipes are on the page Glazes of the studio wiki.", "team/reference_wiki.md"),
     ],
 )
-def test_a_memory_that_stands_already_is_found(standing: Standing, memory: str, where: str) -> None:
-    found = find_double(said_in(memory), standing, {})
+def test_a_memory_that_stands_already_is_found(standing: MemoryTexts, memory: str, where: str) -> None:
+    found = find_duplicate(statements_of(memory), standing, {})
     assert found is not None
     assert (found.where, found.is_memory) == (where, True)
 
@@ -57,12 +57,12 @@ def test_a_memory_that_stands_already_is_found(standing: Standing, memory: str, 
         "The studio wiki moves to another host.",
     ],
 )
-def test_something_else_about_the_same_is_none(standing: Standing, memory: str) -> None:
-    assert find_double(said_in(memory), standing, {}) is None
+def test_something_else_about_the_same_is_none(standing: MemoryTexts, memory: str) -> None:
+    assert find_duplicate(statements_of(memory), standing, {}) is None
 
 
-def test_the_file_itself_and_files_that_go_do_not_count(standing: Standing) -> None:
-    assert find_double(said_in(TUNNEL), standing, {}, without=["project_kiln.md"]) is None
+def test_the_file_itself_and_files_that_go_do_not_count(standing: MemoryTexts) -> None:
+    assert find_duplicate(statements_of(TUNNEL), standing, {}, without=["project_kiln.md"]) is None
 
 
 def test_a_rule_of_the_instruction_files_is_found(tmp_path: Path) -> None:
@@ -71,28 +71,30 @@ def test_a_rule_of_the_instruction_files_is_found(tmp_path: Path) -> None:
         "Use uv, never pip or poetry.",
         "Run make check before finishing work.",
     ):
-        found = find_double(said_in(memory), None, {"AGENTS.md": AGENTS})
+        found = find_duplicate(statements_of(memory), None, {"AGENTS.md": AGENTS})
         assert found is not None, memory
         assert (found.where, found.is_memory) == ("AGENTS.md", False)
-    assert find_double(["Use uv workspaces for the plotting plug-ins."], None, {"AGENTS.md": AGENTS}) is None
+    assert find_duplicate(["Use uv workspaces for the plotting plug-ins."], None, {"AGENTS.md": AGENTS}) is None
 
 
-def test_changes_on_disk_are_seen(standing: Standing, tmp_path: Path) -> None:
+def test_changes_on_disk_are_seen(standing: MemoryTexts, tmp_path: Path) -> None:
     new = ["Casting happens in the annex, Thursdays, with Ivo."]
-    assert find_double(new, standing, {}) is None
+    assert find_duplicate(new, standing, {}) is None
     (tmp_path / "project_casting.md").write_text(new[0])
-    assert find_double(new, standing, {}) is not None
+    assert find_duplicate(new, standing, {}) is not None
     (tmp_path / "project_casting.md").unlink()
-    assert find_double(new, standing, {}) is None
+    assert find_duplicate(new, standing, {}) is None
 
 
 def test_real_memories_are_no_doubles_of_each_other(many_memories: Path) -> None:
-    standing = Standing(many_memories)
+    standing = MemoryTexts(many_memories)
     texts = standing.texts()
-    doubled = [name for name, text in texts.items() if find_double(said_in(text), standing, {}, without=[name])]
+    doubled = [
+        name for name, text in texts.items() if find_duplicate(statements_of(text), standing, {}, without=[name])
+    ]
     assert len(texts) > 35
     assert len(doubled) <= 0.02 * len(texts), doubled
-    unseen = [name for name, text in texts.items() if find_double(said_in(text), standing, {}) is None]
+    unseen = [name for name, text in texts.items() if find_duplicate(statements_of(text), standing, {}) is None]
     assert unseen == [], "every file is a double of itself under another name"
 
 
@@ -103,9 +105,9 @@ def test_many_memories_are_searched_in_a_moment(tmp_path: Path) -> None:
         (tmp_path / f"project_{number}.md").write_text(
             f"---\nname: s{number}\n---\n\nService s{number} is owned by team t{number % 97}; deploys daily.\n"
         )
-    standing = Standing(tmp_path)
+    standing = MemoryTexts(tmp_path)
     new = ["The billing gateway deploys at noon, owned by Wen."]
-    find_double(new, standing, {})
+    find_duplicate(new, standing, {})
     start = time.perf_counter()
-    assert find_double(new, standing, {}) is None
+    assert find_duplicate(new, standing, {}) is None
     assert time.perf_counter() - start < 0.0001 * files + 0.1

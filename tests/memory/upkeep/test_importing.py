@@ -11,7 +11,7 @@ from reverie.errors import UserError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.memory.taxonomy import MemoryType
-from reverie.memory.upkeep.importing import Piece, carry_out, pieces, plan_import
+from reverie.memory.upkeep.importing import ImportPiece, carry_out, plan_import, read_pieces
 from reverie.paths import Places
 from reverie.settings import load_settings
 from tests.shared_data import sources
@@ -110,14 +110,14 @@ Never use tabs in YAML.
 def test_notes_are_taken_apart_at_their_headings(memory: OpenedMemory, tmp_path: Path) -> None:
     notes = tmp_path / "AGENTS.md"
     notes.write_text(NOTES)
-    found = [one for one in pieces([notes]) if isinstance(one, Piece)]
+    found = [one for one in read_pieces([notes]) if isinstance(one, ImportPiece)]
     assert [one.topic.name for one in found] == ["Commands", "Style"]
     assert "not one either" in found[0].topic.body
     assert found[1].topic.type is MemoryType.FEEDBACK and found[1].topic.description == "Style: Never use tabs in YAML."
     plain = tmp_path / "thoughts.md"
     plain.write_text("Releases are cut from the branch stable.\n")
-    (one,) = pieces([plain])
-    assert isinstance(one, Piece)
+    (one,) = read_pieces([plain])
+    assert isinstance(one, ImportPiece)
     assert one.name == "project_thoughts.md" and one.topic.body.startswith("Releases")
 
 
@@ -130,7 +130,7 @@ def test_what_the_instruction_files_say_is_known(memory: OpenedMemory) -> None:
 
 
 def test_what_is_not_there_is_said(memory: OpenedMemory, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is not there"):
+    with pytest.raises(UserError, match="does not exist"):
         plan_import(memory, [tmp_path / "nothing"])
     (tmp_path / "empty").mkdir()
     assert plan_import(memory, [tmp_path / "empty"])[0] == []

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from reverie.errors import SessionBusy, UserError
 from reverie.memory.changes import ProposedWrite, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.inbox import FOLDER, Inbox
+from reverie.memory.gate.inbox import FOLDER, MemoryInbox
 from reverie.memory.gate.write_gate import WriteGate
 from reverie.memory.recall.search_index import SearchIndex
 from reverie.memory.topic_file import TopicFile
 from reverie.memory.upkeep.purge import PurgeReport, PurgeScope, purge
-from reverie.memory.upkeep.purge_forms import PURGED, Forms, Wanted
+from reverie.memory.upkeep.purge_forms import PURGED, PurgeTarget, SecretForms
 from reverie.storage.transcript.file import read_records
 from tests.counts import count
 from tests.memory.secrets_corpus import TOKENS, Draw, frame
@@ -38,7 +38,7 @@ class Home:
     def __init__(self, root: Path, secret: str) -> None:
         self.project = root / "projects" / "-work-app"
         self.root = self.project / "memory"
-        self.inbox = Inbox(self.root)
+        self.inbox = MemoryInbox(self.root)
         self.memory = MemoryDirectory.open(self.root, gate=WriteGate(self.root, inbox=self.inbox))
         info = WriteInfo(Writer.USER, "a test")
         self.memory.create(
@@ -80,7 +80,7 @@ class Home:
         (self.root / name).write_text(text)
         self.memory.absorb()
 
-    def purge(self, wanted: Wanted, *, dry_run: bool = False) -> PurgeReport:
+    def purge(self, wanted: PurgeTarget, *, dry_run: bool = False) -> PurgeReport:
         scope = PurgeScope((self.project,), (self.log,), (self.index,), self.inbox)
         return purge(wanted, self.memory, scope, dry_run=dry_run)
 
@@ -109,7 +109,7 @@ def _forms(secret: str) -> list[bytes]:
 
 def test_a_dry_run_finds_everything_and_changes_nothing(home: Home) -> None:
     before = home.everything()
-    report = home.purge(Wanted.of_text(SECRET), dry_run=True)
+    report = home.purge(PurgeTarget.of_text(SECRET), dry_run=True)
     assert report.dry_run
     kinds = {place.kind for place in report.places}
     assert kinds == {"memory", "history", "inbox", "transcript", "session", "log"}
@@ -119,7 +119,7 @@ def test_a_dry_run_finds_everything_and_changes_nothing(home: Home) -> None:
 
 def test_a_purge_leaves_nothing_anywhere(home: Home) -> None:
     assert SECRET.encode() in home.everything()
-    report = home.purge(Wanted.of_text(SECRET))
+    report = home.purge(PurgeTarget.of_text(SECRET))
     assert report.left == ()
     assert report.versions > 0
     after = home.everything()
@@ -127,7 +127,7 @@ def test_a_purge_leaves_nothing_anywhere(home: Home) -> None:
     assert base64.b64encode(f"ci:{SECRET}:x".encode()) not in after
     assert not home.index.exists()
     assert SECRET not in repr(report)
-    assert home.purge(Wanted.of_text(SECRET), dry_run=True).places == ()
+    assert home.purge(PurgeTarget.of_text(SECRET), dry_run=True).places == ()
 
 
 def test_the_rest_stays_as_it_was(home: Home) -> None:
@@ -136,7 +136,7 @@ def test_the_rest_stays_as_it_was(home: Home) -> None:
         for path in (home.root / "user_role.md", home.root / "MEMORY.md", home.project / "s2.jsonl")
     }
     os.utime(home.transcript, (1_700_000_000, 1_700_000_000))
-    home.purge(Wanted.of_text(SECRET))
+    home.purge(PurgeTarget.of_text(SECRET))
     assert {path: path.read_bytes() for path in untouched} == untouched
     assert home.transcript.stat().st_mtime == 1_700_000_000
     lines = home.transcript.read_text().split("\n")
@@ -150,7 +150,7 @@ def test_the_rest_stays_as_it_was(home: Home) -> None:
 
 
 def test_git_can_still_read_the_history(home: Home) -> None:
-    home.purge(Wanted.of_text(SECRET))
+    home.purge(PurgeTarget.of_text(SECRET))
     git = ["git", f"--git-dir={home.memory.history.git_dir}"]
     assert subprocess.run([*git, "fsck", "--full", "--strict"], capture_output=True).returncode == 0
     shown = subprocess.run([*git, "log", "-p", "--all"], capture_output=True, check=True, text=True).stdout
@@ -163,7 +163,7 @@ def test_a_pattern_takes_out_all_it_matches(tmp_path: Path) -> None:
     first, second = TOKENS["npm token"](Draw(1)), TOKENS["npm token"](Draw(2))
     home = Home(tmp_path, first)
     (home.project / "s2.jsonl").write_text(json.dumps({"type": "user", "text": f"or {second}"}) + "\n")
-    report = home.purge(Wanted.of_pattern(r"npm_[A-Za-z0-9]{36}"))
+    report = home.purge(PurgeTarget.of_pattern(r"npm_[A-Za-z0-9]{36}"))
     assert report.left == ()
     after = home.everything()
     assert first.encode() not in after
@@ -174,7 +174,7 @@ def test_a_key_block_goes_line_by_line_too(tmp_path: Path) -> None:
     home = Home(tmp_path, KEY)
     numbered = "\n".join(f"{number:>5}→{line}" for number, line in enumerate(KEY.splitlines(), 1))
     (home.project / "s1" / "tool-results" / "t2.txt").write_text(numbered)
-    assert home.purge(Wanted.of_text(KEY)).left == ()
+    assert home.purge(PurgeTarget.of_text(KEY)).left == ()
     after = home.everything().decode(errors="replace")
     assert not [line for line in KEY.splitlines() if "-----" not in line and len(line) > 30 and line in after]
 
@@ -189,7 +189,7 @@ def test_a_live_session_that_holds_it_is_named_and_nothing_changes(home: Home) -
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
         with pytest.raises(SessionBusy) as busy:
-            home.purge(Wanted.of_text(SECRET))
+            home.purge(PurgeTarget.of_text(SECRET))
         assert busy.value.pid == other.pid
         assert str(other.pid) in str(busy.value)
         assert SECRET not in str(busy.value)
@@ -197,27 +197,27 @@ def test_a_live_session_that_holds_it_is_named_and_nothing_changes(home: Home) -
         assert other.stdin is not None
         other.stdin.close()
         other.wait(10)
-    assert home.purge(Wanted.of_text(SECRET)).left == ()
+    assert home.purge(PurgeTarget.of_text(SECRET)).left == ()
 
 
 def test_other_secrets_in_the_same_file_do_not_stand_in_the_way(home: Home) -> None:
     other = TOKENS["GitLab token"](Draw(5))
     path = home.root / "reference_ci.md"
     path.write_text(f"{path.read_text()}and {other}\n")
-    assert home.purge(Wanted.of_text(SECRET)).left == ()
+    assert home.purge(PurgeTarget.of_text(SECRET)).left == ()
     assert other in path.read_text()
 
 
 @pytest.mark.parametrize("text", ["", "   ", "abc", "\n\nab\n"])
 def test_what_stands_everywhere_is_not_purged(text: str) -> None:
     with pytest.raises(UserError, match="at least 4"):
-        Wanted.of_text(text)
+        PurgeTarget.of_text(text)
 
 
 @pytest.mark.parametrize("pattern", ["(", "a*", ".{0,3}"])
 def test_patterns_that_are_none_or_match_nothing_are_refused(pattern: str) -> None:
     with pytest.raises(UserError):
-        Wanted.of_pattern(pattern)
+        PurgeTarget.of_pattern(pattern)
 
 
 VALUES = st.text(min_size=6, max_size=40).filter(
@@ -230,7 +230,7 @@ VALUES = st.text(min_size=6, max_size=40).filter(
 def test_every_form_of_any_value_is_found_and_goes(value: str, before: str, after: str, ascii_only: bool) -> None:
     value = value.encode("utf-8", "replace").decode()
     text = (before + value + after).encode("utf-8", "replace").decode()
-    forms = Forms([value])
+    forms = SecretForms([value])
     for hidden in (
         text,
         json.dumps({"x": [text]}, ensure_ascii=ascii_only),
@@ -241,7 +241,7 @@ def test_every_form_of_any_value_is_found_and_goes(value: str, before: str, afte
         base64.urlsafe_b64encode(text.encode()).decode(),
     ):
         assert forms.count_in_line(hidden), hidden
-        assert not forms.count_in_line(forms.replaced_in_line(hidden))
+        assert not forms.count_in_line(forms.replace_in_line(hidden))
 
 
 @settings(deadline=None, max_examples=count(60, 600))
@@ -255,7 +255,7 @@ def test_every_form_of_any_value_is_found_and_goes(value: str, before: str, afte
 )
 def test_lines_of_json_stay_json_and_lines(value: str, data: object) -> None:
     line = json.dumps({"data": data, "held": value})
-    done = Forms([value]).replaced_in_line(line)
+    done = SecretForms([value]).replace_in_line(line)
     assert "\n" not in done
     assert json.loads(done)["held"] != value or value in PURGED
 
@@ -267,9 +267,9 @@ def test_the_gate_lets_a_purge_pass(tmp_path: Path) -> None:
 
 
 def test_a_long_run_of_letters_is_searched_in_a_blink() -> None:
-    forms, run = Forms(["hunterGreen-4411"]), "x" * 100_000
+    forms, run = SecretForms(["hunterGreen-4411"]), "x" * 100_000
     began = time.process_time()
     assert forms.count(run) == 0
     encoded = base64.b64encode(b"user:hunterGreen-4411:x").decode()
-    assert forms.replaced(f"a {run}{encoded}{run} hunterGreen-4411{encoded} b") == "a [purged] [purged][purged] b"
+    assert forms.replace(f"a {run}{encoded}{run} hunterGreen-4411{encoded} b") == "a [purged] [purged][purged] b"
     assert time.process_time() - began < 2

@@ -21,7 +21,7 @@ from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.memory.upkeep.purge_forms import PURGED_NAME
 from reverie.paths import Places
-from reverie.paths.kept import KEPT, Treatment, kept_at
+from reverie.paths.text_places import TEXT_PLACES, Treatment, find_text_place
 from reverie.settings import load_settings
 from tests.counts import count
 
@@ -126,8 +126,8 @@ def purged(work: Path, secret: str = SECRET) -> Result:
 
 def test_nothing_is_left_anywhere(planted: Planted) -> None:
     before = planted.found()
-    kinds = {kept_at(name).pattern for name in before}
-    wanted = {one.pattern for one in KEPT if one.treatment is not Treatment.YOURS} - {"run/*"}
+    kinds = {find_text_place(name).pattern for name in before}
+    wanted = {one.pattern for one in TEXT_PLACES if one.treatment is not Treatment.YOURS} - {"run/*"}
     assert wanted <= kinds, "the secret is planted in every place that the list names"
     done = purged(planted.work)
     assert done.return_value == 0, done.output
@@ -204,5 +204,5 @@ def test_a_purge_that_was_killed_before_any_write_is_finished_by_the_next(plante
 
 def test_the_docs_list_every_place() -> None:
     page = (Path(__file__).parents[3] / "docs" / "write-gate.md").read_text()
-    for one in KEPT:
+    for one in TEXT_PLACES:
         assert f"| `{one.pattern}` | {one.what} | {one.treatment.value} |" in page

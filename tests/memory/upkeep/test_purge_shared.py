@@ -12,7 +12,7 @@ from reverie.cli.app import commands
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import MemoryType
-from reverie.memory.topic_file import TopicFile
+from reverie.memory.topic_file import TopicFile, encode
 from reverie.memory.upkeep.purged_record import PurgedRecord
 from reverie.paths import Places
 from reverie.settings import load_settings
@@ -43,7 +43,7 @@ def test_the_shared_folder_is_purged_and_a_sync_brings_nothing_back(tmp_path: Pa
     shared.mkdir()
     share(tmp_path, f'sharing = "folder"\nfolder = "{shared}"')
     memory = memory_of(tmp_path)
-    (shared / "x.md").write_bytes(TOPIC.to_bytes())
+    (shared / "x.md").write_bytes(encode(TOPIC.text))
     run(tmp_path, "sync")
     assert SECRET in memory.read("team/x.md").text
     done = run(tmp_path, "purge", "--yes", given=SECRET)
@@ -52,8 +52,8 @@ def test_the_shared_folder_is_purged_and_a_sync_brings_nothing_back(tmp_path: Pa
     assert SECRET not in (shared / "x.md").read_text()
     run(tmp_path, "sync")
     assert SECRET not in memory.read("team/x.md").text
-    (shared / "x.md").write_bytes(TOPIC.to_bytes())  # somebody who has not synced since writes it again
-    (shared / "y.md").write_bytes(TOPIC.to_bytes())
+    (shared / "x.md").write_bytes(encode(TOPIC.text))  # somebody who has not synced since writes it again
+    (shared / "y.md").write_bytes(encode(TOPIC.text))
     told = run(tmp_path, "sync").output
     assert "purged" in told and SECRET not in told
     assert SECRET not in memory.read("team/x.md").text and not memory.exists("team/y.md")

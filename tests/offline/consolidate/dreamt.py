@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from reverie.lab.dream.score import Checked, score
-from reverie.layers.l6_dreaming.outcome import Dreamt
+from reverie.lab.dream.score import CheckResult, score
+from reverie.layers.l6_dreaming.reporter import DreamOutcome
 from reverie.session import Session
 
 NOW = datetime(2026, 3, 2, 3, tzinfo=UTC)
@@ -48,10 +48,10 @@ class Place:
     def text(self, name: str) -> str:
         return self.files[name].decode()
 
-    def dream(self) -> Dreamt:
+    def dream(self) -> DreamOutcome:
         """One dream by the embedded model over everything there is, whatever was dreamt before."""
 
-        async def run() -> Dreamt:
+        async def run() -> DreamOutcome:
             (self.memory / ".consolidate-lock").unlink(missing_ok=True)
             session = await Session.open(cwd=self.work, model="embedded", clock=lambda: self.now, interactive=False)
             async with session:
@@ -63,7 +63,7 @@ class Place:
 
         return asyncio.run(run())
 
-    def scored(self, before: Mapping[str, bytes]) -> list[Checked]:
+    def scored(self, before: Mapping[str, bytes]) -> list[CheckResult]:
         return score(self.check, before, self.files)
 
 

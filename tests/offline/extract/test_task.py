@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.lab.extraction.run import measure, play
-from reverie.lab.extraction.score import Case, Outcome, figures, read_cases
-from reverie.layers.l5_extraction.directive import directive
-from reverie.layers.l5_extraction.span import Span
+from reverie.lab.extraction.score import CaseOutcome, LabelledCase, figures, read_cases
+from reverie.layers.l5_extraction.learning import directive
+from reverie.layers.l5_extraction.span import MessageSpan
 from reverie.memory.topic_file import TopicFile
 from reverie.models.base import Request
 from reverie.offline.extract.task import next_step
@@ -38,18 +38,18 @@ HARVEST = (
 SMOKER = "---\nname: Smoker\ndescription: light the smoker first\ntype: feedback\n---\n\nLight the smoker first.\n"
 
 
-def played(*said: str, existing: dict[str, str] | None = None, today: str = "2026-06-15") -> Outcome:
+def played(*said: str, existing: dict[str, str] | None = None, today: str = "2026-06-15") -> CaseOutcome:
     """One run over a talk in which the agent answers `Done.` between the messages."""
     messages: list[dict[str, Any]] = []
     for text in said:
         messages += [{"role": "user", "text": text}, {"role": "assistant", "text": "Done.", "tools": []}]
-    case = Case("x", date.fromisoformat(today), "", "", existing or {}, tuple(messages), (), (), 9, ())
+    case = LabelledCase("x", date.fromisoformat(today), "", "", existing or {}, tuple(messages), (), (), 9, ())
     return asyncio.run(play(case, "embedded"))
 
 
 def request(*messages: Message) -> Request:
     entries = tuple(Entry(str(at), one, "2026-06-15T10:00:00Z") for at, one in enumerate(messages))
-    told = directive(Span(entries), [], DIRECTORY, rounds=5, today=date(2026, 6, 15))
+    told = directive(MessageSpan(entries), [], DIRECTORY, rounds=5, today=date(2026, 6, 15))
     last = Message("user", (TextBlock(told, Origin.CODE),))
     return Request("embedded", (), TOOLS, (*messages, last), 1_000, purpose=Purpose.EXTRACTION)
 
@@ -205,7 +205,7 @@ def test_what_only_a_tool_said_is_no_source() -> None:
 def test_it_looks_before_it_writes_and_then_stops() -> None:
     talk = (person("from now on answer in German instead of English, my team reads along"), agent("Gut."))
     entries = tuple(Entry(str(at), one, "2026-06-15T10:00:00Z") for at, one in enumerate(talk))
-    told = directive(Span(entries), [], DIRECTORY, rounds=5, today=date(2026, 6, 15)).replace(
+    told = directive(MessageSpan(entries), [], DIRECTORY, rounds=5, today=date(2026, 6, 15)).replace(
         "(none yet)", "- [feedback] feedback_language.md (2026-06-01T10:00:00Z): answer in English"
     )
     asked = Message("user", (TextBlock(told, Origin.CODE),))
@@ -245,7 +245,7 @@ def test_two_days_of_messages_have_each_their_own_date() -> None:
         Entry("3", person("the fair starts tomorrow and our stall with the honey is number 7"), "2026-06-10T10:00:00Z"),
         Entry("4", agent("OK."), "2026-06-10T10:01:00Z"),
     ]
-    told = directive(Span(tuple(talk)), [], DIRECTORY, rounds=5, today=date(2026, 6, 30))
+    told = directive(MessageSpan(tuple(talk)), [], DIRECTORY, rounds=5, today=date(2026, 6, 30))
     messages = (*(one.message for one in talk), Message("user", (TextBlock(told, Origin.CODE),)))
     step = next_step(Request("embedded", (), TOOLS, messages, 1_000, purpose=Purpose.EXTRACTION))
     text = "\n".join(one.body for one in written(step))

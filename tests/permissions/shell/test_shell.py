@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.permissions import is_read_only_shell, why_not_read_only
+from reverie.permissions.shell.read_only import is_read_only_shell, why_not_read_only
 from tests.permissions.shell_corpus import ALLOWED, REFUSED
 from tests.shared_data import sources
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from reverie.permissions import is_read_only_shell
 from reverie.permissions.shell.programs import PROGRAMS
+from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.permissions.shell.words import read_words
 from tests.counts import SOAK, count
 from tests.permissions.shell_corpus import ALLOWED

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from reverie.errors import UserError
 from reverie.storage.history.folder import ChangedOnDisk, VersionedFolder, history_place
 from reverie.storage.history.merge import merge
+from reverie.storage.history.packs import HistoryDamaged
 from reverie.storage.history.purge import purge_history
-from reverie.storage.history.versions import History, HistoryDamaged, VersionInfo
+from reverie.storage.history.versions import History, VersionInfo
 
 GIT = shutil.which("git")
 needs_git = pytest.mark.skipif(GIT is None, reason="git is not installed")
@@ -28,7 +29,7 @@ def folder(tmp_path: Path) -> VersionedFolder:
 
 def save(place: VersionedFolder, **files: str | None) -> str:
     writes = {f"{name.replace('__', '/')}.md": None if text is None else text.encode() for name, text in files.items()}
-    with place.locked() as held:
+    with place.lock() as held:
         version = held.commit(writes, BY)
     assert version is not None
     return version.id
@@ -72,7 +73,7 @@ def test_git_reads_every_version(tmp_path: Path) -> None:
 def test_the_log_says_who_why_and_what(tmp_path: Path) -> None:
     place = folder(tmp_path)
     first = save(place, a="1\n")
-    with place.locked() as held:
+    with place.lock() as held:
         info = VersionInfo("dream", "two\n\nparagraphs", "s", "m", "Subject", first, {"a.md": "dates written out"})
         held.commit({"a.md": b"2\n", "b.md": b"3\n"}, info)
     newest, oldest = place.history.log()
@@ -196,7 +197,7 @@ def test_an_edit_of_the_same_size_in_the_same_moment_is_seen(tmp_path: Path) -> 
     for number in range(50):
         save(place, a=f"{number:04}\n")
         (place.root / "a.md").write_text(f"{number:04}\n".replace("0", "x", 1))
-        with place.locked() as held:
+        with place.lock() as held:
             assert held.absorbed is not None, "the edit right after the save went unseen"
 
 
@@ -207,7 +208,7 @@ def test_a_folder_put_in_place_of_another_is_seen(tmp_path: Path) -> None:
     save(place, a="new\n")
     shutil.rmtree(place.root)
     (tmp_path / "backup").rename(place.root)
-    with place.locked() as held:
+    with place.lock() as held:
         assert held.read("a.md") == b"old\n"
     assert next(iter(place.history.log())).info.writer == "hand"
 
@@ -215,17 +216,17 @@ def test_a_folder_put_in_place_of_another_is_seen(tmp_path: Path) -> None:
 def test_untouched_files_are_not_read_again(tmp_path: Path) -> None:
     place = folder(tmp_path)
     save(place, a="1\n", b="1\n")
-    with place.locked():
+    with place.lock():
         pass
     (place.root / "a.md").chmod(0o000)  # an unreadable file counts as it was
-    with folder(tmp_path).locked() as held:
+    with folder(tmp_path).lock() as held:
         assert held.absorbed is None and held.files.keys() == {"a.md", "b.md"}
 
 
 def test_what_changes_while_landing_is_never_overwritten(tmp_path: Path) -> None:
     place = folder(tmp_path)
     save(place, a="1\n", b="1\n")
-    with place.locked() as held:
+    with place.lock() as held:
         (place.root / "b.md").write_text("theirs\n")  # somebody who knows no lock
         with pytest.raises(ChangedOnDisk) as caught:
             held.commit({"a.md": b"mine\n", "b.md": b"mine\n", "c.md": b"mine\n"}, BY)
@@ -233,7 +234,7 @@ def test_what_changes_while_landing_is_never_overwritten(tmp_path: Path) -> None
     assert (place.root / "a.md").read_text() == "1\n"
     assert (place.root / "b.md").read_text() == "theirs\n"
     assert not (place.root / "c.md").exists() and not place.unfinished
-    with place.locked() as held:
+    with place.lock() as held:
         assert held.absorbed is not None and [change.name for change in held.absorbed.files] == ["b.md"]
 
 
@@ -280,7 +281,7 @@ def test_a_purged_text_is_nowhere(tmp_path: Path, packed: bool) -> None:
     save(place, a="clean\n", team__c="SECRET-123 again\n")
     save(place, team__c=None)
     reversed_version = place.history.head() or ""
-    with place.locked() as held:
+    with place.lock() as held:
         held.commit({"b.md": b"x"}, VersionInfo("user", "it was SECRET-123", reverses=reversed_version))
         if packed:
             place.history.objects.pack()
@@ -302,7 +303,7 @@ def test_a_purged_text_is_nowhere(tmp_path: Path, packed: bool) -> None:
 def test_a_purge_that_finds_nothing_changes_nothing(tmp_path: Path) -> None:
     place = folder(tmp_path)
     version = save(place, a="1\n")
-    with place.locked():
+    with place.lock():
         assert purge_history(place.history, lambda data: data).versions == {}
     assert place.history.head() == version
 

@@ -10,8 +10,9 @@ import pytest
 from reverie.errors import UserError
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import dump_record, parse_line
+from reverie.storage.transcript.joined_message import NO_RESULT
 from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
-from reverie.storage.transcript.view import NO_RESULT, View
+from reverie.storage.transcript.view import View
 from tests.shared_data import sources
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import dump_record, parse_line, read_records
+from reverie.storage.transcript.joined_message import NO_RESULT
 from reverie.storage.transcript.records import (
     Clears,
     CompactBoundary,
@@ -23,7 +24,7 @@ from reverie.storage.transcript.records import (
     Undo,
 )
 from reverie.storage.transcript.session_log import SessionLog
-from reverie.storage.transcript.view import NO_RESULT, View
+from reverie.storage.transcript.view import View
 from reverie.types import Message, Origin, Record, TextBlock, ThinkingBlock, ToolResultBlock
 from tests.shared_data import sources
 from tests.storage.conversations import HEADER, answer, call, new_log, person, result, says

@@ -1,1 +1,1 @@
-"""Messages between agents: their form, mailboxes on disk, who is there, and the way to whoever is meant."""
+"""Messages between agents: their form, inboxes on disk, who is there, and how a message reaches its reader."""

@@ -1,8 +1,6 @@
-"""A letter: what one agent writes to another, and how the model that gets it is shown it.
+"""A message between agents, and the text that the receiving model sees.
 
-A letter is never the person speaking: its blocks carry `Origin.AGENT`, so that nothing learnt from it is taken for what
-the user said. Every block opens with the letter's id, so that a transcript shows which letters it has already taken in,
-whatever happened to the process in between. Nothing here reads or writes a file.
+Its blocks have `Origin.AGENT` and start with its id, so a transcript shows which messages it contains.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from reverie.origins import broken_tags
+from reverie.origins import escape_tags
 from reverie.types import Block, Message, Origin, Record, TextBlock
 
 _OPENING = re.compile(r'<letter id="([0-9a-f]{16})" ')
@@ -22,8 +20,8 @@ _NOT_USER = "(From another agent, not from the user.)"
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """One message between agents. `at` is aware of its time zone; `summary` and `color` may be empty."""
+class AgentMessage:
+    """One message between agents. `at` has a time zone; `summary` and `color` may be empty."""
 
     id: str
     sender: str
@@ -34,31 +32,31 @@ class Letter:
     color: str = ""
 
 
-def new_letter(
+def new_message(
     sender: str, to: str, text: str, *, summary: str = "", at: datetime | None = None, color: str = ""
-) -> Letter:
-    """A letter with an id of its own, written now unless `at` says otherwise."""
-    return Letter(secrets.token_hex(8), sender, to, text, summary, at or datetime.now(UTC), color)
+) -> AgentMessage:
+    """Creates a message with a new id. Without `at`, its time is now."""
+    return AgentMessage(secrets.token_hex(8), sender, to, text, summary, at or datetime.now(UTC), color)
 
 
-def blocks_of(letters: Iterable[Letter]) -> list[TextBlock]:
-    """What the model is shown, a block a letter, in the order given. A letter cannot pass for a second one."""
-    return [TextBlock(_shown(letter), Origin.AGENT) for letter in letters]
+def message_blocks(messages: Iterable[AgentMessage]) -> list[TextBlock]:
+    """Returns one block per message for the model, in the given order. No text can imitate a second message."""
+    return [TextBlock(_render(message), Origin.AGENT) for message in messages]
 
 
-def letters_in(records: Iterable[Record]) -> set[str]:
-    """The ids of all letters that a transcript has taken in, also before a compaction."""
-    return {id for record in records if record.message is not None for id in letter_ids(record.message)}
+def recorded_ids(records: Iterable[Record]) -> set[str]:
+    """Returns the ids of all messages in a transcript, even those before a compaction."""
+    return {id for record in records if record.message is not None for id in message_ids(record.message)}
 
 
-def letter_ids(message: Message) -> Sequence[str]:
-    """The ids of the letters in one message."""
+def message_ids(message: Message) -> Sequence[str]:
+    """Returns the ids of the agents' messages in one message of the conversation."""
     blocks = (block for block in message.content if isinstance(block, TextBlock) and block.origin is Origin.AGENT)
     return [found.group(1) for block in blocks if (found := _OPENING.match(block.text)) is not None]
 
 
 def sender_and_text(block: Block) -> tuple[str, str] | None:
-    """Who wrote the letter that this block shows, and what; None if it is none."""
+    """Returns the sender and the text of the message in this block; None for any other block."""
     if not isinstance(block, TextBlock) or block.origin is not Origin.AGENT or not _OPENING.match(block.text):
         return None
     head, _, rest = block.text.partition("\n")
@@ -67,11 +65,11 @@ def sender_and_text(block: Block) -> tuple[str, str] | None:
     return html.unescape(sender), text
 
 
-def _shown(letter: Letter) -> str:
-    at = letter.at.astimezone(UTC).isoformat(timespec="seconds")
-    summary = f' summary="{_attribute(letter.summary)}"' if letter.summary else ""
-    body = broken_tags(letter.text)
-    head = f'<letter id="{letter.id}" from="{_attribute(letter.sender)}" at="{at}"{summary}>'
+def _render(message: AgentMessage) -> str:
+    at = message.at.astimezone(UTC).isoformat(timespec="seconds")
+    summary = f' summary="{_attribute(message.summary)}"' if message.summary else ""
+    body = escape_tags(message.text)
+    head = f'<letter id="{message.id}" from="{_attribute(message.sender)}" at="{at}"{summary}>'
     return f"{head}\n{_NOT_USER}\n{body}\n</letter>"
 
 

@@ -1,7 +1,6 @@
-"""Who lives in this process: the main agent and everyone it started, each with a name, an inbox and a parent.
+"""The agents in this process: the main agent and everyone it started, each with a name, an inbox and a parent.
 
-A letter to a name in this process is put into an inbox here and read at the end of the reader's tool round. One event
-loop, no locks. It starts and stops nobody: it only knows who there is.
+A message to an agent here goes into its inbox and is read at the end of its tool round. It starts no agent.
 """
 
 from __future__ import annotations
@@ -16,16 +15,15 @@ from typing import TYPE_CHECKING
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
-    from reverie.agents.messages.message import Letter
+    from reverie.agents.messages.message import AgentMessage
 
-MAIN = "main"
-"""The name of the agent a person talks to."""
+MAIN = "main"  # the name of the agent that the user talks to
 EVERYONE = "*"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Mode(StrEnum):
-    """How an agent came to be, which decides its context, its prompt, its cache and whether it may start others."""
+class AgentMode(StrEnum):
+    """How an agent was started. This decides its context, prompt and cache, and whether it may start others."""
 
     MAIN = "main"
     SUB_AGENT = "sub-agent"
@@ -36,48 +34,44 @@ class Mode(StrEnum):
 
 
 class MemberState(StrEnum):
-    """What a member is doing. A member that is over is no longer in the roster."""
+    """What a member is doing. Members that have ended are not in the roster."""
 
     RUNNING = "running"
     IDLE = "idle"
 
 
-class Inbox:
-    """Letters that wait for one agent. `arrived` is set while there are any."""
+class AgentInbox:
+    """Messages that wait for one agent. `arrived` is set while there are any."""
 
     def __init__(self) -> None:
-        self._letters: list[Letter] = []
+        self._messages: list[AgentMessage] = []
         self.arrived = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._letters)
+        return len(self._messages)
 
-    def __iter__(self) -> Iterator[Letter]:
-        return iter(tuple(self._letters))
+    def __iter__(self) -> Iterator[AgentMessage]:
+        return iter(tuple(self._messages))
 
-    def put(self, letter: Letter) -> None:
-        """Adds a letter; the order of each sender is kept."""
-        self._letters.append(letter)
+    def put(self, message: AgentMessage) -> None:
+        self._messages.append(message)
         self.arrived.set()
 
-    def drain(self) -> list[Letter]:
-        """Takes all letters out, oldest first."""
-        letters, self._letters = self._letters, []
+    def drain(self) -> list[AgentMessage]:
+        """Removes and returns all messages, oldest first."""
+        messages, self._messages = self._messages, []
         self.arrived.clear()
-        return letters
+        return messages
 
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """Somebody who can be written to. `parent` is the id of who started it; `step` is its last call.
-
-    `summary` says in a few words what it is at; it holds until the next look, whatever is called meanwhile.
-    """
+    """An agent that can receive messages. `step` is its last tool call, `summary` says what it does, in a few words."""
 
     name: str
     id: str
-    mode: Mode
-    inbox: Inbox = field(default_factory=Inbox)
+    mode: AgentMode
+    inbox: AgentInbox = field(default_factory=AgentInbox)
     parent: str | None = None
     state: MemberState = MemberState.RUNNING
     title: str = ""
@@ -86,13 +80,10 @@ class Member:
 
     @property
     def doing(self) -> str:
-        """What it was last seen at."""
         return self.summary or self.step
 
 
 class Roster:
-    """The members of one process."""
-
     def __init__(self) -> None:
         self._members: dict[str, Member] = {}
 
@@ -100,37 +91,35 @@ class Roster:
         return iter(tuple(self._members.values()))
 
     def names(self) -> list[str]:
-        """Everyone's name, in the order they came."""
         return [member.name for member in self]
 
     def find(self, name_or_id: str) -> Member | None:
-        """The member with this name, else with this id."""
+        """Finds a member by name, else by id."""
         by_name = next((member for member in self if member.name == name_or_id), None)
         return by_name or self._members.get(name_or_id)
 
     def add(self, member: Member) -> Member:
-        """Takes somebody in. Raises UserError for a name that is no name, or is taken."""
+        """Adds a member. Raises UserError if the name is not valid or is taken."""
         if (reason := self.why_not(member.name)) is not None:
             raise UserError(reason)
         if member.id in self._members:
-            raise UserError(f"there is an agent with the id {member.id} already")
+            raise UserError(f"an agent with the id {member.id} exists already")
         self._members[member.id] = member
         return member
 
     def remove(self, id: str) -> None:
-        """Takes somebody out; one who is not there is no error."""
         self._members.pop(id, None)
 
     def why_not(self, name: str) -> str | None:
-        """Why nobody can be given this name now, if so."""
+        """Why this name cannot be given now; None if it can."""
         if not _NAME.fullmatch(name):
-            return f"{name[:80]!r} is no name for an agent: letters, digits, '-', '_' and '.', at most 64"
+            return f"{name[:80]!r} is not a valid agent name: use letters, digits, '-', '_' and '.', at most 64"
         if any(name in (member.name, member.id) for member in self):
-            return f"there is an agent called {name} already: choose another name"
+            return f"an agent called {name} exists already: choose another name"
         return None
 
     def free_name(self, wanted: str) -> str:
-        """A name like this one that nobody has."""
+        """Returns a similar name that is free."""
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted).strip("-._")[:56] or "agent"
         name, number = base, 2
         while self.why_not(name) is not None:
@@ -138,11 +127,11 @@ class Roster:
         return name
 
     def children(self, id: str) -> list[Member]:
-        """Those this one started that are still here."""
+        """The members that this one started and that are still here."""
         return [member for member in self if member.parent == id]
 
     def depth(self, id: str) -> int:
-        """How many stand above this one: 0 for the main agent."""
+        """How many agents are above this one: 0 for the main agent."""
         member, depth = self._members.get(id), 0
         while member is not None and member.parent is not None and depth < len(self._members):
             member, depth = self._members.get(member.parent), depth + 1

@@ -1,8 +1,7 @@
-"""Letters that are for the program: a closed union, read from and written as JSON text.
+"""Structured messages, which are for the program: a closed union, read from and written as JSON text.
 
-Ending a process, approving a plan, going idle and asking for a permission are states, not talk; each has a class.
-Text that is not exactly one of these is plain text for the model: reading never fails and never guesses.
-`in_words` says what a model is shown of one.
+Ending a process, approving a plan, being idle and asking for a permission each have a class. Any other text is plain
+text for the model: reading never fails and never guesses. `describe` gives the text that a model sees.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias, assert_never, cast, get_args
 
-from reverie.agents.messages.message import Letter
+from reverie.agents.messages.message import AgentMessage
 from reverie.parsing import load_json
-from reverie.storage.transcript.records import built
+from reverie.storage.transcript.records import build
 from reverie.types import JsonObject
 
 _LONGEST = 1_000_000
@@ -40,7 +39,7 @@ class ShutdownRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShutdownResponse:
-    """The teammate ends (`approve`), or goes on and says why. Without an id it answers the request that is open."""
+    """The teammate ends (`approve`), or continues and says why. Without an id it answers the open request."""
 
     kind: ClassVar[str] = "shutdown_response"
     approve: bool
@@ -50,7 +49,7 @@ class ShutdownResponse:
 
 @dataclass(frozen=True, slots=True)
 class PlanApprovalResponse:
-    """The lead lets a teammate that may only read so far carry its plan out, or wants another one."""
+    """The lead lets a teammate carry out its plan, or asks for another plan."""
 
     kind: ClassVar[str] = "plan_approval_response"
     approve: bool
@@ -60,7 +59,7 @@ class PlanApprovalResponse:
 
 @dataclass(frozen=True, slots=True)
 class IdleNotification:
-    """A teammate has nothing to do now. `text`: what it said last, unless it wrote that in a letter; or what failed."""
+    """A teammate is idle. `text`: its last answer, unless it sent that as a message; or the error."""
 
     kind: ClassVar[str] = "idle_notification"
     state: IdleState
@@ -81,7 +80,7 @@ class PermissionRequest:
 
 @dataclass(frozen=True, slots=True)
 class PermissionResponse:
-    """The answer of whoever could be asked."""
+    """The answer to a permission request."""
 
     kind: ClassVar[str] = "permission_response"
     request_id: str
@@ -100,16 +99,16 @@ Structured: TypeAlias = (
 
 _KINDS: dict[str, type[Structured]] = {kind.kind: kind for kind in get_args(Structured)}
 FOR_MODELS = (ShutdownRequest, ShutdownResponse, PlanApprovalResponse)
-"""What a model may send. The rest is the program's: a model cannot grant a permission or report for somebody else."""
+"""What a model may send. The others belong to the program: a model cannot grant a permission or report for others."""
 
 
 def new_request_id() -> str:
-    """Random, so that nobody can answer what they were not asked."""
+    """Returns a random id, so that nobody can answer a request that they did not get."""
     return secrets.token_hex(8)
 
 
 def parse(text: str) -> Structured | None:
-    """The structured message that this text is; None if it is anything else, however close."""
+    """Returns the structured message in this text; None for any other text, however close."""
     if len(text) > _LONGEST or not text.lstrip().startswith("{"):
         return None
     try:
@@ -120,7 +119,7 @@ def parse(text: str) -> Structured | None:
 
 
 def from_json(raw: JsonObject) -> Structured | None:
-    """The same from a JSON object; unknown keys are passed over, wrong types are not."""
+    """Does the same for a JSON object. Unknown keys are ignored, wrong types are not."""
     kind = _KINDS.get(str(raw.get("type")))
     if kind is None:
         return None
@@ -130,18 +129,18 @@ def from_json(raw: JsonObject) -> Structured | None:
         if raw.get("state") not in list(IdleState):
             return None
         raw = {**raw, "state": IdleState(raw["state"])}
-    return built(kind, raw)
+    return build(kind, raw)
 
 
 def render(message: Structured) -> str:
-    """The JSON text that `parse` reads back."""
+    """Returns the JSON text that `parse` reads."""
     body = {f.name: getattr(message, f.name) for f in fields(message)}
     return json.dumps({"type": message.kind, **body}, ensure_ascii=False)
 
 
-def in_words(letter: Letter, message: Structured) -> Letter:
-    """The letter as the model is to read it."""
-    return replace(letter, text=_text(letter.sender, message))
+def describe(message: AgentMessage, content: Structured) -> AgentMessage:
+    """Returns the message with the text that the model reads."""
+    return replace(message, text=_text(message.sender, content))
 
 
 def _text(sender: str, message: Structured) -> str:
@@ -176,6 +175,6 @@ def _because(reason: str) -> str:
     return f": {said}" if said else ""
 
 
-def marked_cut_off(text: str) -> str:
-    """An answer that was cut off, as another agent or the user reads it."""
+def mark_cut_off(text: str) -> str:
+    """Marks an answer that was cut off, for another agent or the user."""
     return f"{text}\n\n[This answer is not complete: it was cut off at a limit of the model.]"

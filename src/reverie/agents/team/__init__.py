@@ -1,1 +1,1 @@
-"""A team of agents in processes of their own: its file, its members, and its orderly end."""
+"""A team of agents in separate processes: its file, its members and its orderly end."""

@@ -1,7 +1,6 @@
-"""How a lead ends its team: who was asked to end, who agreed, who refused, and who is late. Pure: it is told the time.
+"""How a lead ends its team: which teammates were asked to end, agreed, refused or are late. Pure.
 
-A teammate is waiting, asked, leaving or staying (it refused). One that stays may be asked again after a while, so many
-times; one that does not answer, or does not go, is late, and whoever owns its process may end it. It sends nothing.
+A teammate that refuses is asked again a few times. One that does not answer or does not go is late.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from reverie.agents.messages.structured import ShutdownRequest, ShutdownResponse
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """`answer_s` for an answer, and once more for going; `again_s` after a refusal; `refusals` are respected."""
+    """`answer_s`: time for an answer, and again for leaving. `again_s`: pause after a refusal. `refusals`: how many."""
 
     answer_s: float = 60.0
     again_s: float = 30.0
@@ -31,7 +30,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class Handshake:
-    """Of one lead with its teammates. `insists`: whoever runs the team wants it to end, and no refusal holds."""
+    """The requests of one lead. With `insists`, the whole team must end and refusals do not count."""
 
     patience: Patience
     insists: bool = False
@@ -39,16 +38,16 @@ class Handshake:
     _refusals: dict[str, int] = field(default_factory=dict[str, int])
 
     def may_ask(self, names: Iterable[str], now: float) -> list[str]:
-        """Those who have not been asked yet, or refused long enough ago and not too often."""
+        """The teammates that were not asked yet, or refused long enough ago and not too often."""
         return [name for name in names if self._may_ask(name, now)]
 
     def ask(self, name: str, now: float, reason: str) -> ShutdownRequest:
-        """The request to send to this one."""
+        """Returns the request for this teammate."""
         self._asked[name] = _Asked(new_request_id(), now)
         return ShutdownRequest(self._asked[name].request_id, reason)
 
     def answered(self, name: str, response: ShutdownResponse, now: float) -> bool:
-        """Takes an answer in; False if it answers nothing that this one was asked."""
+        """Records an answer; False if it does not belong to an open request."""
         asked = self._asked.get(name)
         if asked is None or asked.request_id != response.request_id or asked.leaving or asked.refused is not None:
             return False
@@ -61,7 +60,7 @@ class Handshake:
         return True
 
     def late(self, names: Iterable[str], now: float) -> list[str]:
-        """Those who had their time: no answer, not gone after a yes, or one refusal too many."""
+        """The teammates without an answer in time, not gone after a yes, or with too many refusals."""
         return [name for name in names if self._is_late(name, now)]
 
     def _may_ask(self, name: str, now: float) -> bool:

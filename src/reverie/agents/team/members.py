@@ -1,7 +1,7 @@
-"""A team: who belongs to it, who is there now, and what each is doing. Processes share it through one folder.
+"""A team: its members, which of them are running, and what each does. Processes share it through one folder.
 
-Who belongs stands in `team.json`, written by whoever runs the team. Who is there holds a seat: a kernel lock that ends
-with its process, with a few words about what that process does. It starts and ends nobody.
+`team.json` lists the members; the process that runs the team writes it. A running member holds a lease, a kernel lock
+that ends with its process, with a short status. Nothing here starts or ends a process.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.agents.messages.mailbox import Mailbox
-from reverie.agents.messages.message import Letter, new_letter
+from reverie.agents.messages.inbox_file import InboxFile
+from reverie.agents.messages.message import AgentMessage, new_message
 from reverie.agents.messages.structured import parse
 from reverie.errors import UserError
-from reverie.moments import changed
+from reverie.moments import modified_time
 from reverie.parsing import load_json
 from reverie.paths import Places, check_session_id
 from reverie.paths.places import check_name
@@ -27,7 +27,7 @@ from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.lease import Lease
 from reverie.storage.locks import exclusive
-from reverie.storage.transcript.records import built
+from reverie.storage.transcript.records import build
 from reverie.types import JsonObject
 
 _LOCK_S = 30.0
@@ -36,8 +36,8 @@ _ABANDONED_S = 3_600
 COLORS = ("blue", "green", "magenta", "yellow", "cyan", "red")
 
 
-class Place(StrEnum):
-    """Where a member stands, as far as whoever runs the team knows."""
+class MembershipState(StrEnum):
+    """The state of a member, as far as the process that runs the team knows."""
 
     EXPECTED = "expected"
     ENDED = "ended"
@@ -46,18 +46,18 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TeamMember:
-    """Somebody who belongs to a team. `about` is one line for the others; `why` says why it is no longer there."""
+    """A member of a team. `about` is one line for the others; `why` says why it has ended."""
 
     name: str
     about: str = ""
     color: str = ""
-    place: Place = Place.EXPECTED
+    place: MembershipState = MembershipState.EXPECTED
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What the holder of a seat says of itself. `woke` counts how often it went to work."""
+    """The status that a running member reports. `woke` counts how often it started work."""
 
     pid: int
     session: str = ""
@@ -68,7 +68,7 @@ class Presence:
 
 
 class Team:
-    """A team's folder. Any process may look; one writes who belongs."""
+    """The folder of a team. Any process may read it; one process writes the members."""
 
     def __init__(self, places: Places, name: str) -> None:
         self.name = name
@@ -81,23 +81,23 @@ class Team:
 
     @property
     def lock(self) -> Path:
-        """Held by whoever runs the team."""
+        """Held by the process that runs the team."""
         return self.folder / "team.lock"
 
     def create(self, lead: str, members: list[TeamMember]) -> None:
-        """Writes who belongs. Letters of an earlier run of this team are put away."""
+        """Writes the members. Messages of an earlier run of this team go to the archive."""
         for folder in ("inboxes", "seats", "logs"):
             make_private_dir(self.folder / folder)
         for member in members:
-            self.mailbox(member.name).close()
-        for left in (self.folder / "inboxes").glob(".*.tmp"):  # of a writer that was killed
+            self.inbox(member.name).close()
+        for left in (self.folder / "inboxes").glob(".*.tmp"):  # left by a killed writer
             with suppress(OSError):
-                if time.time() - changed(left.stat()) > _ABANDONED_S:
+                if time.time() - modified_time(left.stat()) > _ABANDONED_S:
                     left.unlink()
         self._write(lead, members)
 
     def read(self) -> tuple[str, tuple[TeamMember, ...]]:
-        """The lead's name, and everybody in the order of the team file. UserError if there is no such team."""
+        """Returns the lead's name and all members in the order of the team file. Raises UserError without a team."""
         try:
             raw: Any = load_json(read_regular(self.file))
             found = cast(JsonObject, raw)
@@ -115,71 +115,68 @@ class Team:
     def names(self) -> list[str]:
         return [member.name for member in self.read()[1]]
 
-    def depart(self, name: str, place: Place, why: str = "") -> None:
-        """Somebody has ended, or is about to: no letter reaches it from now on, and unread ones go back.
-
-        All under the mailbox's lock, so that a letter is either read, or its sender learns that nobody will.
-        """
+    def depart(self, name: str, place: MembershipState, why: str = "") -> None:
+        """Marks a member as ended, under the lock of its inbox, and sends its unread messages back."""
 
         def leave() -> None:
             with exclusive(self.folder / "team.json.lock", timeout_s=_LOCK_S, what=f"the team {self.name}"):
                 lead, members = self.read()
                 self._write(lead, [replace(m, place=place, why=why) if m.name == name else m for m in members])
 
-        for letter in self.mailbox(name).close(leave):
-            if parse(letter.text) is None and letter.sender != name:
-                self._send_back(letter, name)
+        for message in self.inbox(name).close(leave):
+            if parse(message.text) is None and message.sender != name:
+                self._send_back(message, name)
 
-    def _send_back(self, letter: Letter, name: str) -> None:
-        about = letter.summary or " ".join(letter.text.split())[:_SHOWN]
+    def _send_back(self, message: AgentMessage, name: str) -> None:
+        about = message.summary or " ".join(message.text.split())[:_SHOWN]
         text = f"{name} has ended and did not read your message: {about}"
-        back = new_letter(name, letter.sender, text, summary=f"not read by {name}")
-        # Its sender may have ended too, or be no member: then there is nobody to tell.
+        back = new_message(name, message.sender, text, summary=f"not read by {name}")
+        # If the sender has ended too, or is not a member, nobody is informed.
         with suppress(UserError):
-            if letter.sender in self.names():
-                self.mailbox(letter.sender).put(back, is_open=lambda: self.is_reachable(letter.sender))
+            if message.sender in self.names():
+                self.inbox(message.sender).put(back, is_open=lambda: self.is_reachable(message.sender))
 
-    def mailbox(self, name: str, *, lock_s: float = 30.0, largest: int = 64_000_000) -> Mailbox:
-        return Mailbox(self._places.inbox(self.name, name), lock_wait_s=lock_s, largest=largest)
+    def inbox(self, name: str, *, lock_s: float = 30.0, largest: int = 64_000_000) -> InboxFile:
+        return InboxFile(self._places.inbox(self.name, name), lock_wait_s=lock_s, largest=largest)
 
     def presence(self, name: str) -> Presence | None:
-        """Who sits in this seat; None if nobody does. Takes nothing."""
-        body = Lease.holder(self._seat(name))
-        return None if body is None else built(Presence, body) or Presence(int(body["pid"]))
+        """The status of a running member; None if it is not running."""
+        body = Lease.holder(self._lease_path(name))
+        return None if body is None else build(Presence, body) or Presence(int(body["pid"]))
 
     def is_reachable(self, name: str) -> bool:
-        """Whether a letter to this member will be read, or come back: it is there, or somebody watches over it."""
-        if not any(member.name == name and member.place is Place.EXPECTED for member in self.read()[1]):
+        """Whether a message to this member will be read or come back: it runs, or the team still runs."""
+        if not any(member.name == name and member.place is MembershipState.EXPECTED for member in self.read()[1]):
             return False
         return self.presence(name) is not None or Lease.holder(self.lock) is not None
 
-    def take_seat(self, name: str, session_id: str, socket: str) -> Seat:
-        """The seat of a member of this team, for this process. SessionBusy, naming the process, if it is taken."""
+    def take_lease(self, name: str, session_id: str, socket: str) -> MemberLease:
+        """Takes the lease of a member for this process. Raises SessionBusy with the process that holds it."""
         if name not in self.names():
             raise UserError(f"{name!r} does not belong to the team {self.name}; these do: {', '.join(self.names())}.")
         make_private_dir(self.folder / "seats")
         info: JsonObject = {"session": check_session_id(session_id), "socket": socket, "busy": True, "woke": 0}
-        return Seat(self, name, Lease.take(self._seat(name), info=info), info)
+        return MemberLease(self, name, Lease.take(self._lease_path(name), info=info), info)
 
-    def glance(self, without: str) -> Mapping[str, int] | None:
-        """How often everybody but `without` has woken, if all of them are idle and have no letters; else None.
+    def idle_wake_counts(self, without: str) -> Mapping[str, int] | None:
+        """How often each member except `without` has woken, if all are idle and have no messages; else None.
 
-        Two equal glances in a row mean that nothing can happen any more unless `without` does something: mailboxes are
-        looked at before seats, and a member is busy before it takes a letter out, so work is seen in one of the two.
+        Two equal results in a row mean that nothing more can happen without `without`. Inboxes are read before leases,
+        and a member is busy before it takes out a message, so work is visible in one of the two.
         """
         seen = dict[str, int]()
         for member in self.read()[1]:
-            if member.name == without or member.place is not Place.EXPECTED:
+            if member.name == without or member.place is not MembershipState.EXPECTED:
                 continue
-            if not self.mailbox(member.name).is_empty:
+            if not self.inbox(member.name).is_empty:
                 return None
             there = self.presence(member.name)
             if there is None or there.busy:
-                return None  # it is about to come, has just died (which will be noted), or works
+                return None  # it is starting, has just died, or works
             seen[member.name] = there.woke
         return seen
 
-    def _seat(self, name: str) -> Path:
+    def _lease_path(self, name: str) -> Path:
         return self.folder / "seats" / f"{check_name(name, 'agent name')}.lock"
 
     def _write(self, lead: str, members: list[TeamMember]) -> None:
@@ -187,8 +184,8 @@ class Team:
         write_atomic(self.file, json.dumps(body, indent=2).encode() + b"\n", fsync=False)
 
 
-class Seat:
-    """A seat held by this process. Who leaves for good says so with `Team.depart`."""
+class MemberLease:
+    """The lease of a member, held by this process. `Team.depart` marks the end of a member."""
 
     def __init__(self, team: Team, name: str, lease: Lease, info: JsonObject) -> None:
         self.team = team
@@ -197,31 +194,31 @@ class Seat:
         self._info = info
         self._woke = 0
 
-    def busy(self) -> None:
-        """From now on at work. To be said before a letter is taken out of the mailbox."""
+    def set_busy(self) -> None:
+        """Call it before a message is taken out of the inbox."""
         self._woke += 1
         self._say(busy=True, woke=self._woke, doing="")
 
-    def idle(self) -> None:
-        """Nothing to do until a letter comes. To be said after the last letter of the turn went out."""
+    def set_idle(self) -> None:
+        """Call it after the last message of the turn was sent."""
         self._say(busy=False, doing="")
 
-    def doing(self, text: str) -> None:
+    def set_doing(self, text: str) -> None:
         if text != self._info.get("doing"):
             self._say(doing=text)
 
-    def leave(self) -> None:
-        """Gives it up, as the last thing its process does. Twice is once."""
+    def release(self) -> None:
+        """Gives the lease back, as the last action of the process. A second call does nothing."""
         self._lease.release()
 
-    def __enter__(self) -> Seat:
+    def __enter__(self) -> MemberLease:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.leave()
+        self.release()
 
-    def _say(self, **changed: object) -> None:
-        self._info = {**self._info, **changed}
+    def _say(self, **fields: object) -> None:
+        self._info = {**self._info, **fields}
         self._lease.update(self._info)
 
 
@@ -230,6 +227,6 @@ def _member(raw: JsonObject) -> TeamMember:
         name=str(raw["name"]),
         about=str(raw.get("about", "")),
         color=str(raw.get("color", "")),
-        place=Place(raw.get("place", Place.EXPECTED)),
+        place=MembershipState(raw.get("place", MembershipState.EXPECTED)),
         why=str(raw.get("why", "")),
     )

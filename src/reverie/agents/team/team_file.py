@@ -1,7 +1,6 @@
-"""A team file: who is in a team, what each is for, and what the team is to do. TOML, read whole before anything starts.
+"""A team file in TOML: the members of a team, their roles, and the task. It is read as a whole before anything starts.
 
-Everything that is wrong is one sentence with the file and the key. `introduce` words what a member is
-told. It opens no session and starts nobody.
+Each mistake gives one sentence with the file and the key. `introduce` writes the introduction of a member.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _MEMBER = {
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """One member. `task`: what it begins with; `plan`: it only reads until the lead approves its plan."""
+    """One member. `task`: its first task; `plan`: it only reads until the lead approves its plan."""
 
     name: str
     about: str = ""
@@ -52,7 +51,7 @@ class MemberPlan:
 
 @dataclass(frozen=True, slots=True)
 class TeamPlan:
-    """A whole team. The lead begins with `task`; after `minutes` (None: never) the team is asked to end."""
+    """A whole team. The lead starts with `task`; after `minutes` (None: never) the team is asked to end."""
 
     team: str
     task: str
@@ -72,20 +71,20 @@ class TeamPlan:
 
 
 def load_team(path: Path) -> TeamPlan:
-    """Reads a team file. UserError with one sentence for whatever is wrong."""
+    """Reads a team file. Raises UserError with one sentence for each mistake."""
     try:
         raw = load_toml(read_regular_text(path))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}.") from error
     except ValueError as error:
-        raise UserError(f"{path}: is not TOML that can be used: {error}.") from error
+        raise UserError(f"{path}: {error}.") from error
     plan = _plan(raw, str(path))
-    teammates = tuple(_beside(member, path.parent) for member in plan.teammates)
-    return replace(plan, lead=_beside(plan.lead, path.parent), teammates=teammates)
+    teammates = tuple(_resolve_script(member, path.parent) for member in plan.teammates)
+    return replace(plan, lead=_resolve_script(plan.lead, path.parent), teammates=teammates)
 
 
-def _beside(member: MemberPlan, folder: Path) -> MemberPlan:
-    """A script is looked for beside the team file first, so that a team can be started from anywhere."""
+def _resolve_script(member: MemberPlan, folder: Path) -> MemberPlan:
+    """Looks for a script next to the team file first, so that a team can start from any folder."""
     provider, _, name = member.model.partition(":")
     script = folder.resolve() / name
     return replace(member, model=f"{provider}:{script}") if provider == "scripted" and script.is_file() else member
@@ -97,13 +96,13 @@ def _plan(raw: JsonObject, where: str) -> TeamPlan:
     listed = cast("list[Any]", raw["teammates"])
     mates = tuple(_member(one, f"{where}, teammate {number}") for number, one in enumerate(listed, 1))
     if not mates:
-        raise UserError(f"{where}: there is nobody in `teammates`; a team has at least one [[teammates]].")
+        raise UserError(f"{where}: `teammates` is empty; a team has at least one [[teammates]].")
     if len(mates) >= MOST_MEMBERS:
         raise UserError(f"{where}: {len(mates)} teammates are more than {MOST_MEMBERS - 1}.")
     names = [one.name for one in (lead, *mates)]
     for name in names:
         if names.count(name) > 1:
-            raise UserError(f"{where}: two members are called {name!r}; every name may stand once.")
+            raise UserError(f"{where}: two members are called {name!r}; every name must be unique.")
     minutes = raw.get("minutes")
     if minutes is not None and minutes <= 0:
         raise UserError(f"{where}: `minutes` must be more than 0, not {minutes}.")
@@ -117,7 +116,7 @@ def _member(raw: Any, where: str, default_name: str = "") -> MemberPlan:
     _check(given, _MEMBER, where, needed=() if default_name else ("name",))
     name = check_name(given.get("name", default_name), "name for an agent")
     if name == MAIN:
-        raise UserError(f"{where}: nobody can be called {MAIN!r}, which is every session's own agent.")
+        raise UserError(f"{where}: nobody can be called {MAIN!r}, the name of every session's own agent.")
     mode = given.get("permission_mode", "")
     if mode and mode not in MODES:
         raise UserError(f"{where}: `permission_mode` must be one of {', '.join(MODES)}, not {mode!r}.")
@@ -154,7 +153,7 @@ _PLANS_FIRST = "- You may only read for now. Send your plan to {lead}; once it i
 
 
 def introduce(plan: TeamPlan, member: MemberPlan) -> str:
-    """The reminder at the beginning of a member's conversation."""
+    """Returns the reminder at the start of a member's conversation."""
     own = [member.prompt.strip()] if member.prompt.strip() else []
     if member.plan:
         own.insert(0, _PLANS_FIRST.format(lead=plan.lead.name))
@@ -172,5 +171,5 @@ def introduce(plan: TeamPlan, member: MemberPlan) -> str:
 def _line(member: MemberPlan, plan: TeamPlan) -> str:
     about = member.about or member.agent or " ".join(member.prompt.split())[:120]
     marks = [about, "plans first" if member.plan else "", "lead" if member.name == plan.lead.name else ""]
-    told = "; ".join(mark for mark in marks if mark)
-    return f"- {member.name}: {told}" if told else f"- {member.name}"
+    text = "; ".join(mark for mark in marks if mark)
+    return f"- {member.name}: {text}" if text else f"- {member.name}"

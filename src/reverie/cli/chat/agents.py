@@ -1,11 +1,11 @@
-"""`/agents` and `/btw` in the chat: who is at work, what they want to be allowed, and a question beside the work."""
+"""`/agents` and `/btw` in the chat: running agents, their permission questions, and side questions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reverie.cli.output import columns, one_line, seconds, table
+from reverie.cli.output import columns, format_seconds, one_line, plural, table
 from reverie.cli.tool_lines import call_text
 from reverie.errors import UserError
 
@@ -14,56 +14,54 @@ if TYPE_CHECKING:
     from reverie.session.session import Session
 
 
-async def agents(chat: Chat, rest: str) -> None:
-    """Lists agents, questions and kinds; or answers a question."""
+async def show_agents(chat: Chat, rest: str) -> None:
+    """Lists agents, their questions and the definitions; or answers a question."""
     what, _, id = rest.partition(" ")
     if what in ("allow", "deny"):
-        _answer(chat, what == "allow", id.strip())
+        _answer_question(chat, what == "allow", id.strip())
         return
     if rest:
-        raise UserError("Write /agents, /agents allow ID or /agents deny ID; /tasks kill ID ends one.")
+        raise UserError("Write /agents, /agents allow ID or /agents deny ID; /tasks kill ID ends an agent.")
     _show_at_work(chat)
     _show_questions(chat)
     _show_kinds(chat)
 
 
-async def aside(chat: Chat, rest: str) -> None:
-    """Answers a question beside the work."""
+async def ask_aside(chat: Chat, rest: str) -> None:
+    """Answers a side question."""
     if not rest:
-        raise UserError("Write your question after /btw; the conversation will not see it.")
-    chat.view.going_on("a question beside the work")
-    answer = await chat.session.ask_aside(rest)
-    chat.view.say(answer)
+        raise UserError("Write your question after /btw; it does not become part of the conversation.")
+    chat.view.show_status("answering a side question")
+    chat.view.say(await chat.session.ask_aside(rest))
 
 
-def answers(chat: Chat) -> Iterable[tuple[str, str]]:
-    """What can follow /agents."""
+def complete_answers(chat: Chat) -> Iterable[tuple[str, str]]:
     for question in chat.session.gate.questions():
         for what in ("allow", "deny"):
             yield f"{what} {question.id}", one_line(question.reason, 60)
 
 
 def agents_line(session: Session) -> str:
-    """Who is at work, for the status line; empty if nobody is."""
-    from reverie.session.agent_verbs import at_work
+    """The running agents, for the status line; empty if there are none."""
+    from reverie.session.verbs import running_agents
 
-    shown = [f"{one.name} ({one.doing})" if one.doing else one.name for one in at_work(session.agents.spawner)]
-    return f"{len(shown)} agent{'s' if len(shown) > 1 else ''}: {', '.join(shown)}" if shown else ""
+    shown = [f"{one.name} ({one.doing})" if one.doing else one.name for one in running_agents(session.agents.spawner)]
+    return f"{plural(len(shown), 'agent')}: {', '.join(shown)}" if shown else ""
 
 
 def _show_at_work(chat: Chat) -> None:
-    from reverie.session.agent_verbs import agent_json, at_work
+    from reverie.session.verbs import agent_json, running_agents
 
     paint = chat.view.paint
     spawner, tasks = chat.session.agents.spawner, chat.session.tasks
     rows = list[tuple[str, ...]]()
-    for one in (agent_json(spawner, tasks, member) for member in at_work(spawner)):
+    for one in (agent_json(spawner, tasks, member) for member in running_agents(spawner)):
         what = one["doing"] if one["state"] == "running" and one["doing"] else one["title"]
         state = "" if one["state"] == "running" else f" {one['state']}"
-        name, took = "  " * one["depth"] + one["name"], seconds(one["seconds"])
+        name, took = "  " * one["depth"] + one["name"], format_seconds(one["seconds"])
         rows.append((name, one["mode"] + state, took, one["id"], paint.dim(one_line(what, max(10, columns() // 2)))))
     if not rows:
-        chat.view.tell("No agents are at work.")
+        chat.view.tell("No agents are running.")
     chat.view.say_all(table(rows, right=(2,)))
 
 
@@ -76,7 +74,7 @@ def _show_questions(chat: Chat) -> None:
 
 
 def _show_kinds(chat: Chat) -> None:
-    chat.view.say(chat.view.paint.dim("  kinds:"))
+    chat.view.say(chat.view.paint.dim("  definitions:"))
     rows = [
         (kind.name, one_line(kind.description + (f" (memory: {kind.memory.value})" if kind.memory is not None else "")))
         for kind in chat.session.agents.kinds().kinds.values()
@@ -84,14 +82,14 @@ def _show_kinds(chat: Chat) -> None:
     chat.view.say_all(f"  {line}" for line in table(rows, room=columns() - 3, flexible=1, least=20))
 
 
-def _answer(chat: Chat, allow: bool, id: str) -> None:
+def _answer_question(chat: Chat, allow: bool, id: str) -> None:
     open_ones = [question.id for question in chat.session.gate.questions()]
     if not id and len(open_ones) == 1:
         id = open_ones[0]
     if allow and id in open_ones and id in chat.unseen:
-        raise UserError(f"Not all of {id} was shown yet: /agents shows the next page. Until then you can only deny it.")
+        raise UserError(f"You have not seen all of {id}: /agents shows the next page. Until then you can only deny it.")
     chat.unseen.pop(id, None)
     if not chat.session.gate.answer(id, allow=allow):
-        known = f"open are {', '.join(open_ones)}" if open_ones else "none is open"
+        known = f"open questions: {', '.join(open_ones)}" if open_ones else "no question is open"
         raise UserError(f"There is no question {id!r}; {known}.")
     chat.view.tell(f"{id}: {'allowed' if allow else 'denied'}")

@@ -1,4 +1,4 @@
-"""`reverie chat`: a conversation in the terminal, or a line a turn from a pipe."""
+"""`reverie chat`: a conversation in the terminal, or one turn per line of a pipe."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reverie.cli.opening import Opening, opening, session_options
-from reverie.cli.output import Paint, can_ask, painted
+from reverie.cli.options import examples
+from reverie.cli.output import Paint, can_ask, get_paint
+from reverie.cli.session_opening import Opening, make_opening, session_options
 
 if TYPE_CHECKING:
     from reverie.cli.chat.input import ChatInput
     from reverie.cli.chat.loop import Chat
-    from reverie.cli.running import Signals
+    from reverie.cli.event_loop import CommandSignals
 
 
+@examples(
+    "reverie chat",
+    "reverie chat --continue",
+    "reverie chat --model openai:gpt-5.5 --allow 'Bash(npm test:*)'",
+    "printf 'Which port is used?\\n/cost\\n' | reverie chat",
+)
 @click.command("chat")
 @session_options
 def command(**options: Any) -> int:
     """Talk to the agent in this folder.
 
-    Enter sends; Alt-Enter or a backslash at the end begins another line; @ completes files. /help lists the commands.
-    Ctrl-C stops the answer, twice leaves; so does Ctrl-D. When standard input is not a terminal, each of its lines is
-    a turn, answers go to standard output, and nobody is asked: what would need a permission is refused.
+    Enter sends the message. Alt-Enter, or a backslash at the end, starts a new line. @ completes file names. /help
+    lists the commands. Ctrl-C stops the answer; Ctrl-C twice or Ctrl-D leaves. If standard input is not a terminal,
+    each of its lines is a turn, answers go to standard output, and calls that need a permission are refused.
 
-    \b
-    Examples:
-      reverie chat
-      reverie chat --continue
-      reverie chat --model openai:gpt-5.5 --allow 'Bash(npm test:*)'
-      printf 'Which port is used?\\n/cost\\n' | reverie chat
-
-    Exit codes: 0, or from a pipe that of the first turn that was not answered; 2 usage, 3 session busy.
+    Exit codes: 0 done, 2 usage, 3 session busy; from a pipe, the code of the first turn without an answer.
     """
-    from reverie.cli.running import run_async
+    from reverie.cli.event_loop import run_async
 
-    wanted = opening(**options)
+    wanted = make_opening(**options)
     if can_ask():
         from reverie.cli.trust import ask_once
 
@@ -44,11 +44,11 @@ def command(**options: Any) -> int:
     return run_async(lambda signals: _chat(signals, wanted))
 
 
-async def _chat(signals: Signals, wanted: Opening) -> int:
+async def _chat(signals: CommandSignals, wanted: Opening) -> int:
     from reverie.cli.chat.loop import Chat
     from reverie.cli.chat.view import ChatView
 
-    terminal, paint = can_ask(), painted()
+    terminal, paint = can_ask(), get_paint()
     session = await wanted.open(interactive=terminal)
     chat = Chat(session, wanted, ChatView(session.places.cwd, paint), signals)
     try:

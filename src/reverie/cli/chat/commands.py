@@ -1,6 +1,6 @@
-"""The chat's slash commands: a name, a line of help, what completes it, and what it does.
+"""The slash commands of the chat: name, help, completion and function.
 
-To add one, write `async def _name(chat, rest)` and put it in `COMMANDS`; help and completion follow by themselves.
+To add one, write `async def _name(chat, rest)` and put it into `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reverie.cli.chat import agents as chat_agents
-from reverie.cli.chat import context as chat_context
-from reverie.cli.chat import dream as chat_dream
-from reverie.cli.chat import memory as chat_memory
-from reverie.cli.output import columns, one_line, seconds, table, tokens
+from reverie.cli.chat.agents import ask_aside, complete_answers, show_agents
+from reverie.cli.chat.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
+from reverie.cli.chat.dream import complete_dream, dream
+from reverie.cli.chat.memory import forget, memory_files, remember, show_memory
+from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Complete = Callable[["Chat"], Iterable[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """`run` gets what was typed after the name; `complete` gives words that can stand there, and what they are."""
+    """`run` gets the text after the name; `complete` gives possible words with their descriptions."""
 
     usage: str
     help: str
@@ -37,13 +37,13 @@ class SlashCommand:
 async def _help(chat: Chat, _rest: str) -> None:
     paint = chat.view.paint
     rows = [(paint.accent(command.usage), command.help) for command in COMMANDS.values()]
-    keys = "Alt-Enter or \\ at the end: another line. @ completes files. Tab completes."
-    more = "Ctrl-C stops the answer; twice leaves. Ctrl-D leaves."
+    keys = "Alt-Enter, or \\ at the end: new line. @ completes file names. Tab completes."
+    more = "Ctrl-C stops the answer; Ctrl-C twice or Ctrl-D leaves."
     chat.view.say_all(f"  {line}" for line in (*table(rows), "", paint.dim(keys), paint.dim(more)))
 
 
 async def _tasks(chat: Chat, rest: str) -> None:
-    from reverie.cli.team.look import running_lines
+    from reverie.cli.team.status import running_lines
 
     what, _, id = rest.partition(" ")
     tasks = chat.session.tasks
@@ -59,7 +59,7 @@ async def _tasks(chat: Chat, rest: str) -> None:
     rows = list[tuple[str, ...]]()
     for info in listed:
         note = info.error or (info.progress[-1] if info.progress else "")
-        took = seconds(info.seconds)
+        took = format_seconds(info.seconds)
         rows.append((info.id, info.state.value, took, info.title, chat.view.paint.dim(one_line(note, 60))))
     chat.view.say_all(f"  {line}" for line in (*table(rows, right=(2,)), *(one_line(team, 120) for team in teams)))
 
@@ -70,10 +70,10 @@ def _task_ids(chat: Chat) -> Iterable[tuple[str, str]]:
 
 async def _model(chat: Chat, rest: str) -> None:
     if not rest:
-        chat.view.tell(f"{chat.session.model_name} answers. /model NAME changes it, from the next message on.")
+        chat.view.tell(f"The model is {chat.session.model_name}. /model NAME changes it from the next message on.")
         return
     await chat.change_model(rest)
-    chat.view.tell(f"From now on {chat.session.model_name} answers.")
+    chat.view.tell(f"The model is now {chat.session.model_name}.")
 
 
 def _model_names(_chat: Chat) -> Iterable[tuple[str, str]]:
@@ -83,7 +83,7 @@ def _model_names(_chat: Chat) -> Iterable[tuple[str, str]]:
     for name in catalogue.names:
         facts = catalogue.facts(name)
         if facts.provider in ("anthropic", "openai"):
-            yield f"{facts.provider}:{name}", f"window {tokens(facts.window)}"
+            yield f"{facts.provider}:{name}", f"window {format_tokens(facts.window)}"
     yield "embedded", "no key, no network"
 
 
@@ -103,57 +103,41 @@ async def _exit(chat: Chat, _rest: str) -> None:
     chat.leaving = True
 
 
+_COMPACT_OPTIONS = (("--preview", "show it first"), ("--from", "only later messages"), ("--up-to", "only earlier ones"))
 COMMANDS: dict[str, SlashCommand] = {
     "help": SlashCommand("/help", "this list", _help),
     "context": SlashCommand("/context", "how full the window is", _context),
-    "cost": SlashCommand("/cost", "what this conversation has used", _cost),
-    "model": SlashCommand("/model [NAME]", "who answers; or somebody else from now on", _model, _model_names),
+    "cost": SlashCommand("/cost", "what this conversation has cost", _cost),
+    "model": SlashCommand("/model [NAME]", "show or change the model", _model, _model_names),
     "tasks": SlashCommand("/tasks [kill ID]", "what runs in the background", _tasks, _task_ids),
     "agents": SlashCommand(
-        "/agents [allow|deny ID]", "who is at work, and what they ask", chat_agents.agents, chat_agents.answers
+        "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers
     ),
-    "btw": SlashCommand("/btw QUESTION", "ask something the conversation will not see", chat_agents.aside),
+    "btw": SlashCommand("/btw QUESTION", "ask without changing the conversation", ask_aside),
     "compact": SlashCommand(
         "/compact [TEXT | --preview | --from MSG | --up-to MSG]",
-        "summarise to make room; TEXT says what to mind",
-        chat_context.compact,
-        lambda _chat: (
-            ("--preview", "show it first"),
-            ("--from", "only what is later"),
-            ("--up-to", "only what is earlier"),
-        ),
+        "summarise to make room; TEXT says what matters",
+        compact,
+        lambda _chat: _COMPACT_OPTIONS,
     ),
     "notes": SlashCommand(
-        "/notes [update]",
-        "the notes kept of this conversation",
-        chat_context.notes,
-        lambda _chat: (("update", "bring them up to date now"),),
+        "/notes [update]", "the notes of this conversation", notes, lambda _chat: [("update", "update them now")]
     ),
-    "undo": SlashCommand("/undo [--fit]", "take back the last compaction, rewind or clear", chat_context.undo),
-    "rewind": SlashCommand(
-        "/rewind [MSG]", "go on from an earlier message", chat_context.rewind, chat_context.rewind_words
-    ),
-    "memory": SlashCommand(
-        "/memory [[edit] FILE]", "what is remembered, or one memory", chat_memory.show_memory, chat_memory.memory_files
-    ),
-    "remember": SlashCommand("/remember TEXT", "keep something for good, in your own words", chat_memory.remember),
-    "forget": SlashCommand(
-        "/forget TEXT", "forget a memory; it can be brought back", chat_memory.forget, chat_memory.memory_files
-    ),
-    "dream": SlashCommand(
-        "/dream [status|review|…]", "put memory in order in the background", chat_dream.dream, chat_dream.words
-    ),
-    "pin": SlashCommand(
-        "/pin [TEXT | remove ID]", "keep a text through every compaction", chat_context.pin, chat_context.pin_words
-    ),
-    "clear": SlashCommand("/clear", "start from nothing; /undo brings the conversation back", chat_context.clear),
+    "undo": SlashCommand("/undo [--fit]", "undo the last compaction, rewind or clear", undo),
+    "rewind": SlashCommand("/rewind [MSG]", "continue from an earlier message", rewind, complete_rewind),
+    "memory": SlashCommand("/memory [[edit] FILE]", "all memories, or one of them", show_memory, memory_files),
+    "remember": SlashCommand("/remember TEXT", "remember something, in your own words", remember),
+    "forget": SlashCommand("/forget TEXT", "forget a memory; it can be restored", forget, memory_files),
+    "dream": SlashCommand("/dream [status|review|…]", "tidy up memory in the background", dream, complete_dream),
+    "pin": SlashCommand("/pin [TEXT | remove ID]", "keep a text through every compaction", pin, complete_pin),
+    "clear": SlashCommand("/clear", "start a new conversation; /undo restores the old one", clear),
     "exit": SlashCommand("/exit", "leave (also /quit, Ctrl-D)", _exit),
 }
 ALIASES = {"quit": "exit", "q": "exit", "?": "help", "new": "clear"}
 
 
 def command_in(text: str) -> tuple[str, str] | None:
-    """The name and the rest of a line that is a command. A path at the start of a line is none."""
+    """The name and the rest of a line that is a command; None for other lines, even if they start with a path."""
     if text.strip() in ("exit", "quit"):
         return "exit", ""
     name, _, rest = text.strip().partition(" ")
@@ -163,7 +147,7 @@ def command_in(text: str) -> tuple[str, str] | None:
 
 
 def completions(chat: Chat, text: str) -> Iterator[tuple[str, int, str]]:
-    """What can follow a line that begins with a slash."""
+    """Completes a line that begins with a slash."""
     name, space, rest = text[1:].partition(" ")
     if not space:
         for known, command in COMMANDS.items():

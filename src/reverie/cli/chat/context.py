@@ -26,29 +26,29 @@ async def compact(chat: Chat, rest: str) -> None:
         return
     part = {"--from": "from_", "--up-to": "up_to"}.get(option)
     if part and len(message.split()) != 1:
-        raise UserError(f"Write /compact {option} MSG, where MSG is a message's uuid or -1 for your last one.")
+        raise UserError(f"Write /compact {option} MSG. MSG is the uuid of a message, or -1 for your last message.")
     if not part and option.startswith("--"):
-        raise UserError(f"/compact does not know {option}: there are --preview, --from MSG and --up-to MSG.")
-    chat.view.going_on("compacting")
+        raise UserError(f"/compact does not know {option}; it knows --preview, --from MSG and --up-to MSG.")
+    chat.view.show_status("compacting")
     await (chat.session.compact(**{part: message.strip()}) if part else chat.session.compact(rest))
 
 
 async def notes(chat: Chat, rest: str) -> None:
     """/notes [update]"""
-    from reverie.cli.sessions.notes import look
+    from reverie.cli.sessions.notes import read_notes
     from reverie.layers.l3_session_notes.keeper import note_numbers
 
     if rest not in ("", "update"):
         raise UserError("Write /notes, or /notes update.")
     parts = chat.session.parts
     if rest == "update":
-        chat.view.going_on("taking notes")
+        chat.view.show_status("updating the notes")
         info = await chat.session.update_notes().wait()
         if info.error:
-            raise ReverieError(f"The notes were not brought up to date: {info.error}")
+            raise ReverieError(f"The notes were not updated: {info.error}")
         chat.view.pause()
     template = parts.places.notes_config / "template.md"
-    shown = look(chat.session.notes_path, template, parts.log.view, note_numbers(parts))
+    shown = read_notes(chat.session.notes_path, template, parts.log.view, note_numbers(parts))
     if shown.text is not None:
         chat.view.say(printable(shown.text.rstrip()))
         chat.view.say()
@@ -69,17 +69,18 @@ async def rewind(chat: Chat, rest: str) -> None:
     said = chat.session.user_messages()
     if not rest:
         if not said:
-            chat.view.tell("Nothing was said yet.")
+            chat.view.tell("There are no messages yet.")
         for back, entry in list(enumerate(reversed(said), 1))[:_LISTED][::-1]:
             name = chat.view.paint.accent(f"{-back:>4}")
             chat.view.say(f"  {name}  {one_line(entry.message.text, _SHOWN)}")
         return
     text = chat.session.rewind(rest)
-    chat.view.tell(f"Back to before: {one_line(text, _SHOWN)}. /undo goes forward again; files on disk did not change.")
+    back = f"Back to before: {one_line(text, _SHOWN)}."
+    chat.view.tell(f"{back} /undo reverses this. Files on disk did not change.")
 
 
-def rewind_words(chat: Chat) -> Iterable[tuple[str, str]]:
-    """What completes /rewind: the messages, newest first."""
+def complete_rewind(chat: Chat) -> Iterable[tuple[str, str]]:
+    """Completes /rewind with the messages, newest first."""
     said = chat.session.user_messages()
     return ((f"-{back}", one_line(entry.message.text, 60)) for back, entry in enumerate(reversed(said[-_LISTED:]), 1))
 
@@ -87,12 +88,12 @@ def rewind_words(chat: Chat) -> Iterable[tuple[str, str]]:
 async def clear(chat: Chat, _rest: str) -> None:
     """/clear"""
     said = len(chat.session.user_messages())
-    question = f"Everything said so far ({plural(said, 'message')} of yours) leaves the context. Go on?"
+    question = f"This removes the conversation ({plural(said, 'message')} of yours) from the window. Continue?"
     if said and not await chat.confirm(question):
         chat.view.tell("Nothing was changed.")
         return
     await chat.session.clear()
-    chat.view.tell("A new conversation. /undo brings the old one back; pins stay.")
+    chat.view.tell("This is a new conversation. /undo restores the old one. Pins stay.")
 
 
 async def pin(chat: Chat, rest: str) -> None:
@@ -110,6 +111,5 @@ async def pin(chat: Chat, rest: str) -> None:
             chat.view.say(f"  {chat.view.paint.accent(f'{name:>3}')}  {one_line(text, _SHOWN)}")
 
 
-def pin_words(chat: Chat) -> Iterable[tuple[str, str]]:
-    """What completes /pin."""
+def complete_pin(chat: Chat) -> Iterable[tuple[str, str]]:
     return ((f"remove {name}", one_line(text, 60)) for name, text in chat.session.pins.items())

@@ -1,4 +1,4 @@
-"""`/dream` in the chat: begin one, see how it goes, and have the last word. The same things exist as commands."""
+"""`/dream` in the chat: start a dream, watch it, and decide about its changes."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from reverie.layers.l6_dreaming.dreaming import Dreaming
 
 _WORDS = {
-    "status": "when the last one was, and why the next is not yet",
-    "review": "what waits for you, or what the last one changed",
-    "accept": "let what waits become memory",
-    "reject": "drop what waits",
-    "undo": "take back the last one",
-    "kill": "end a running one",
-    "dry-run": "see what one would change",
+    "status": "when the last dream ran, and when the next one runs",
+    "review": "the dream that waits for you, or the changes of the last dream",
+    "accept": "apply the dream that waits",
+    "reject": "drop the dream that waits",
+    "undo": "undo the last dream",
+    "kill": "end a running dream",
+    "dry-run": "show what a dream would change",
 }
 
 
 async def dream(chat: Chat, rest: str) -> None:
-    """Begins a dream, or does what the word says."""
+    """Starts a dream, or does what the word says."""
     dreaming = chat.session.dreaming
     if dreaming is None:
-        raise UserError("Memory is off, so nothing is dreamt.")
+        raise UserError("Memory is off, so there are no dreams.")
     word, _, id = rest.partition(" ")
     match word:
         case "" | "now" | "dry-run":
             dreaming.shown = None
             task = dreaming.start(dry_run=word == "dry-run")
-            chat.view.tell(f"Dreaming in the background ({task.id}); /dream status shows how it goes.")
+            chat.view.tell(f"Dreaming in the background ({task.id}); /dream status shows the progress.")
         case "status":
             _status(chat, dreaming)
         case "review":
@@ -41,55 +41,54 @@ async def dream(chat: Chat, rest: str) -> None:
         case "accept":
             await _accept(chat, dreaming, id.strip())
         case "reject":
-            from reverie.layers.l6_dreaming.review import reject
+            from reverie.layers.l6_dreaming.landing import reject
 
             chat.view.tell(f"Dropped dream {reject(dreaming.proposals, id.strip()).id}.")
         case "undo":
-            from reverie.layers.l6_dreaming.review import undo
+            from reverie.layers.l6_dreaming.landing import undo
 
             undone, _ = await asyncio.to_thread(undo, dreaming.directory, id.strip())
-            chat.view.tell(f"Took back {undone.short}: {', '.join(change.name for change in undone.files)}.")
+            chat.view.tell(f"Undone: {undone.short} ({', '.join(change.name for change in undone.files)}).")
         case "kill":
             await _kill(chat)
         case _:
             raise UserError(f"Write /dream, or /dream with one of {', '.join(_WORDS)}.")
 
 
-def words(_chat: Chat) -> Iterable[tuple[str, str]]:
-    """What can follow /dream."""
+def complete_dream(_chat: Chat) -> Iterable[tuple[str, str]]:
     return _WORDS.items()
 
 
 def _status(chat: Chat, dreaming: Dreaming) -> None:
-    from reverie.cli.dream.look import look
+    from reverie.cli.dream.status import read_status
 
     if dreaming.running is not None:
         chat.view.say(f"  {dreaming.running.line()}")
-    for line in look(dreaming.memory, chat.session.parts.flags).lines(chat.view.paint):
+    for line in read_status(dreaming.memory, chat.session.parts.flags).lines(chat.view.paint):
         chat.view.say(f"  {line}")
 
 
 def _review(chat: Chat, dreaming: Dreaming, id: str) -> None:
-    from reverie.cli.dream.show import landed_version, show_proposal, show_version
+    from reverie.cli.dream.display import find_landed, show_proposal, show_version
 
     view = chat.view
     waiting = [one for one in dreaming.proposals.list() if one.id.startswith(id.lower())]
     tried = [dreaming.shown] if dreaming.shown is not None and not id and not waiting else []
     view.say_all(line for proposal in (*waiting, *tried) for line in show_proposal(proposal, view.paint))
     if waiting:
-        view.tell("/dream accept makes it memory, /dream reject drops it.")
+        view.tell("/dream accept applies it, /dream reject drops it.")
     elif tried:
-        view.tell("That was a dry run: nothing was changed. /dream does it.")
+        view.tell("This was a dry run: nothing was changed. /dream applies changes.")
     else:
-        view.say_all(show_version(dreaming.directory, landed_version(dreaming.directory, id), view.paint))
+        view.say_all(show_version(dreaming.directory, find_landed(dreaming.directory, id), view.paint))
 
 
 async def _accept(chat: Chat, dreaming: Dreaming, id: str) -> None:
-    from reverie.cli.dream.show import landed_lines
-    from reverie.layers.l6_dreaming.review import accept
+    from reverie.cli.dream.display import show_landed
+    from reverie.layers.l6_dreaming.landing import accept
 
     _, landed = await asyncio.to_thread(accept, dreaming.directory, dreaming.proposals, id)
-    chat.view.say_all(landed_lines(landed, chat.view.paint))
+    chat.view.say_all(show_landed(landed, chat.view.paint))
 
 
 async def _kill(chat: Chat) -> None:

@@ -4,56 +4,59 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import termios
 import threading
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol
 
 from reverie.cli.diff_preview import Pages
 from reverie.origins import split_material
 from reverie.types import Origin, TextBlock
 
 TWICE_S = 2.0
-"""Two Ctrl-C within this time leave."""
+"""Ctrl-C twice within this time leaves the chat."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a person said to a permission question."""
+class PermissionAnswer:
+    """The user's answer to a permission question."""
 
     allow: bool
     always: bool = False
     reason: str = ""
 
 
-class ChatInput(Protocol):
-    interactive: bool
-    """Whether somebody is there to be asked."""
-
-    async def next(self) -> list[TextBlock] | None:
-        """The next thing said, with the origin of each part; None when the user leaves."""
-        ...
-
-    def interrupted(self) -> None:
-        """Ctrl-C stopped a turn just now: at the prompt it counts as the first of two."""
-        ...
-
-    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> Verdict | None:
-        """Asks about the call that was shown; `show` shows the next page of it, as long as `pages` has one.
-
-        `rule` is what "always" would allow, None if nothing can. None as the answer: stop the turn.
-        """
-        ...
-
-    async def confirm(self, question: str) -> bool:
-        """Asks yes or no before something is left behind. Where nobody is there, what was typed was meant."""
-        ...
-
-
-class PipedInput:
-    """Lines from standard input; its end is the end of the chat. Bytes that are not UTF-8 are replaced."""
+class ChatInput(ABC):
+    """The input of a chat. The methods here are for an input without a user."""
 
     interactive = False
+    """Whether a user can be asked."""
+
+    @abstractmethod
+    async def next(self) -> list[TextBlock] | None:
+        """The next message, with the origin of each part; None when the user leaves."""
+
+    def note_interrupt(self) -> None:  # noqa: B027
+        """Records that Ctrl-C stopped a turn: at the prompt it counts as the first of two."""
+
+    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+        """Asks about the call that was shown; None as the answer stops the turn.
+
+        `rule` is what "always" would allow, if there is such a rule. `show` shows the next page while `pages` has one.
+        """
+        del rule, pages, show
+        return PermissionAnswer(False, reason="No user can be asked.")
+
+    async def confirm(self, question: str) -> bool:
+        """Asks yes or no. Without a user, the answer is yes."""
+        del question
+        return True
+
+
+class PipedInput(ChatInput):
+    """Lines from standard input; its end is the end of the chat. Bytes that are not UTF-8 are replaced."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -62,7 +65,7 @@ class PipedInput:
     async def next(self) -> list[TextBlock] | None:
         if not self._reading:
             self._reading = True
-            # A thread of its own, left behind at exit: one that waits in a read cannot be ended.
+            # A daemon thread: a thread that waits in a read cannot be ended.
             threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
         while True:
             line = await self._lines.get()
@@ -76,16 +79,23 @@ class PipedInput:
             for raw in sys.stdin.buffer:
                 loop.call_soon_threadsafe(self._lines.put_nowait, raw.decode("utf-8", "replace").rstrip("\r\n"))
             loop.call_soon_threadsafe(self._lines.put_nowait, None)
-        except RuntimeError:  # the loop is closed: the chat has ended before its input
+        except RuntimeError:  # the loop is closed: the chat ended before its input
             return
 
-    def interrupted(self) -> None:
-        pass
 
-    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> Verdict | None:
-        del rule, pages, show
-        return Verdict(False, reason="Nobody is there to be asked.")
-
-    async def confirm(self, question: str) -> bool:
-        del question
-        return True
+@contextmanager
+def no_echo() -> Generator[None]:
+    """Hides keys that are typed while a turn runs; they wait for the next prompt."""
+    try:
+        before = termios.tcgetattr(sys.stdin)
+        quiet = termios.tcgetattr(sys.stdin)
+        quiet[3] &= ~(termios.ECHO | termios.ECHONL)
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, quiet)
+    except (termios.error, ValueError, OSError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(termios.error):
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

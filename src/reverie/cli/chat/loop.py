@@ -1,6 +1,6 @@
-"""The chat itself: say something, watch the turn, answer its questions, say the next thing.
+"""The loop of the chat: read a message, run the turn, answer its questions.
 
-Holds one session at a time and can put another in its place (/model). Shows nothing itself: a view does.
+Holds one session at a time; /model replaces it. A view shows everything.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import aclosing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING
 from reverie import __version__
 from reverie.cli.chat.agents import agents_line
 from reverie.cli.chat.commands import COMMANDS, command_in
-from reverie.cli.chat.input import TWICE_S, ChatInput, Verdict
+from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, no_echo
 from reverie.cli.chat.view import ChatView
 from reverie.cli.diff_preview import Pages, preview
-from reverie.cli.opening import Opening
-from reverie.cli.output import columns, cut, one_line, plural, tokens
+from reverie.cli.event_loop import CommandSignals
+from reverie.cli.output import columns, format_tokens, one_line, plural
 from reverie.cli.run_view import RunView, TextView
-from reverie.cli.running import Signals
+from reverie.cli.session_opening import Opening
 from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, PermissionAsked, TurnEnded
-from reverie.origins import untagged
-from reverie.permissions.patterns import rule_for
+from reverie.origins import strip_tags
+from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
+from reverie.text.columns import cut
 from reverie.types import Json, Purpose, TextBlock
 
 if TYPE_CHECKING:
@@ -36,64 +37,64 @@ if TYPE_CHECKING:
 
 
 class Chat:
-    """One chat. `leaving` ends it after what is under way; `code` is the exit code."""
+    """One chat. `leaving` ends it after the current turn; `code` is the exit code."""
 
-    def __init__(self, session: Session, wanted: Opening, view: ChatView, signals: Signals) -> None:
+    def __init__(self, session: Session, wanted: Opening, view: ChatView, signals: CommandSignals) -> None:
         self.session = session
         self.view = view
         self.leaving = False
         self.code = 0
         self.unseen: dict[str, Pages] = {}
-        """What was not shown yet of the questions that /agents answers, by their ID."""
+        """Pages not shown yet of the questions that /agents answers, by their ID."""
         self._wanted = wanted
         self._signals = signals
         self._input: ChatInput | None = None
-        self._asking: asyncio.Future[Verdict | None] | None = None
+        self._asking: asyncio.Future[PermissionAnswer | None] | None = None
         self._interrupted_at = -TWICE_S
 
     # -- the conversation -----------------------------------------------------------------------------------------
 
     async def talk(self, given: ChatInput) -> None:
-        """Until the person leaves."""
+        """Runs until the user leaves."""
         self._input = given
         self._signals.cancel = self.interrupt
         self._signals.closing = lambda: self.session.closing
         self._greet()
-        self.session.listen(self._between_turns)
+        self.session.listen(self._show_between_turns)
         while not self.leaving and self._signals.ended_by is None:
             said = await given.next()
-            self._signals.watch()  # a prompt has had Ctrl-C for itself
+            self._signals.watch()  # a prompt handles Ctrl-C itself
             if said is None:
                 break
-            found = command_in("".join(untagged(block.text) for block in said)) if said[0].origin.is_users else None
+            found = command_in("".join(strip_tags(block.text) for block in said)) if said[0].origin.is_users else None
             if found:
-                await self._command(*found)
+                await self._run_command(*found)
             else:
-                await self._turn(said)
+                await self._run_turn(said)
 
     def interrupt(self) -> bool:
-        """Ctrl-C: stops the turn. A second one leaves as well."""
+        """Ctrl-C: stops the turn. A second Ctrl-C leaves the chat."""
         now = time.monotonic()
         self.leaving |= now - self._interrupted_at < TWICE_S
         self._interrupted_at = now
         if self._input is not None:
-            self._input.interrupted()
+            self._input.note_interrupt()
         if self._asking is not None:
             self._asking.cancel()
         return self.session.cancel()
 
-    async def _turn(self, said: list[TextBlock]) -> None:
+    async def _run_turn(self, said: list[TextBlock]) -> None:
         assert self._input is not None
         terminal = self._input.interactive
         view: RunView = self.view if terminal else TextView(self.session.places.cwd, quiet=False)
         if terminal:
             self.view.begin()
-        with _no_echo() if terminal else nullcontext():
+        with no_echo() if terminal else nullcontext():
             try:
                 async with aclosing(self.session.send(said)) as events:
                     async for event in events:
                         if isinstance(event, PermissionAsked):
-                            await self._question(event)
+                            await self._ask_permission(event)
                             continue
                         view.show(event)
                         if isinstance(event, TurnEnded) and not terminal:
@@ -101,7 +102,7 @@ class Chat:
             finally:
                 self.view.pause()
 
-    def _between_turns(self, event: Event) -> None:
+    def _show_between_turns(self, event: Event) -> None:
         if isinstance(event, PermissionAsked):
             self.view.tell(f"{event.reason} /agents allow {event.id}, or deny {event.id}", "warning")
             cwd = Path(event.cwd or self.session.places.cwd)
@@ -110,7 +111,7 @@ class Chat:
 
     # -- questions ------------------------------------------------------------------------------------------------
 
-    async def _question(self, event: PermissionAsked) -> None:
+    async def _ask_permission(self, event: PermissionAsked) -> None:
         assert self._input is not None
         view, cwd = self.view, Path(event.cwd or self.session.places.cwd)
         view.pause()
@@ -119,7 +120,7 @@ class Chat:
         view.say(view.paint.dim(f"  {one_line(event.reason)}"))
         pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
         self.show_page(pages)
-        rule = rule_for(ToolCall(event.id, event.tool, event.input, False, cwd))
+        rule = make_rule(ToolCall(event.id, event.tool, event.input, False, cwd))
         shown = None if rule is None else cut(one_line(rule), max(20, columns() - 40))
         asked_at = time.monotonic()
         self._asking = asyncio.ensure_future(self._input.ask(shown, pages, lambda: self.show_page(pages)))
@@ -137,17 +138,16 @@ class Chat:
             return
         why = f"The user refused: {verdict.reason.strip()}" if verdict.reason.strip() else ""
         self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=why)
-        view.waited(time.monotonic() - asked_at)
+        view.add_wait(time.monotonic() - asked_at)
 
     def show_question(self, id: str, tool: str, given: Json, cwd: Path) -> None:
-        """What an agent asks about: the next page, or the first one again if all were shown."""
+        """Shows the next page of an agent's question, or the first page again after the last."""
         pages = self.unseen.pop(id, None) or Pages(preview(tool, given, cwd, self.view.paint, columns() - 2))
         self.show_page(pages)
         if pages.left:
             self.unseen[id] = pages
 
     def show_page(self, pages: Pages) -> None:
-        """The next lines of what is asked about."""
         for line in pages.next():
             self.view.say(f"  {line}")
         if pages.left:
@@ -155,7 +155,7 @@ class Chat:
 
     # -- commands -------------------------------------------------------------------------------------------------
 
-    async def _command(self, name: str, rest: str) -> None:
+    async def _run_command(self, name: str, rest: str) -> None:
         command = COMMANDS.get(name)
         try:
             if command is None:
@@ -172,7 +172,6 @@ class Chat:
             self.view.say()
 
     async def confirm(self, question: str) -> bool:
-        """Asks the person yes or no."""
         assert self._input is not None
         try:
             return await self._input.confirm(question)
@@ -180,7 +179,7 @@ class Chat:
             self._signals.watch()
 
     async def change_model(self, name: str) -> None:
-        """The same conversation with another model. Raises if there is no such model, and nothing has changed."""
+        """Continues the conversation with another model. Raises if there is no such model."""
         from reverie.models.catalogue import Catalogue
         from reverie.models.registry import doubt_about, model_access, open_model
 
@@ -189,25 +188,25 @@ class Chat:
         tried = open_model(name, access, catalogue)
         is_listed = None
         if doubt_about(name, access, catalogue) is not None and (ask := getattr(tried, "listed", None)) is not None:
-            self.view.going_on("asking the server which models it has")
+            self.view.show_status("asking the server which models it has")
             is_listed = await ask()
         await tried.close()
         if is_listed is False:
             self.view.pause()
-            self.view.tell(f"The server's own list has no {name}; /model {before} goes back.", "warning")
+            self.view.tell(f"The server does not list {name}; /model {before} switches back.", "warning")
         has_begun = bool(self.session.view.entries)
         self._wanted = replace(self._wanted, model=name)
         again = replace(self._wanted, resume=self.session.id if has_begun else None)
         assert self._input is not None
         await self.close()
         self.session = await again.open(interactive=self._input.interactive)
-        self.session.listen(self._between_turns)
+        self.session.listen(self._show_between_turns)
 
     async def close(self) -> None:
-        """Ends the session; says so if background work is still waited for."""
+        """Ends the session and waits for its background work."""
         running = self.session.tasks.running
         if running and sys.stdout.isatty():
-            self.view.going_on(f"waiting for {plural(len(running), 'background task')} (Ctrl-C skips)")
+            self.view.show_status(f"waiting for {plural(len(running), 'background task')} (Ctrl-C skips)")
         try:
             await self.session.close()
         finally:
@@ -218,7 +217,10 @@ class Chat:
     def toolbar(self) -> str:
         budget = self.session.conversation.budget()
         running = [info for info in self.session.tasks.running if info.purpose is not Purpose.AGENT]
-        parts = [_shown(self.session.model_name), f"{budget.used / budget.window:.0%} of {tokens(budget.window)}"]
+        parts = [
+            _short_model_name(self.session.model_name),
+            f"{budget.used / budget.window:.0%} of {format_tokens(budget.window)}",
+        ]
         if running:
             parts.append(f"{plural(len(running), 'task')}: {', '.join(sorted({info.purpose for info in running}))}")
         if at_work := agents_line(self.session):
@@ -233,18 +235,18 @@ class Chat:
         branch = f" ({parts.branch})" if parts.branch else ""
         view.say(f"{view.paint.bold('Reverie')} {__version__} · {self.session.model_name} · {parts.places.cwd}{branch}")
         if self.session.model_name == "embedded":
-            told = "No key is set: the embedded mind looks things up and keeps what you tell it. /help lists commands."
-            view.say(view.paint.dim(told))
+            text = "No key is set: the offline mind looks things up and remembers what you tell it. "
         else:
-            view.say(view.paint.dim("/help lists the commands."))
+            text = ""
+        view.say(view.paint.dim(f"{text}/help lists the commands."))
         if parts.resumed:
             self._recap()
         view.say()
 
     def _recap(self) -> None:
-        """Where a resumed conversation stands: what was asked last, and how the answer began."""
+        """Shows the last message and the beginning of the last answer."""
         view, entries = self.view, self.session.view.entries
-        view.say(view.paint.dim(f"Going on with {self.session.id[:8]}, {plural(len(entries), 'message')}."))
+        view.say(view.paint.dim(f"Continuing {self.session.id[:8]}, {plural(len(entries), 'message')}."))
         given = (block for entry in reversed(entries) for block in entry.message.content)
         asked = next((one.text for one in given if isinstance(one, TextBlock) and one.origin.is_users), "")
         answered = next((e.message.text for e in reversed(entries) if e.message.role == "assistant"), "")
@@ -253,13 +255,7 @@ class Chat:
                 view.say(view.paint.dim(f"  {mark} {one_line(text, columns() - 5)}"))
 
 
-def _no_echo() -> AbstractContextManager[None]:
-    from reverie.cli.chat.prompt import no_echo
-
-    return no_echo()
-
-
-def _shown(model: str) -> str:
-    """A model's name where room is scarce: of a script, only the file's name."""
+def _short_model_name(model: str) -> str:
+    """The model's name; of a script, only the name of its file."""
     provider, colon, name = model.partition(":")
     return f"{provider}{colon}{name.rpartition('/')[2]}" if provider == "scripted" else model

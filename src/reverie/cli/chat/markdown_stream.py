@@ -1,8 +1,7 @@
 """Shows an answer while it streams: word by word, wrapped, with light Markdown styling, never redrawn.
 
-What was written stays as it is, so nothing flickers and the scrollback is whole. Only what cannot be shown before its
-end is held back: a table until its last row, a line of code until it is complete. Without colour the Markdown is
-shown as it was written.
+Written text does not change, so nothing flickers. A table is held back until its last row, a line of code until it is
+complete. Without colour the Markdown is shown unchanged.
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from reverie.cli.output import Paint, pad, width
+from reverie.cli.output import Paint, pad
 from reverie.cli.screen import STYLE, printable
+from reverie.text.columns import width
 
 _MAY_BE_MARKER = re.compile(r"\s*(?:[-*+>#|`~_=\s]{0,8}|\d{1,4}[.)]?\s?)")
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)")
@@ -26,13 +26,13 @@ _OPENS = re.compile(r"[\w(\[\"'`$]")
 
 
 class MarkdownStream:
-    """Feed it pieces of an answer; `finish` ends it. `write` gets what to put on the terminal."""
+    """Feed it pieces of an answer, then call `finish`. `write` gets the text for the terminal."""
 
     def __init__(self, write: Callable[[str], object], paint: Paint, columns: int) -> None:
         self._write = write
         self._paint = paint
         self._columns = columns
-        self._line = list[str]()  # what has come of a line whose kind is not known yet, or that is shown whole
+        self._line = list[str]()  # the beginning of a line whose kind is not known yet, or that is shown whole
         self._kind = ""  # "", text, whole
         self._fence = ""
         self._table: list[list[str]] = []
@@ -40,7 +40,7 @@ class MarkdownStream:
         self._column = 0
         self._indent = ""
         self._bold = self._code = self._heading = False
-        self._broken = False  # a word longer than a line is under way
+        self._broken = False  # inside a word that is longer than a line
         self._blank_before = True
 
     def feed(self, text: str) -> None:
@@ -55,7 +55,7 @@ class MarkdownStream:
                     self._begin()
 
     def finish(self) -> None:
-        """Shows what is still held back and ends the line."""
+        """Writes the text that is still held back, and ends the line."""
         if self._line or self._word or self._column:
             self._end_of_line()
         self._end_table()
@@ -64,7 +64,7 @@ class MarkdownStream:
     # -- lines ----------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """The kind of a line is known: what it opens with is shown, the rest follows word by word."""
+        """Shows the marker of a line whose kind is known; the rest follows word by word."""
         line = "".join(self._line)
         if line.lstrip().startswith("|") or _FENCE.fullmatch(line):
             self._kind = "whole"  # shown when it is complete
@@ -141,11 +141,11 @@ class MarkdownStream:
         plain = [[*row, *[""] * (count - len(row))] for row in rows]
         body = [row for row in plain if not all(_TABLE_RULE.fullmatch(cell) for cell in row)]
         shown = [[self._inline(cell) for cell in row] for row in body]
-        widths = [max((width(_unstyled(row[at])) for row in shown), default=0) for at in range(count)]
-        if sum(widths) + 2 * count > self._columns:  # too wide to align: one cell a line would be worse
+        widths = [max((width(_strip_style(row[at])) for row in shown), default=0) for at in range(count)]
+        if sum(widths) + 2 * count > self._columns:  # too wide to align: one cell per line would be worse
             shown, widths = [[" │ ".join(row)] for row in shown], [0]
         for number, row in enumerate(shown):
-            cells = [cell + pad("", most)[width(_unstyled(cell)) :] for cell, most in zip(row, widths, strict=True)]
+            cells = [cell + pad("", most)[width(_strip_style(cell)) :] for cell, most in zip(row, widths, strict=True)]
             line = "  ".join(cells).rstrip()
             self._write((self._paint.bold(line) if number == 0 and len(body) < len(rows) else line) + "\n")
 
@@ -163,29 +163,29 @@ class MarkdownStream:
             self._word = " "
             return
         self._word += char
-        if len(self._word) >= self._columns:  # no line can hold it: the terminal breaks it where it must
+        if len(self._word) >= self._columns:  # longer than a line: the terminal breaks it
             self._end_word(goes_on=True)
 
     def _end_word(self, *, goes_on: bool = False) -> None:
-        """Puts the word (with the space before it) on the line, or on the next one if it does not fit."""
+        """Writes the word on this line, or on the next one if it does not fit."""
         word, self._word = self._word, ""
         space = word.startswith(" ")
-        shown, columns = self._styled(word.lstrip(" "))
+        shown, columns = self._style_word(word.lstrip(" "))
         broken, self._broken = self._broken, goes_on
         if not columns:
             return
         if broken:
             self._put(shown, columns)
             return
-        at_start = self._column <= width(_unstyled(self._indent))
+        at_start = self._column <= width(_strip_style(self._indent))
         if not at_start and self._column + space + columns > self._columns:
             self._write("\n" + self._indent)
-            self._column = width(_unstyled(self._indent))
+            self._column = width(_strip_style(self._indent))
         elif space and self._column:
             self._put(" ", 1)
         self._put(shown, columns)
 
-    def _styled(self, word: str) -> tuple[str, int]:
+    def _style_word(self, word: str) -> tuple[str, int]:
         """The word with its marks turned into style, and its width."""
         if not self._paint.on:
             return word, width(word)
@@ -228,9 +228,9 @@ class MarkdownStream:
 
 
 def _may_be_marker(line: list[str]) -> bool:
-    """Whether more must be seen to know what kind of line this is."""
+    """Whether the kind of the line is not known yet."""
     return len(line) < _LONGEST_MARKER and _MAY_BE_MARKER.fullmatch("".join(line)) is not None
 
 
-def _unstyled(text: str) -> str:
+def _strip_style(text: str) -> str:
     return STYLE.sub("", text)

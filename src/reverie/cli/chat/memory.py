@@ -1,7 +1,4 @@
-"""/memory, /remember and /forget: the memory commands inside a chat, on the memory of its session.
-
-The same rules as on the command line; what would lose something is asked first. Work on the disk runs in a thread.
-"""
+"""`/memory`, `/remember` and `/forget`: the memory commands inside a chat. Work on the disk runs in a thread."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from collections.abc import Iterable
 from time import time
 from typing import TYPE_CHECKING
 
-from reverie.cli.memory.change import edited, save_edited, save_text
-from reverie.cli.memory.opening import file_meant
+from reverie.cli.memory.change import edit_text, save_edit, save_text
+from reverie.cli.memory.opening import find_file
 from reverie.cli.output import columns, one_line, plural, table
 from reverie.cli.screen import printable
 from reverie.errors import ReverieError, UserError
@@ -27,35 +24,35 @@ if TYPE_CHECKING:
 _LISTED = 30
 
 
-def _memory(chat: Chat) -> OpenedMemory:
-    """The session's memory; opened anew where it is off, since looking stays possible."""
+def _open_memory(chat: Chat) -> OpenedMemory:
+    """The session's memory. If memory is off it is opened here: reading is still possible."""
     session = chat.session
     if session.memory is not None:
         return session.memory.opened
     return open_memory(session.parts.settings, session.places)
 
 
-def _info(chat: Chat, command: str) -> WriteInfo:
+def _write_info(chat: Chat, command: str) -> WriteInfo:
     log = chat.session.log
     return WriteInfo(Writer.USER, f"Asked for with /{command}.", session=log.session_id, message=log.head or "")
 
 
 def memory_files(chat: Chat) -> Iterable[tuple[str, str]]:
-    """Completion: every memory, with what it is about."""
+    """Completes memory files."""
     try:
-        return [(entry.name, entry.description) for entry in _memory(chat).directory.list()]
+        return [(entry.name, entry.description) for entry in _open_memory(chat).directory.list()]
     except ReverieError:
         return ()
 
 
 async def show_memory(chat: Chat, rest: str) -> None:
     """/memory lists, /memory FILE shows one, /memory edit FILE opens it in the editor."""
-    memory = _memory(chat)
+    memory = _open_memory(chat)
     verb, _, file = rest.partition(" ")
     if verb == "edit" and file.strip():
         await _edit(chat, memory, file.strip())
     elif rest:
-        await _open(chat, memory, rest)
+        await _show_one(chat, memory, rest)
     else:
         await _list(chat, memory)
 
@@ -68,7 +65,7 @@ def _show_entries(chat: Chat, entries: Iterable[tuple[str, str]]) -> None:
 async def _list(chat: Chat, memory: OpenedMemory) -> None:
     found = await to_thread(memory.directory.list)
     if not found:
-        chat.view.tell("Nothing is remembered here yet: /remember adds something.")
+        chat.view.tell("There are no memories yet; /remember adds one.")
         return
     _show_entries(chat, [(entry.name, entry.description or "(no description)") for entry in found[:_LISTED]])
     more = f", the newest {_LISTED} shown" if len(found) > _LISTED else ""
@@ -77,9 +74,9 @@ async def _list(chat: Chat, memory: OpenedMemory) -> None:
     chat.view.say(chat.view.paint.dim(f"  {counted}{more}{off}. /memory FILE shows one."))
 
 
-async def _open(chat: Chat, memory: OpenedMemory, given: str) -> None:
+async def _show_one(chat: Chat, memory: OpenedMemory, given: str) -> None:
     view = chat.view
-    name = await to_thread(file_meant, memory, given)
+    name = await to_thread(find_file, memory, given)
     document = await to_thread(memory.directory.read, name)
     view.say(f"  {view.paint.accent(name)}  {view.paint.dim(age_words(document.modified, time()))}")
     view.say_all(f"  {line}" for line in printable(document.text).rstrip("\n").splitlines())
@@ -87,54 +84,54 @@ async def _open(chat: Chat, memory: OpenedMemory, given: str) -> None:
 
 async def _edit(chat: Chat, memory: OpenedMemory, given: str) -> None:
     if not sys.stdin.isatty():
-        raise UserError("Nobody is there to edit; use `reverie memory edit` on a terminal.")
-    name = await to_thread(file_meant, memory, given)
+        raise UserError("Editing needs a terminal; use `reverie memory edit` there.")
+    name = await to_thread(find_file, memory, given)
     document = await to_thread(memory.directory.read, name)
-    text = await to_thread(edited, document.text, name)
+    text = await to_thread(edit_text, document.text, name)
     if text == document.text:
         chat.view.tell("Nothing was changed.")
         return
-    version = await to_thread(save_edited, memory, name, text, document.digest, _info(chat, "memory"))
-    chat.view.tell(f"Saved {name}.{_undo(version)}")
+    version = await to_thread(save_edit, memory, name, text, document.digest, _write_info(chat, "memory"))
+    chat.view.tell(f"Saved {name}.{_undo_hint(version)}")
 
 
 async def remember(chat: Chat, rest: str) -> None:
-    """/remember TEXT saves a memory, or corrects the one that says much the same."""
+    """/remember TEXT saves a memory, or corrects a similar one."""
     if not rest:
         raise UserError("Say what to remember: /remember TEXT.")
-    saved, note = await to_thread(save_text, _memory(chat), rest, _info(chat, "remember"))
+    saved, note = await to_thread(save_text, _open_memory(chat), rest, _write_info(chat, "remember"))
     for text in saved.warnings:
-        chat.view.tell(f"{text} It was saved all the same.", "warning")
+        chat.view.tell(f"{text} It was saved anyway.", "warning")
     match saved.action:
         case "added":
-            chat.view.tell(f"Remembered as {saved.file} ({note.type.value}).{_undo(saved.version)}")
+            chat.view.tell(f"Remembered as {saved.file} ({note.type.value}).{_undo_hint(saved.version)}")
         case "updated":
-            chat.view.tell(f"Corrected {saved.file}, which said: {saved.instead_of}{_undo(saved.version)}")
+            chat.view.tell(f"Corrected {saved.file}, which said: {saved.instead_of}{_undo_hint(saved.version)}")
         case "unchanged" | "nothing":
             chat.view.tell(f"{saved.file} says this already; nothing was changed.")
 
 
 async def forget(chat: Chat, rest: str) -> None:
-    """/forget TEXT finds the memory that is meant, asks, and removes it."""
-    from reverie.memory.gate.saving import memories_meant
+    """/forget TEXT finds the memory, asks, and removes it."""
+    from reverie.memory.gate.saving import find_memories
 
     if not rest:
-        raise UserError("Say what to forget: /forget FILE, or a few words that tell which.")
-    memory, view = _memory(chat), chat.view
-    found, is_clear = await to_thread(memories_meant, memory, rest)
+        raise UserError("Say what to forget: /forget FILE, or a few words of the memory.")
+    memory, view = _open_memory(chat), chat.view
+    found, is_clear = await to_thread(find_memories, memory, rest)
     if not found:
-        raise UserError(f"No memory fits {rest[:60]!r}; /memory lists what there is.")
+        raise UserError(f"No memory matches {rest[:60]!r}; /memory lists all memories.")
     _show_entries(chat, [(one.file, one.description) for one in (found[:1] if is_clear else found)])
     if not is_clear and len(found) > 1:
-        view.tell("More than one may be meant: /forget FILE says which.")
+        view.tell("More than one memory matches; name one with /forget FILE.")
         return
     name = found[0].file
     if not await chat.confirm(f"Forget {name}?"):
         view.tell("Nothing was forgotten.")
         return
-    version = await to_thread(memory.directory.remove, name, _info(chat, "forget"))
-    view.tell(f"Forgot {name}.{_undo(version)}")
+    version = await to_thread(memory.directory.remove, name, _write_info(chat, "forget"))
+    view.tell(f"Forgot {name}.{_undo_hint(version)}")
 
 
-def _undo(version: Version | None) -> str:
+def _undo_hint(version: Version | None) -> str:
     return f" Undo: reverie memory undo {version.short}" if version is not None else ""

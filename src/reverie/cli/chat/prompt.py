@@ -1,6 +1,6 @@
-"""The chat's prompt on a terminal: history, several lines, completion, a toolbar, and one-key answers to questions.
+"""The prompt of the chat on a terminal: history, several lines, completion, a toolbar, one-key answers.
 
-The only module that knows prompt_toolkit. It reads keys and returns words; what they mean is decided elsewhere.
+Only this module uses prompt_toolkit.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import re
 import sys
 import termios
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app_session
@@ -30,10 +32,10 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from reverie.cli.chat.input import TWICE_S, Verdict
+from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer
 from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint, one_line, plural
-from reverie.cli.screen import clean, guarded, printable, raw_stream
+from reverie.cli.screen import clean, guard_streams, printable, raw_stream
 from reverie.errors import StorageError
 from reverie.origins import SHORT_PASTE, fence
 from reverie.paths import make_private
@@ -47,15 +49,15 @@ _AT = re.compile(r"(?:^|\s)@(\S*)$")
 _PLAIN = Style.from_dict({"bottom-toolbar": "noreverse", "completion-menu.completion.current": "reverse"})
 
 SlashCompletion = Callable[[str], Iterable[tuple[str, int, str]]]
-"""What can follow a line that begins with a slash: text, how far back it begins, and what it is."""
+"""Completes a line that begins with a slash: the text, how far back it begins, its description."""
 
 
-# What this library draws itself (completions, what is typed or pasted) shows the same characters as the writer does.
+# prompt_toolkit draws completions and typed text itself. It shows control characters as our own writer does.
 _DRAWN = (*range(0x80, 0x3000), *range(0xD800, 0xE000), *range(0xFE00, 0x10000), *range(0xE0000, 0xE0100))
 Char.display_mappings |= {chr(code): shown for code in _DRAWN if (shown := printable(chr(code))) != chr(code)}
 
 
-class TerminalInput:
+class TerminalInput(ChatInput):
     """Reads from the terminal. `toolbar` gives the line below the prompt, `slash` completes commands."""
 
     interactive = True
@@ -69,10 +71,10 @@ class TerminalInput:
         self._typed = True
         self._pastes: dict[str, str] = {}
         depth = None if paint.on else ColorDepth.DEPTH_1_BIT
-        with redirect_stdout(raw_stream(sys.stdout)):  # this library draws the screen itself
+        with redirect_stdout(raw_stream(sys.stdout)):  # prompt_toolkit draws the screen itself
             output = get_app_session().output
-        self._session: PromptSession[str | None] = PromptSession(
-            output=output,
+        open_prompt = partial(PromptSession[Any], output=output, style=_PLAIN, color_depth=depth)
+        self._session = open_prompt(
             history=_history(history),
             multiline=True,
             prompt_continuation="  ",
@@ -81,34 +83,25 @@ class TerminalInput:
             complete_while_typing=Condition(self._completes),
             bottom_toolbar=self._bottom,
             refresh_interval=1.0,
-            style=_PLAIN,
-            color_depth=depth,
         )
         self._offered = frozenset[str]()
-        self._asking: PromptSession[str] = PromptSession(
-            output=output,
-            key_bindings=_answer_keys(lambda key: key in self._offered),
-            style=_PLAIN,
-            color_depth=depth,
-        )
-        self._why: PromptSession[str] = PromptSession(
-            output=output, key_bindings=_stop_keys(), style=_PLAIN, color_depth=depth
-        )
+        self._asking = open_prompt(key_bindings=_answer_keys(lambda key: key in self._offered))
+        self._why = open_prompt(key_bindings=_stop_keys())
         for session in (self._session, self._asking, self._why):
-            session.app.renderer.cpr_not_supported_callback = None  # a terminal that is less able is no reason to talk
+            session.app.renderer.cpr_not_supported_callback = None  # no warning about a simple terminal
 
     async def next(self) -> list[TextBlock] | None:
         self._typed = True
-        # What happens in the background is written above the prompt, through our own writer like everything else.
-        with patch_stdout(raw=True), guarded():
+        # Output of background work appears above the prompt, through our own writer.
+        with patch_stdout(raw=True), guard_streams():
             try:
                 text = await self._session.prompt_async(_ansi(self._paint.bold(self._paint.accent("›")) + " "))
             except EOFError:
                 return None
-        return None if text is None else self._by_origin(text)
+        return None if text is None else self._split_by_origin(text)
 
-    def _by_origin(self, text: str) -> list[TextBlock]:
-        """The keys pressed and the long pastes between them. Words pasted or recalled from history are entered."""
+    def _split_by_origin(self, text: str) -> list[TextBlock]:
+        """Text and long pastes, each with its origin. Text that was not typed key by key counts as entered."""
         own = Origin.TYPED if self._typed else Origin.ENTERED
         pieces = _PASTE.split(text) if self._pastes else [text]
         pasted = self._pastes
@@ -116,7 +109,7 @@ class TerminalInput:
         return [block for block in made if block.text.strip()] or [TextBlock(text, own)]
 
     def _paste(self, buffer: Buffer, data: str) -> None:
-        """A short line joins what is typed; anything longer is shown as a mark that stands for it."""
+        """Inserts a short line as text; a longer paste is replaced by a mark."""
         text = data.replace("\r\n", "\n").replace("\r", "\n")
         if len(text) <= SHORT_PASTE and "\n" not in text.strip("\n"):
             self._typed = False
@@ -128,11 +121,10 @@ class TerminalInput:
         buffer.insert_text(mark)
 
     def _completes(self) -> bool:
-        """Room for the menu is kept only where one is about to come."""
         text = self._session.default_buffer.document.text_before_cursor
         return text.startswith("/") or _AT.search(text) is not None
 
-    def interrupted(self) -> None:
+    def note_interrupt(self) -> None:
         self._interrupted_at = time.monotonic()
 
     def _bottom(self) -> ANSI:
@@ -180,47 +172,41 @@ class TerminalInput:
         return await self._choose(question, {"y": "yes", "n": "no"}) == "yes"
 
     async def _choose(self, question: str, offers: Mapping[str, str]) -> str:
-        """Waits for one of the keys that are offered; any other is no answer, and the question stays."""
+        """Waits for one of the offered keys and ignores all others."""
         paint = self._paint
         self._offered = frozenset(offers)
         shown = "  ".join(f"{paint.bold(key)} {text}" for key, text in offers.items())
         return await self._asking.prompt_async(ANSI(f"  {question}  {shown} {paint.accent('›')} "))
 
-    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> Verdict | None:
+    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
         paint = self._paint
-        # What was typed before the question is no answer to it.
+        # Keys that were typed before the question do not answer it.
         clear_typeahead(self._asking.input)
         with suppress(termios.error):
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
         while True:
             always = {"a": f"always {paint.dim(f'({rule})')}"} if rule else {}
-            # Nobody can allow what was not shown to the end.
+            # The user can only allow a call that was shown in full.
             offers = {"m": "more"} if pages.left else {"y": "yes", **always}
             answer = await self._choose("Allow?", {**offers, "n": "no"})
             if answer != "more":
                 break
             show()
-        match answer:
-            case "always":
-                return Verdict(True, always=True)
-            case "yes":
-                return Verdict(True)
-            case "no":
-                reason = await self._why.prompt_async(_ansi(paint.dim("  Why not? (Enter: no reason) ")))
-                return None if reason == _STOP else Verdict(False, reason=reason)
-            case "stop":  # Ctrl-C
-                return None
-            case _:
-                return Verdict(False)
+        if answer in ("yes", "always"):
+            return PermissionAnswer(True, always=answer == "always")
+        reason = ""
+        if answer == "no":
+            reason = await self._why.prompt_async(_ansi(paint.dim("  Why not? (Enter: no reason) ")))
+        return None if _STOP in (answer, reason) else PermissionAnswer(False, reason=reason)
 
 
 def _ansi(text: str) -> ANSI:
-    """Our own styles and nothing else: `ANSI` lets what stands between two control characters through unseen."""
+    """Our own styles only: `ANSI` hides text between two control characters."""
     return ANSI(clean(text))
 
 
 def _answer_keys(is_offered: Callable[[str], bool]) -> KeyBindings:
-    """One key per answer. A letter works only while it is offered; the keys that mean no always do."""
+    """One key per answer. A letter works only while it is offered; the keys that mean no always work."""
     keys = KeyBindings()
 
     def answers(key: str, word: str) -> None:
@@ -239,7 +225,7 @@ def _answer_keys(is_offered: Callable[[str], bool]) -> KeyBindings:
     @keys.add("<any>")
     @keys.add("enter")
     def _(_event: KeyPressEvent) -> None:
-        """Any other key is no answer."""
+        """Ignores every other key."""
 
     return keys
 
@@ -260,7 +246,7 @@ def _stop_keys() -> KeyBindings:
 
 
 def _history(path: Path) -> History:
-    """What was typed in this project, for this user's eyes only; in memory where the disk refuses."""
+    """The history of this project in a private file, or in memory if the disk refuses."""
     try:
         make_private(path.parent)
         os.close(open_regular(path, append=True))
@@ -295,21 +281,3 @@ class _ChatCompleter(Completer):
             if entry.name.lower().startswith(name.lower()) and (name.startswith(".") or not entry.name.startswith(".")):
                 end = "/" if entry.is_dir() else ""
                 yield Completion(entry.name + end, start_position=-len(name), display=one_line(entry.name + end))
-
-
-@contextmanager
-def no_echo() -> Generator[None]:
-    """While a turn runs, typed keys are not shown in the middle of the answer; they wait for the next prompt."""
-    try:
-        before = termios.tcgetattr(sys.stdin)
-        quiet = termios.tcgetattr(sys.stdin)
-        quiet[3] &= ~(termios.ECHO | termios.ECHONL)
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, quiet)
-    except (termios.error, ValueError, OSError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        with suppress(termios.error):
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

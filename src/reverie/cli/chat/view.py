@@ -1,6 +1,6 @@
-"""A turn as the chat shows it: the answer as it streams, tool calls on one line each, nothing redrawn.
+"""Shows a turn in the chat: the answer while it streams, one line per tool call, nothing redrawn.
 
-Knows events and the terminal; never the session. What needs an answer (permission questions) is the chat's business.
+Knows events and the terminal, not the session. The chat asks permission questions itself.
 """
 
 from __future__ import annotations
@@ -12,34 +12,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from reverie import events
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, columns, cut, hanging, plural
-from reverie.cli.run_view import again_line, why_it_ended
+from reverie.cli.output import Paint, columns, plural, wrap_hanging
+from reverie.cli.run_view import end_reason, retry_line
 from reverie.cli.screen import CLEAR_LINE
-from reverie.cli.tool_lines import call_text, finished_line
-from reverie.events import (
-    AnswerRestarted,
-    Event,
-    Notice,
-    PermissionAsked,
-    Retrying,
-    RoundFinished,
-    SessionOpened,
-    TaskChanged,
-    TextStreamed,
-    ThinkingStreamed,
-    ToolFinished,
-    ToolStarted,
-    TurnEnded,
-    TurnStarted,
-)
+from reverie.cli.tool_lines import call_text, result_line
+from reverie.text.columns import cut
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
 _PATIENCE_S = 0.8
 
 
 class ChatView:
-    """Everything the chat writes goes through here, so that lines never run into each other."""
+    """Writes all output of the chat, so that lines do not mix."""
 
     def __init__(self, cwd: Path, paint: Paint) -> None:
         self.paint = paint
@@ -47,17 +33,16 @@ class ChatView:
         self._status = StatusLine(self._write, paint)
         self._stream = MarkdownStream(self._write, paint, columns())
         self._calls = dict[str, str]()
-        self._waited = dict[str, float]()  # how long a call has waited for a person
-        self._last = ""  # what was written last: text, line, or nothing yet
+        self._waited = dict[str, float]()  # how long a call has waited for the user
+        self._last = ""  # the last output: text, line, or nothing yet
 
     def _write(self, text: str) -> None:
-        sys.stdout.write(text)  # looked up each time: while a prompt is open, standard output is another
+        sys.stdout.write(text)  # not stored: an open prompt replaces standard output
         sys.stdout.flush()
 
     # -- between turns --------------------------------------------------------------------------------------------
 
     def say(self, text: str = "") -> None:
-        """Writes lines as they are."""
         self._settle()
         self._write(text + "\n")
         self._last = "line"
@@ -67,24 +52,24 @@ class ChatView:
             self.say(line)
 
     def tell(self, text: str, level: str = "info") -> None:
-        """One sentence with a mark before it, wrapped."""
+        """Writes one wrapped sentence with a mark before it."""
         painted = {"info": self.paint.dim, "warning": self.paint.warning, "error": self.paint.bad}[level]
-        self.say(hanging(text, f"{painted(_MARKS[level])} ", 2))
+        self.say(wrap_hanging(text, f"{painted(_MARKS[level])} ", 2))
 
-    def going_on(self, text: str) -> None:
-        """Shows on the moving line what takes a while."""
+    def show_status(self, text: str) -> None:
+        """Shows on the status line what is running."""
         self._status.show(text)
 
     def pause(self) -> None:
-        """Nothing moves until the next event: somebody is about to be asked."""
+        """Removes the status line until the next event, for example before a question."""
         self._settle()
         self._status.stop()
 
-    def waited(self, duration: float) -> None:
-        """The person has answered after so many seconds, which are not the tools' own."""
+    def add_wait(self, duration: float) -> None:
+        """Records how long the user took to answer; the tools did not need this time."""
         for call in self._calls:
             self._waited[call] = self._waited.get(call, 0.0) + duration
-        self._status.show(self._running())
+        self._status.show(self._running_text())
 
     def _settle(self) -> None:
         self._status.clear()
@@ -97,36 +82,35 @@ class ChatView:
         self._last = ""
         self._status.show("working")
 
-    def show(self, event: Event) -> None:
+    def show(self, event: events.Event) -> None:
         match event:
-            case TextStreamed():
+            case events.TextStreamed():
                 self._text(event.text)
-            case ThinkingStreamed():
+            case events.ThinkingStreamed():
                 self._settle()
                 self._status.show("thinking")
-            case ToolStarted():
+            case events.ToolStarted():
                 self._settle()
                 self._calls[event.id] = call_text(event.name, event.input, self._cwd)
-                self._status.show(self._running())
-            case ToolFinished():
-                self._finished(event)
-            case AnswerRestarted():
-                self.say(again_line(event, self.paint))
-            case Retrying():
-                self.say(again_line(event, self.paint))
-                self._status.show("waiting")
-            case Notice():
+                self._status.show(self._running_text())
+            case events.ToolFinished():
+                self._show_result(event)
+            case events.AnswerRestarted() | events.Retrying():
+                self.say(retry_line(event, self.paint))
+                if isinstance(event, events.Retrying):
+                    self._status.show("waiting")
+            case events.Notice():
                 self.tell(event.text, event.level if event.level in _MARKS else "info")
-            case TaskChanged():
+            case events.TaskChanged():
                 if event.state == "failed":
-                    self.tell(f"In the background, {event.title or event.purpose} failed; `reverie log` says more.")
-            case RoundFinished():
-                if not event.cut_off:  # else the next round goes on in the middle of this one's sentence
+                    self.tell(f"Background task failed: {event.title or event.purpose}; `reverie log` says more.")
+            case events.RoundFinished():
+                if not event.cut_off:  # else the next round continues in the middle of a sentence
                     self._settle()
                     self._status.show("working")
-            case TurnEnded():
-                self._ended(event)
-            case SessionOpened() | TurnStarted() | PermissionAsked():
+            case events.TurnEnded():
+                self._end_turn(event)
+            case events.SessionOpened() | events.TurnStarted() | events.PermissionAsked():
                 pass
 
     def _text(self, text: str) -> None:
@@ -136,37 +120,34 @@ class ChatView:
         self._last = "text"
         self._stream.feed(text)
 
-    def _running(self) -> str:
+    def _running_text(self) -> str:
         names = list(self._calls.values()) or ["working"]
         return names[0] if len(names) == 1 else plural(len(names), "call") + f": {', '.join(names)}"
 
-    def _finished(self, event: ToolFinished) -> None:
+    def _show_result(self, event: events.ToolFinished) -> None:
         call = self._calls.pop(event.id, event.name)
         took = max(0.0, event.seconds - self._waited.pop(event.id, 0.0))
-        line = finished_line(call, event.text, event.is_error, took, self.paint, columns() - 2)
+        line = result_line(call, event.text, event.is_error, took, self.paint, columns() - 2)
         if not self._last:
             self._write("\n")
         self.say(f"  {line}")
-        self._status.show(self._running())
+        self._status.show(self._running_text())
 
-    def _ended(self, event: TurnEnded) -> None:
+    def _end_turn(self, event: events.TurnEnded) -> None:
         self._settle()
         self._status.stop()
         self._calls.clear()
         self._waited.clear()
         if event.reason == "cancelled":
-            self.say(self.paint.warning("■ ") + self.paint.dim("Stopped. What was said so far is kept."))
+            self.say(self.paint.warning("■ ") + self.paint.dim("Stopped. The conversation so far is saved."))
         elif event.reason != "answered":
-            self.tell(why_it_ended(event), "error")
+            self.tell(end_reason(event), "error")
         self._write("\n")
 
 
 @dataclass(slots=True)
 class StatusLine:
-    """The one line that moves, below everything that stays: what is going on and for how long.
-
-    `show` what is going on; `clear` before writing anything else. Shows nothing where there is no terminal.
-    """
+    """The last line of the terminal: what is running and for how long. Call `clear` before other output."""
 
     _write: Callable[[str], object]
     _paint: Paint
@@ -176,7 +157,7 @@ class StatusLine:
     _ticker: asyncio.Task[None] | None = None
 
     def show(self, text: str) -> None:
-        """From now on this is going on. Things that are over in a blink are never shown."""
+        """Shows this text after a short delay, if there is a terminal."""
         if not sys.stdout.isatty():
             return
         if text != self._text:
@@ -185,7 +166,7 @@ class StatusLine:
             self._ticker = asyncio.ensure_future(self._tick())
 
     def clear(self) -> None:
-        """Takes the line away; what is going on is shown again when it goes on."""
+        """Removes the line until the next tick."""
         if self._shown:
             self._write(CLEAR_LINE)
             self._shown = False

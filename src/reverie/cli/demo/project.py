@@ -1,4 +1,4 @@
-"""The little project that `reverie demo` writes and talks about: a ferry's timetable server, its data and its logs."""
+"""The small project of `reverie demo`: a timetable server of a ferry, its data and its logs."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ _EVENTS = {
     5: "radio channel changed to 14 until the mast is mended",
     6: "dry dock booked at Lindholm for the winter overhaul",
 }
-"""What each day's log has to tell."""
+"""The one event in the log of each day."""
 
 
 NEWS = {1: "fog", 2: "the bow thruster", 3: "the gangway", 4: "ice", 5: "the radio", 6: "dry dock"}
-"""What is asked about each of them."""
+"""How the question about each event calls it."""
 
 OLDER_MEMORIES = {
     "feedback_clock.md": """---
@@ -94,16 +94,12 @@ OLDER_LINES = """- [Times in the 24-hour clock](feedback_clock.md) — always us
 - [Winter overhaul](project_overhaul.md) — the winter overhaul in the dry dock begins next Monday
 - [The old timetable](project_old_timetable.md) — where the printed timetable of last year is
 """
-"""What was remembered before the story begins; the last line leads nowhere."""
+"""Memories from before the story; the file of the last line does not exist."""
 
 
 def write_project(folder: Path) -> None:
     """Writes the project's files into `folder`."""
-    files = {
-        **_FILES,
-        "data/departures.csv": _departures(),
-        **{f"logs/day-{day}.log": _log(day) for day in _EVENTS},
-    }
+    files = {**_FILES, "data/departures.csv": _departures(), **{f"logs/day-{day}.log": _log(day) for day in _EVENTS}}
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +117,7 @@ def _departures() -> str:
 
 
 def _log(day: int) -> str:
-    """Two hundred lines of routine, and one of news."""
+    """Two hundred lines of routine, and one event."""
     lines = [
         f"{6 + n // 13:02}:{n % 13 * 4 + 2:02} wind {n * day % 9 + 2} m/s, sea {n % 4}, speed {8 + n % 5} kn, all well"
         for n in range(190)
@@ -131,7 +127,7 @@ def _log(day: int) -> str:
 
 
 def diary(half: int) -> str:
-    """What the mate wrote down in one half of February: long enough to fill a window, and nothing to remember."""
+    """The mate's diary for one half of February: long enough to fill a window, with nothing to remember."""
     skies = ("calm", "grey", "rough", "bright")
     days = [
         f"On the {day}th the sound was {skies[day % 4]} and we made {day % 5 + 2} crossings with {day * 13 % 70 + 9} "

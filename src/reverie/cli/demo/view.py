@@ -1,9 +1,8 @@
 """What the demo looks like: lines of styled pieces, written to the terminal as they come, and as an animated picture.
 
-A piece is a text and a style by name; the terminal and the picture each have their own way to paint it. The picture is
-a terminal window in SVG that scrolls by itself, with no script, font or network. Two moving things carry all of it: the
-sheet of lines, and a cover below the line that was written last. Whoever wants no motion sees the end. The same lines
-always give the same bytes; only last digits differ from run to run.
+A piece is a text and the name of a style. The picture is a terminal window in SVG that scrolls by itself, without a
+script, a font or the network. Only two things move: the sheet of lines, and a cover below the last line. A viewer who
+prefers no motion sees the end. The same lines give the same bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 from xml.sax.saxutils import escape
 
-from reverie.cli.output import Paint, cut, width
+from reverie.cli.output import Paint
+from reverie.text.columns import cut, width
 
 Style: TypeAlias = Literal["", "bold", "dim", "accent", "good", "bad", "warning"]
 Piece: TypeAlias = tuple[str, Style]
@@ -27,8 +27,8 @@ _KEY_S = 0.012
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A line and when it came, in seconds of the story (typing and pauses counted, waiting for work not)."""
+class ShownLine:
+    """A line and its time in seconds of the story, without the time that work took."""
 
     line: Line
     at: float
@@ -37,28 +37,28 @@ class Shown:
 
 @dataclass(slots=True)
 class DemoView:
-    """Writes lines. `live`: on a terminal typing and pauses take their time; elsewhere everything comes at once."""
+    """Writes lines. `live`: typing and pauses take time, as on a terminal."""
 
     paint: Paint
     live: bool
     write: Callable[[str], object] = sys.stdout.write
-    shown: list[Shown] = field(default_factory=list[Shown])
+    shown: list[ShownLine] = field(default_factory=list[ShownLine])
     clock: float = 0.0
     columns: int = COLUMNS
 
     def line(self, *pieces: Piece, typed: bool = False) -> None:
-        """One line, cut to the width."""
-        kept = _within(pieces, self.columns)
-        self.shown.append(Shown(kept, self.clock, typed))
+        """Writes one line, cut to the width."""
+        kept = _fit(pieces, self.columns)
+        self.shown.append(ShownLine(kept, self.clock, typed))
         if typed and self.live:
             self._type(kept)
         else:
-            self.write("".join(self._painted(piece) for piece in kept) + "\n")
+            self.write("".join(self._paint(piece) for piece in kept) + "\n")
             sys.stdout.flush()
         self.clock += 0.05 + (len(kept[-1][0]) * _KEY_S if typed and kept else 0.0)
 
     def gap(self, seconds: float = 0.0) -> None:
-        """An empty line, and a moment to look."""
+        """Writes an empty line and pauses."""
         self.line()
         self.pause(seconds)
 
@@ -71,20 +71,20 @@ class DemoView:
         rule = "─" * max(0, self.columns - width(f"── {day} · {about} "))
         self.line(("── ", "accent"), (day, "bold"), (f" · {about} ", ""), (rule, "accent"))
 
-    def layer(self, number: int | str, name: str, *told: Piece) -> None:
-        """What a layer did."""
-        self.line(("  ▸ ", "accent"), (f"{number} {name:<14}", "accent"), *told)
+    def layer(self, number: int | str, name: str, *pieces: Piece) -> None:
+        """Shows what a layer did."""
+        self.line(("  ▸ ", "accent"), (f"{number} {name:<14}", "accent"), *pieces)
 
     def entry(self, name: str, text: str, style: Style = "") -> None:
-        """A line of the ledger."""
+        """Shows a line of the ledger."""
         self.line((f"  {name:<12}", "dim"), (text, style))
 
     def below(self, text: str, style: Style = "") -> None:
-        """More about what a layer did."""
+        """Shows more about what a layer did."""
         self.line((" " * 21, ""), (text, style))
 
     def meter(self, used: int, window: int, threshold: int, cached: float, cost: float) -> None:
-        """The window, the cache and the cost on one line; the mark is where compaction begins."""
+        """Shows window, cache and cost on one line; a mark shows where compaction begins."""
         filled, mark = round(_BAR * used / window), round(_BAR * threshold / window)
         style: Style = "bad" if used >= threshold else "warning" if used > 0.8 * threshold else "good"
         bar = "█" * min(filled, _BAR)
@@ -96,17 +96,17 @@ class DemoView:
     def _type(self, pieces: Line) -> None:
         for piece in pieces:
             for char in piece[0]:
-                self.write(self._painted((char, piece[1])))
+                self.write(self._paint((char, piece[1])))
                 sys.stdout.flush()
                 time.sleep(_KEY_S)
         self.write("\n")
 
-    def _painted(self, piece: Piece) -> str:
+    def _paint(self, piece: Piece) -> str:
         text, style = piece
         return getattr(self.paint, style)(text) if style else text
 
 
-def _within(pieces: tuple[Piece, ...], columns: int) -> Line:
+def _fit(pieces: tuple[Piece, ...], columns: int) -> Line:
     kept, left = list[Piece](), columns
     for text, style in pieces:
         short = cut(text, left) if width(text) > left else text
@@ -121,7 +121,8 @@ def _within(pieces: tuple[Piece, ...], columns: int) -> Line:
 ROWS = 30
 _CHAR, _ROW = 8.4, 20
 _LEFT, _TOP, _BOTTOM = 22, 54, 18
-_TYPED_S, _LINE_S, _LOOK_S, _TITLE_S, _END_S = 0.8, 0.16, 1.5, 0.9, 7.0
+_TYPED, _LINE, _LOOK, _TITLE = 5, 1, 9, 6  # how long a line stays the last one, relative to each other
+_FIRST_S, _END_S, _WHOLE_S = 2.5, 3.5, 28.0
 _COLOURS = {
     "": "#c9d1e0",
     "bold": "#ffffff",
@@ -134,13 +135,13 @@ _COLOURS = {
 _BACK, _EDGE = "#10151f", "#2a3344"
 
 
-def animated(shown: Sequence[Shown]) -> str:
-    """The picture of these lines."""
+def draw_animation(shown: Sequence[ShownLine]) -> str:
+    """The animated SVG of these lines."""
     wide, high = round(COLUMNS * _CHAR) + 2 * _LEFT, _TOP + ROWS * _ROW + _BOTTOM
-    begins = _times(shown)
-    whole = begins[-1] + _END_S
+    begins = _start_times(shown)
     last = len(shown)
-    sheet, cover = _steps("sheet", begins, whole, _scrolled), _steps("cover", begins, whole, lambda rows: rows * _ROW)
+    sheet = _keyframes("sheet", begins, _scroll_offset)
+    cover = _keyframes("cover", begins, lambda rows: rows * _ROW)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
         " font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\""
@@ -148,9 +149,9 @@ def animated(shown: Sequence[Shown]) -> str:
         "<style>",
         *(f".{name or 'plain'}{{fill:{colour}}}" for name, colour in _COLOURS.items()),
         ".bold{font-weight:600}",
-        f"#sheet{{transform:translateY(-{_scrolled(last)}px)}}#cover{{transform:translateY({last * _ROW}px)}}",
+        f"#sheet{{transform:translateY(-{_scroll_offset(last)}px)}}#cover{{transform:translateY({last * _ROW}px)}}",
         "@media (prefers-reduced-motion:no-preference){",
-        *(f"#{name}{{animation:{name} {whole:.1f}s step-end infinite}}" for name in ("sheet", "cover")),
+        *(f"#{name}{{animation:{name} {_WHOLE_S:.0f}s step-end infinite}}" for name in ("sheet", "cover")),
         "}",
         sheet,
         cover,
@@ -163,7 +164,7 @@ def animated(shown: Sequence[Shown]) -> str:
         f'<text x="{wide / 2:.0f}" y="27" class="dim" text-anchor="middle">reverie demo</text>',
         f'<clipPath id="pane"><rect x="0" y="{_TOP}" width="{wide}" height="{ROWS * _ROW + 2}"/></clipPath>',
         f'<g clip-path="url(#pane)"><g transform="translate({_LEFT} {_TOP})"><g id="sheet">',
-        *(_drawn(one.line, number) for number, one in enumerate(shown) if one.line),
+        *(_draw_line(one.line, number) for number, one in enumerate(shown) if one.line),
         f'<rect id="cover" x="-4" y="-2" width="{wide}" height="{(ROWS + 2) * _ROW}" fill="{_BACK}"/>',
         "</g></g></g>",
         "</svg>",
@@ -171,35 +172,34 @@ def animated(shown: Sequence[Shown]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _times(shown: Sequence[Shown]) -> list[float]:
-    """When each line appears: typing takes a while, and an empty line is a moment to look."""
-    at, found = 0.6, list[float]()
-    for one in shown:
-        found.append(at)
+def _start_times(shown: Sequence[ShownLine]) -> list[float]:
+    """When each line appears. The first screenful is there from the start; typing and empty lines take longer."""
+    weights = list[int]()
+    for one in shown[ROWS:]:
         is_title = bool(one.line) and one.line[0][0].startswith("──")
-        at += _TYPED_S if one.typed else _TITLE_S if is_title else _LINE_S if one.line else _LOOK_S
-    return found
+        weights.append(_TYPED if one.typed else _TITLE if is_title else _LINE if one.line else _LOOK)
+    each = (_WHOLE_S - _FIRST_S - _END_S) / max(1, sum(weights))
+    return [0.0] * min(ROWS, len(shown)) + [_FIRST_S + each * sum(weights[:at]) for at in range(len(weights))]
 
 
-def _scrolled(rows: int) -> int:
+def _scroll_offset(rows: int) -> int:
     return max(0, rows - ROWS) * _ROW
 
 
-def _steps(name: str, begins: Sequence[float], whole: float, move: Callable[[int], int]) -> str:
-    """The keyframes of one moving thing: it jumps whenever a line appears, if that moves it."""
+def _keyframes(name: str, begins: Sequence[float], move: Callable[[int], int]) -> str:
+    """The keyframes of the sheet or the cover: it jumps when a new line moves it."""
     sign = "-" if name == "sheet" else ""
-    frames, before = ["0%{transform:translateY(0)}"], 0
-    for rows, at in enumerate(begins, 1):
-        now = move(rows)
-        if now != before:
-            frames.append(f"{100 * at / whole:.3f}%{{transform:translateY({sign}{now}px)}}")
+    moves = {at: move(rows) for rows, at in enumerate(begins, 1)} | {_WHOLE_S: move(len(begins))}
+    frames, before = list[str](), -1
+    for at, now in moves.items():
+        if now != before or at == _WHOLE_S:
+            frames.append(f"{100 * at / _WHOLE_S:.3f}%{{transform:translateY({sign}{now}px)}}")
             before = now
-    frames.append(f"100%{{transform:translateY({sign}{before}px)}}")
     return f"@keyframes {name}{{{''.join(frames)}}}"
 
 
-def _drawn(line: Line, number: int) -> str:
-    """One line: every piece at its column and as wide as its columns, whatever the font; bars are drawn as bars."""
+def _draw_line(line: Line, number: int) -> str:
+    """One line: every piece at its column and as wide as its columns, in any font; bars are rectangles."""
     y = number * _ROW + 14
     column, out = 0, list[str]()
     for text, style in line:

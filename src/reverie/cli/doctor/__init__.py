@@ -1,1 +1,1 @@
-"""`reverie doctor`: is everything there, and if not, what to do."""
+"""`reverie doctor`: checks that Reverie has everything it needs."""

@@ -1,7 +1,4 @@
-"""How memory is doing, for `reverie doctor`: its files, its index, its versions, and the writers in the background.
-
-When each last succeeded, why it did not run, what it cost. Looks only.
-"""
+"""The memory checks of `reverie doctor`: files, index, versions, and the background writers. Reads only."""
 
 from __future__ import annotations
 
@@ -16,15 +13,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from reverie.cli.doctor.checks import Check
-from reverie.cli.output import age, plural, size
+from reverie.cli.output import format_age, format_size, plural
+from reverie.context.day_book import Caps, DayBook
+from reverie.flags import Flags
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
-from reverie.layers.l5_extraction.state import WRITER as EXTRACTION
+from reverie.layers.l5_extraction.gates import WRITER as EXTRACTION
+from reverie.memory.index import load_index
 from reverie.memory.opening import OpenedMemory, open_memory
-from reverie.moments import happened, parsed
+from reverie.memory.scan import scan
+from reverie.memory.taxonomy import INDEX, TEAM
+from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json
 from reverie.paths import Places, memory_switch
 from reverie.regular_files import read_regular
-from reverie.runtime.heartbeat import FAILURES_TOLD, Beat, Heartbeat
+from reverie.runtime.background_log import BackgroundLog
+from reverie.runtime.heartbeat import REPORTED_FAILURES, Beat, Heartbeat
 from reverie.settings import Settings
 from reverie.types import JsonObject, Purpose
 
@@ -33,7 +36,7 @@ _RECENT = timedelta(days=7)
 
 
 def memory_checks(settings: Settings, places: Places) -> Iterator[Check]:
-    """Every check of the memory that a session here would use."""
+    """Every check of the memory that a session here uses."""
     switch = memory_switch(settings)
     if not switch.on:
         yield Check("memory", "ok", f"off ({switch.rule})")
@@ -45,7 +48,7 @@ def memory_checks(settings: Settings, places: Places) -> Iterator[Check]:
     if why:
         yield Check("memory", "broken", f"{root} cannot be written: {there}: {why}", "choose another folder")
         return
-    new = "" if root.exists() else ", nothing there yet"
+    new = "" if root.exists() else ", empty"
     yield Check("memory", "ok", f"on ({switch.rule}), {root} ({memory.place.rule}{new})")
     if root.exists():
         yield from _files(memory)
@@ -56,8 +59,6 @@ def memory_checks(settings: Settings, places: Places) -> Iterator[Check]:
 
 
 def _files(memory: OpenedMemory) -> Iterator[Check]:
-    from reverie.memory.scan import scan
-
     found = scan(memory.directory.root, newest=None)
     if found.failed:
         yield Check("memories", "broken", found.failed)
@@ -70,19 +71,16 @@ def _files(memory: OpenedMemory) -> Iterator[Check]:
     broken = [entry.name for entry in found.entries if entry.problems]
     if broken:
         text = f"{plural(len(broken), 'file')} with broken frontmatter: {', '.join(broken[:3])}"
-        yield Check("memories", "warning", text, "`reverie memory check --fix` puts it right")
+        yield Check("memories", "warning", text, "`reverie memory check --fix` repairs it")
 
 
 def _index(memory: OpenedMemory) -> Iterator[Check]:
-    from reverie.memory.index import load_index
-    from reverie.memory.taxonomy import INDEX, TEAM
-
     for team, name in ((False, INDEX), (True, f"{TEAM}/{INDEX}")):
         if team and not memory.directory.exists(name):
             continue
         index = load_index(memory.directory.index(team=team))
-        text = f"{name}: {plural(index.lines, 'line')}, {size(index.bytes)}"
-        over = f"{text}, over the limit of {index.fired}: the model does not see its end"
+        text = f"{name}: {plural(index.lines, 'line')}, {format_size(index.bytes)}"
+        over = f"{text}, over the limit of {index.fired}; the model does not see the rest"
         todo = "`reverie memory check` says what to shorten"
         yield Check("index", "warning", over, todo) if index.fired else Check("index", "ok", text)
 
@@ -91,7 +89,7 @@ def _inbox(memory: OpenedMemory) -> Iterator[Check]:
     if waiting := len(memory.inbox.list()):
         yield Check("inbox", "warning", f"{plural(waiting, 'item')} waiting for you", "`reverie memory inbox`")
     else:
-        yield Check("inbox", "ok", "nothing waits")
+        yield Check("inbox", "ok", "empty")
 
 
 def _history(memory: OpenedMemory) -> Iterator[Check]:
@@ -105,13 +103,11 @@ def _history(memory: OpenedMemory) -> Iterator[Check]:
     many = f"the last {_VERSIONS}" if len(versions) == _VERSIONS else str(len(versions))
     by = ", ".join(f"{count} by {writer}" for writer, count in who.most_common())
     share = f"; {undone} undone ({undone / len(versions):.0%})" if undone else ""
-    when = age(last.when.timestamp())
+    when = format_age(last.when.timestamp())
     yield Check("versions", "ok", f"last {when} ago by {last.info.writer}; of {many}: {by}{share}")
 
 
 def _refusals(places: Places) -> Iterator[Check]:
-    from reverie.runtime.background_log import BackgroundLog
-
     entries = BackgroundLog(places.background_log).read(since=datetime.now(UTC) - _RECENT, kind="memory_refused")
     if entries:
         kinds = Counter(str(entry.fields.get("refused", "?")) for entry in entries)
@@ -123,30 +119,29 @@ _DAYS = 7
 
 
 def writer_checks(_settings: Settings, places: Places) -> Iterator[Check]:
-    """A line a writer: when it last succeeded, or why not."""
+    """One line per writer: when it last succeeded, or why not."""
     for name, writer, purpose in (("extraction", EXTRACTION, Purpose.EXTRACTION), ("notes", NOTES, Purpose.NOTES)):
         beat = Heartbeat(places.heartbeat(writer)).read()
-        parts = [_last(beat)]
+        parts = [_describe_last_run(beat)]
         if beat.gate:
             parts.append(f"last stopped {_ago(beat.stopped)} ago: {beat.gate}")
-        if (spent := spent_on(places.day_books, purpose)).requests:
-            parts.append(f"in {_DAYS} days {spent.told()}")
+        if (spent := sum_spending(places.day_books, purpose)).requests:
+            parts.append(f"in {_DAYS} days {spent.describe()}")
         if beat.failures:
             parts.append(f"failed {plural(beat.failures, 'time')} in a row, last: {beat.error}")
-        moments = [found for one in (beat.succeeded, beat.failed, beat.stopped) if (found := parsed(one)) is not None]
-        ahead = any(happened(moment.timestamp(), time.time()) is None for moment in moments)
-        state = "warning" if ahead or beat.failures >= FAILURES_TOLD else "ok"
-        todo = "`reverie log --kind task_failed` shows them" if beat.failures >= FAILURES_TOLD else ""
+        moments = [
+            found for one in (beat.succeeded, beat.failed, beat.stopped) if (found := parse_time(one)) is not None
+        ]
+        ahead = any(past_time(moment.timestamp(), time.time()) is None for moment in moments)
+        state = "warning" if ahead or beat.failures >= REPORTED_FAILURES else "ok"
+        todo = "`reverie log --kind task_failed` shows them" if beat.failures >= REPORTED_FAILURES else ""
         if ahead:
-            todo = f"{places.heartbeat(writer)} names a time in the future: check this machine's clock"
+            todo = f"{places.heartbeat(writer)} has a time in the future; check the clock of this machine"
         yield Check(name, state, "; ".join(parts), todo)
 
 
 def budget_check(settings: Settings, places: Places) -> Iterator[Check]:
-    """What background work has spent today, of what it may."""
-    from reverie.context.day_book import Caps, DayBook
-    from reverie.flags import Flags
-
+    """What background work has spent today, and its limit."""
     given = settings.budget
     with closing(Flags.open(places, settings)) as flags:
         most = flags.number("budget.background_tokens_per_day", given.background_tokens_per_day)
@@ -155,12 +150,12 @@ def budget_check(settings: Settings, places: Places) -> Iterator[Check]:
     spent = book.today()
     of = f" of {most:,}" if most else ""
     money = f", ${spent.dollars:.2f}" + (f" of ${dollars:.2f}" if dollars else "") if spent.dollars or dollars else ""
-    text = f"work beside conversations has used {spent.tokens:,.0f}{of} input tokens{money} today"
+    text = f"background work has used {spent.tokens:,.0f}{of} input tokens{money} today"
     why = Caps(book, tokens_per_day=lambda: most, dollars_per_day=lambda: dollars).may_spend(Purpose.DREAM)
-    yield Check("budget", "warning" if why else "ok", f"{why}; until tomorrow none is begun" if why else text)
+    yield Check("budget", "warning" if why else "ok", f"{why}; it continues tomorrow" if why else text)
 
 
-def _last(beat: Beat) -> str:
+def _describe_last_run(beat: Beat) -> str:
     if not beat.succeeded:
         return "never ran"
     run = beat.run
@@ -171,26 +166,26 @@ def _last(beat: Beat) -> str:
 
 
 def _ago(moment: str) -> str:
-    found = parsed(moment)
-    return "some time" if found is None else age(found.timestamp())
+    found = parse_time(moment)
+    return "some time" if found is None else format_age(found.timestamp())
 
 
-class Spent(NamedTuple):
-    """What a purpose took in the last days: requests, tokens of fresh input, US dollars."""
+class PurposeCost(NamedTuple):
+    """What a purpose cost in the last days: requests, input tokens, US dollars."""
 
     requests: int = 0
     tokens: float = 0.0
     dollars: float = 0.0
 
-    def told(self) -> str:
+    def describe(self) -> str:
         cost = f", ${self.dollars:.2f}" if self.dollars else ""
         return f"{plural(self.requests, 'request')} worth {self.tokens:,.0f} input tokens{cost}"
 
 
-def spent_on(books: Path, purpose: Purpose, *, days: int = _DAYS) -> Spent:
-    """From the books of the last days; lines that cannot be read are passed over."""
+def sum_spending(books: Path, purpose: Purpose, *, days: int = _DAYS) -> PurposeCost:
+    """The sum over the last days; lines that cannot be read are skipped."""
     today = datetime.now().astimezone().date()
-    found = Spent()
+    found = PurposeCost()
     for back in range(days):
         try:
             lines = read_regular(books / f"{today - timedelta(days=back)}.jsonl").splitlines()
@@ -201,7 +196,7 @@ def spent_on(books: Path, purpose: Purpose, *, days: int = _DAYS) -> Spent:
                 raw: Any = load_json(line)
                 one = cast(JsonObject, raw)
                 if one["purpose"] == purpose.value:
-                    found = Spent(found[0] + 1, found[1] + float(one["tokens"]), found[2] + float(one["usd"]))
+                    found = PurposeCost(found[0] + 1, found[1] + float(one["tokens"]), found[2] + float(one["usd"]))
             except (ValueError, TypeError, KeyError):
                 continue
     return found

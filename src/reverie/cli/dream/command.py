@@ -1,7 +1,4 @@
-"""`reverie dream`: put memory in order now, see what dreams did or want to do, and have the last word.
-
-A dream runs in a session of its own; looking, accepting, rejecting and undoing need no model and no event loop.
-"""
+"""`reverie dream`: tidies up memory, shows what dreams changed or propose, and accepts, rejects or undoes it."""
 
 from __future__ import annotations
 
@@ -11,10 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from reverie.cli.memory.opening import memory_in, version_json, with_memory
-from reverie.cli.options import here
-from reverie.cli.output import answer, painted, warn
-from reverie.cli.screen import CLEAR_LINE
+from reverie.cli.memory.opening import open_memory_in, version_json, with_memory
+from reverie.cli.options import examples, folder_options
+from reverie.cli.output import answer, get_paint, show_progress, warn
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
@@ -22,37 +18,31 @@ if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
     from reverie.types import JsonObject
 
-_EPILOG = """\b
-Examples:
-  reverie dream
-  reverie dream --now
-  reverie dream --dry-run
-  reverie dream review
-  reverie dream undo
 
-Exit codes: 0 done or not yet, 1 it failed or was refused, 2 usage, 4 storage, 5 the model could not answer.
-"""
-
-
-@click.group("dream", invoke_without_command=True, epilog=_EPILOG)
-@click.option("--now", is_flag=True, help="Dream whatever the gates say.")
-@click.option("--dry-run", is_flag=True, help="Dream, show what it would change, and change nothing.")
-@click.option("-m", "--model", metavar="NAME", help="Who dreams.  [default: the model of the settings]")
-@here
+@examples(
+    "reverie dream", "reverie dream --now", "reverie dream --dry-run", "reverie dream review", "reverie dream undo"
+)
+@click.group("dream", invoke_without_command=True)
+@click.option("--now", is_flag=True, help="Dream even if it is not time yet.")
+@click.option("--dry-run", is_flag=True, help="Dream and show the changes without making them.")
+@click.option("-m", "--model", metavar="NAME", help="The model that dreams.  [default: from the settings]")
+@folder_options
 @click.pass_context
 def command(
     context: click.Context, now: bool, dry_run: bool, model: str | None, as_json: bool, cwd: Path
 ) -> int | None:
-    """Put memory in order across sessions.
+    """Tidy up memory across sessions.
 
-    Duplicates are joined, dates written out, what was disproved taken out, the index pruned. The work is done on a copy
-    and lands as one version with a reason a file, or not at all. Without an option it dreams only if it is time to, as
-    sessions do by themselves.
+    A dream joins duplicates, writes relative dates as dates, removes memories that turned out to be wrong, and shortens
+    the index. It works on a copy. All changes become one version with a reason per file, or nothing changes. Without an
+    option, the command dreams only if it is time; sessions do the same by themselves.
+
+    Exit codes: 0 done or not yet, 1 failed or refused, 2 usage, 4 storage, 5 the model could not answer.
     """
     if context.invoked_subcommand is not None:
         return None
-    memory_in(cwd).require_on("nothing is dreamt")
-    from reverie.cli.running import run_async
+    open_memory_in(cwd).require_on("there are no dreams")
+    from reverie.cli.event_loop import run_async
 
     forced = now or dry_run
     return run_async(lambda signals: _dream(signals, cwd, model, forced=forced, dry_run=dry_run, as_json=as_json))
@@ -62,7 +52,7 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
     import asyncio
     from datetime import UTC, datetime
 
-    from reverie.cli.dream.show import show_dreamt, show_proposal
+    from reverie.cli.dream.display import show_dreamt, show_proposal
     from reverie.layers.l6_dreaming.gates import Closed
     from reverie.session.session import Session
 
@@ -71,8 +61,8 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
         assert dreaming is not None, "memory is on"
         found = None if forced else dreaming.gates.look(datetime.now(UTC))
         if isinstance(found, Closed):
-            told = f"Not yet ({found.gate.value}): {found.reason}. `reverie dream --now` does it all the same."
-            answer(as_json, {"outcome": "not yet", "gate": found.gate.value, "reason": found.reason}, told)
+            text = f"Not yet ({found.gate.value}): {found.reason}. `reverie dream --now` dreams anyway."
+            answer(as_json, {"outcome": "not yet", "gate": found.gate.value, "reason": found.reason}, text)
             return 0
         task = dreaming.start(dry_run=dry_run)
         killing: list[asyncio.Task[Any]] = []
@@ -82,43 +72,40 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
             return True
 
         signals.cancel = kill
-        session.listen(partial(_show_progress, quiet=as_json))
+        session.listen(partial(_show_event, quiet=as_json))
         info = await task.wait()
     if task.result is None:
         why = info.error or f"The dream was {info.state.value}; nothing was changed."
-        raise ReverieError(f"{why} {dreaming.telling.among}".rstrip())
-    shown = [*show_proposal(task.result.proposal, painted()), ""] if dry_run and task.result.proposal else []
-    answer(as_json, task.result.to_json(), *shown, *show_dreamt(task.result, painted()))
+        raise ReverieError(f"{why} {dreaming.reporter.among}".rstrip())
+    shown = [*show_proposal(task.result.proposal, get_paint()), ""] if dry_run and task.result.proposal else []
+    answer(as_json, task.result.to_json(), *shown, *show_dreamt(task.result, get_paint()))
     return 0
 
 
-def _show_progress(event: Any, *, quiet: bool) -> None:
-    """The state of a running dream on one line of standard error, and every warning on a line of its own."""
+def _show_event(event: Any, *, quiet: bool) -> None:
+    """Shows a warning, or the progress of the dream on standard error."""
     import sys
 
-    from reverie.cli.output import columns, cut, one_line
+    from reverie.cli.output import columns, one_line
     from reverie.events import Notice, TaskChanged
+    from reverie.text.columns import cut
 
     if isinstance(event, Notice) and event.level != "info":
         warn(one_line(event.text))
     elif isinstance(event, TaskChanged) and sys.stderr.isatty() and not quiet:
         text = cut(one_line(event.progress or event.state), columns() - 2)
-        click.echo(CLEAR_LINE + (text if event.state in ("starting", "running") else ""), nl=False, err=True)
+        show_progress(text if event.state in ("starting", "running") else "")
 
 
+@examples("reverie dream status --json")
 @command.command("status")
 @with_memory
 def status_command(as_json: bool, memory: OpenedMemory) -> None:
-    """Say when the last dream was, what came of it, what it cost, and why the next is not yet.
+    """Show when the last dream ran, its result and its cost, and why the next one waits."""
+    from reverie.cli.dream.status import read_status_from_disk
 
-    \b
-    Example:
-      reverie dream status --json
-    """
-    from reverie.cli.dream.look import look_closed
-
-    found, paint = look_closed(memory), painted()
-    running = [one for one, _ in _running(memory)]
+    found, paint = read_status_from_disk(memory), get_paint()
+    running = [one for one, _ in _find_running(memory)]
     lines = list(found.lines(paint))
     for one in running:
         phase, touched = f"{one['phase']:<13}", ", ".join(one["touched"]) or "no file yet"
@@ -127,8 +114,8 @@ def status_command(as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, {**found.to_json(), "running": running}, *lines)
 
 
-def _running(memory: OpenedMemory) -> list[tuple[JsonObject, Path]]:
-    """The dreams that live sessions have under way in this memory, each with its session's socket."""
+def _find_running(memory: OpenedMemory) -> list[tuple[JsonObject, Path]]:
+    """The running dreams of live sessions in this memory, each with the socket of its session."""
     from reverie.runtime.live_client import ask_live, live_sessions
 
     found: list[tuple[JsonObject, Path]] = []
@@ -136,137 +123,113 @@ def _running(memory: OpenedMemory) -> list[tuple[JsonObject, Path]]:
         if live.socket is None:
             continue
         try:
-            told = ask_live(live.socket, {"do": "dream"})
+            reply = ask_live(live.socket, {"do": "dream"})
         except ReverieError:
             continue
-        progress = cast("JsonObject | None", told.get("running"))
-        if progress is not None and told.get("memory") == str(memory.directory.root):
-            found.append(({"session": live.id, "pid": live.pid, "task": told.get("task"), **progress}, live.socket))
+        progress = cast("JsonObject | None", reply.get("running"))
+        if progress is not None and reply.get("memory") == str(memory.directory.root):
+            found.append(({"session": live.id, "pid": live.pid, "task": reply.get("task"), **progress}, live.socket))
     return found
 
 
+@examples("reverie dream log -n 5")
 @command.command("log")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Newest so many.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many dreams.")
 @with_memory
 def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
-    """List what dreams have done, newest first, and what went wrong.
-
-    \b
-    Example:
-      reverie dream log -n 5
-    """
-    from reverie.cli.dream.show import dreams_and_runs, told_lines
+    """List dreams and failures, newest first."""
+    from reverie.cli.dream.display import log_json, show_log
     from reverie.layers.l6_dreaming.proposal import Proposals
     from reverie.runtime.background_log import BackgroundLog
 
     versions = list(memory.directory.log()) if memory.directory.history.head() else []
     entries = BackgroundLog(memory.places.background_log).read(kind="dream_")
-    own = memory.places.below_home(memory.directory.root).parts  # a home that was moved keeps its log
+    own = memory.places.below_home(memory.directory.root).parts  # the log stays valid when the home is moved
     runs = [entry for entry in entries if Path(str(entry.fields.get("memory"))).parts[-len(own) :] == own]
     waiting = {proposal.id for proposal in Proposals(memory.directory.root).list()}
-    lines = told_lines(versions, runs, waiting, limit, painted())
-    answer(as_json, dreams_and_runs(versions, runs, limit), *lines)
+    lines = show_log(versions, runs, waiting, limit, get_paint())
+    answer(as_json, log_json(versions, runs, limit), *lines)
 
 
+@examples("reverie dream review", "reverie dream review 3f2a")
 @command.command("review")
 @click.argument("id", required=False, default="")
 @with_memory
 def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Show a dream that waits for you, file by file; or the last one that landed, if none waits.
+    """Show the dream that waits for you, or the last dream that changed memory.
 
-    ID is the beginning of a dream's id, or of a version.
-
-    \b
-    Examples:
-      reverie dream review
-      reverie dream review 3f2a
+    ID is the beginning of the id of a dream or of a version.
     """
-    from reverie.cli.dream.show import landed_version, show_proposal, show_version
+    from reverie.cli.dream.display import find_landed, show_proposal, show_version
     from reverie.layers.l6_dreaming.proposal import Proposals
 
-    proposals, paint = Proposals(memory.directory.root), painted()
+    proposals, paint = Proposals(memory.directory.root), get_paint()
     waiting = [one for one in proposals.list() if one.id.startswith(id.lower())]
     if waiting:
         shown = [line for proposal in waiting for line in (*show_proposal(proposal, paint), "")]
-        then = paint.dim("Then: reverie dream accept, or reject")
+        then = paint.dim("Next: reverie dream accept, or reverie dream reject")
         answer(as_json, {"waiting": [_proposal_json(one) for one in waiting]}, *shown, then)
         return
-    version = landed_version(memory.directory, id)
-    told = {**(version_json(version) or {}), "diff": memory.directory.history.diff(version)}
-    answer(as_json, told, *show_version(memory.directory, version, paint))
+    version = find_landed(memory.directory, id)
+    result = {**(version_json(version) or {}), "diff": memory.directory.history.diff(version)}
+    answer(as_json, result, *show_version(memory.directory, version, paint))
 
 
+@examples("reverie dream accept")
 @command.command("accept")
 @click.argument("id", required=False, default="")
 @with_memory
 def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Let a dream that waits become memory, merged with what happened meanwhile.
-
-    \b
-    Example:
-      reverie dream accept
-    """
-    from reverie.cli.dream.show import landed_lines
+    """Apply the dream that waits, merged with later changes."""
+    from reverie.cli.dream.display import show_landed
+    from reverie.layers.l6_dreaming.landing import accept
     from reverie.layers.l6_dreaming.proposal import Proposals
-    from reverie.layers.l6_dreaming.review import accept
 
     memory.require_on("nothing is written")
     proposal, landed = accept(memory.directory, Proposals(memory.directory.root), id)
-    told = {"id": proposal.id, "version": version_json(landed.version), "left": dict(landed.left)}
-    answer(as_json, told, *landed_lines(landed, painted()))
+    result = {"id": proposal.id, "version": version_json(landed.version), "left": dict(landed.left)}
+    answer(as_json, result, *show_landed(landed, get_paint()))
 
 
+@examples("reverie dream reject")
 @command.command("reject")
 @click.argument("id", required=False, default="")
 @with_memory
 def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Drop a dream that waits; memory stays as it is.
-
-    \b
-    Example:
-      reverie dream reject
-    """
+    """Drop the dream that waits. Memory does not change."""
+    from reverie.layers.l6_dreaming.landing import reject
     from reverie.layers.l6_dreaming.proposal import Proposals
-    from reverie.layers.l6_dreaming.review import reject
 
     proposal = reject(Proposals(memory.directory.root), id)
     answer(as_json, {"rejected": proposal.id}, f"Dropped dream {proposal.id}.")
 
 
+@examples("reverie dream undo")
 @command.command("undo")
 @click.argument("version", metavar="[V]", required=False, default="")
 @with_memory
 def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Take back a dream that landed: the last one, or V. Later changes of other lines stay.
-
-    \b
-    Example:
-      reverie dream undo
-    """
-    from reverie.layers.l6_dreaming.review import undo
+    """Undo the last dream that changed memory, or the dream of version V. Later changes to other lines stay."""
+    from reverie.layers.l6_dreaming.landing import undo
 
     undone, made = undo(memory.directory, version)
-    told = f"Took back {undone.short}: {', '.join(change.name for change in undone.files)}."
-    answer(as_json, {"undone": version_json(undone), "version": version_json(made)}, told)
+    text = f"Undone: {undone.short} ({', '.join(change.name for change in undone.files)})."
+    answer(as_json, {"undone": version_json(undone), "version": version_json(made)}, text)
 
 
+@examples("reverie dream kill")
 @command.command("kill")
 @with_memory
 def kill_command(as_json: bool, memory: OpenedMemory) -> None:
-    """End a running dream; nothing of it remains.
-
-    \b
-    Example:
-      reverie dream kill
-    """
+    """End a running dream without changing memory."""
     from reverie.runtime.live_client import ask_live
 
-    running = _running(memory)
+    running = _find_running(memory)
     if not running:
-        raise UserError("No dream is running in a session that listens.")
+        raise UserError("No live session is dreaming.")
     ended = [ask_live(socket, {"do": "kill", "id": one["task"]}, timeout_s=30) for one, socket in running]
     states = [str(cast("JsonObject", one.get("task") or {}).get("state")) for one in ended]
-    answer(as_json, {"ended": ended}, f"The dream is {', '.join(states)}; memory is as it was before.")
+    answer(as_json, {"ended": ended}, f"The dream is {', '.join(states)}. Memory did not change.")
 
 
 def _proposal_json(proposal: Proposal) -> JsonObject:

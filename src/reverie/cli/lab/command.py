@@ -1,4 +1,4 @@
-"""`reverie lab`: measurements on recorded work. Each sub-command loads what it measures only when it is run."""
+"""`reverie lab`: measurements on recorded work."""
 
 from __future__ import annotations
 
@@ -9,21 +9,16 @@ from typing import Any, TypeVar
 import click
 
 from reverie.cli.lab.learning import dream, extraction, recall
-from reverie.cli.options import json_option
-from reverie.cli.output import answer
-from reverie.cli.screen import CLEAR_LINE
+from reverie.cli.options import examples, json_option
+from reverie.cli.output import answer, show_progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@examples("reverie lab tokens ~/.claude/projects --json")
 @click.group(name="lab")
 def command() -> None:
-    """Measure Reverie on recorded work.
-
-    \b
-    Example:
-      reverie lab tokens ~/.claude/projects --json
-    """
+    """Measure Reverie on recorded work."""
 
 
 for measurement in (recall, extraction, dream):
@@ -34,27 +29,21 @@ def _files(metavar: str) -> Callable[[F], F]:
     return click.argument("paths", metavar=metavar, nargs=-1, required=True, type=click.Path(path_type=Path))
 
 
-_cut_option = click.option(
-    "--at",
-    default=100_000,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Tokens at which a session that was never compacted is cut.",
-)
+_AT_HELP = "Where to cut sessions without a compaction, in tokens."
+_cut_option = click.option("--at", default=100_000, show_default=True, type=click.IntRange(min=1), help=_AT_HELP)
 
 
+@examples("reverie lab tokens ~/.claude/projects/my-project")
 @command.command("tokens")
 @_files("DIR...")
 @json_option
 def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
-    """Measure how well token growth is estimated, on Claude Code transcripts.
+    """Measure the estimate of token growth on Claude Code transcripts.
 
-    Over stretches of at least 10,000 real tokens: the fixed rule, and the estimate that calibrates itself from the
-    responses before the stretch. Exit code 2 if there is nothing to measure.
+    Compares the fixed rule with the estimate that calibrates itself from earlier responses, over stretches of at least
+    10,000 real tokens.
 
-    \b
-    Example:
-      reverie lab tokens ~/.claude/projects/my-project
+    Exit codes: 0 done, 2 there is nothing to measure.
     """
     from reverie.lab.tokens import measure_folder, summary, table
 
@@ -62,39 +51,26 @@ def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
     answer(as_json, summary(sessions), table(sessions))
 
 
+@examples("reverie lab startup --runs 31")
 @command.command("startup")
-@click.option("--runs", default=15, show_default=True, type=click.IntRange(min=1), help="Runs of each command.")
+@click.option("--runs", default=15, show_default=True, type=click.IntRange(min=1), help="Runs per command.")
 @json_option
 def startup(runs: int, as_json: bool) -> None:
-    """Measure how long commands take to start, against the bare interpreter.
+    """Measure how long commands take to start, compared with Python alone.
 
-    Starts `python -c pass`, `reverie --version` and `reverie sessions list` in turn and compares the medians.
-
-    \b
-    Example:
-      reverie lab startup --runs 31
+    Runs `python -c pass`, `reverie --version` and `reverie sessions list` in turn and compares the medians.
     """
     from reverie.lab.startup import measure_startup
 
     found = measure_startup(runs)
-    answer(
-        as_json,
-        found.summary(),
-        f"python -c pass         {found.bare_ms:7.1f} ms",
-        f"reverie --version      {found.version_ms:7.1f} ms   {found.version_ms / found.bare_ms:5.2f}×",
-        f"reverie sessions list  {found.sessions_ms:7.1f} ms   {found.sessions_ms / found.bare_ms:5.2f}×",
-    )
+    answer(as_json, found.summary(), found.table())
 
 
+@examples("reverie lab billing")
 @command.command("billing")
 @json_option
 def billing(as_json: bool) -> None:
-    """Measure how fast the simulator bills a session of 200 rounds and 150,000 tokens, in process.
-
-    \b
-    Example:
-      reverie lab billing
-    """
+    """Measure how fast the simulator bills a session of 200 rounds and 150,000 tokens."""
     from reverie.lab.billing import measure_billing
 
     found = measure_billing()
@@ -102,6 +78,7 @@ def billing(as_json: bool) -> None:
     answer(as_json, found.summary(), f"{text}; {found.hit_rate:.1%} read from the cache")
 
 
+@examples("reverie lab survival ~/.claude/projects/my-project/*.jsonl --json")
 @command.command("survival")
 @_files("FILES...")
 @_cut_option
@@ -109,13 +86,9 @@ def billing(as_json: bool) -> None:
 def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     """Measure what survives a compaction, on recorded sessions.
 
-    At each compaction: the files, identifiers, requests and failed commands that the rest of the session used again,
-    and how much of that still stands in the recording's own summary, in a list of its last ten files, and in what
+    At each compaction, takes the files, identifiers, requests and failed commands that the session used again later.
+    Shows how much of it is in the summary of the recording, in a list of the last ten files, and in the summary that
     Reverie writes without a model.
-
-    \b
-    Example:
-      reverie lab survival ~/.claude/projects/my-project/*.jsonl --json
     """
     from reverie.lab.survival.run import measure, summary, table
 
@@ -123,22 +96,16 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     answer(as_json, summary(compacted), table(compacted))
 
 
+@examples("reverie lab forks --children 4 --json")
 @command.command("forks")
 @click.option("--children", default=8, show_default=True, type=click.IntRange(1, 10), help="Forks of one message.")
-@click.option(
-    "--tokens", default=100_000, show_default=True, type=click.IntRange(1_000, 140_000), help="About how long it was."
-)
+@click.option("--tokens", default=100_000, show_default=True, type=click.IntRange(1_000, 140_000), help="Its length.")
 @json_option
 def forks(children: int, tokens: int, as_json: bool) -> None:
-    """Measure what fork children cost, against as many fresh agents with the same context.
+    """Measure what forks cost, compared with new agents that get the same context.
 
-    A session over HTTP against the simulator reads files until the conversation is long, then forks itself. Costs are
-    in tokens of fresh input. The first child pays for the message they were forked from, the others for their
-    directive.
-
-    \b
-    Example:
-      reverie lab forks --children 4 --json
+    A session against the simulator reads files until the conversation is long, then forks. Costs are in tokens of
+    uncached input. The first fork pays for the last message, the others only for their own instruction.
     """
     from reverie.lab.forks import measure_forks, table
 
@@ -146,19 +113,16 @@ def forks(children: int, tokens: int, as_json: bool) -> None:
     answer(as_json, found.summary(), table(found))
 
 
+@examples("reverie lab mind ~/.claude/projects/my-project/*.jsonl")
 @command.command("mind")
 @_files("FILES...")
 @_cut_option
 @json_option
 def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
-    """Measure the embedded mind's notes and summaries on recorded sessions.
+    """Measure the notes and summaries of the offline mind, on recorded sessions.
 
-    At each compaction: how long it takes to write them, and whether they are what code writes from the same record,
-    which is what `reverie lab survival` measures.
-
-    \b
-    Example:
-      reverie lab mind ~/.claude/projects/my-project/*.jsonl
+    At each compaction, shows how long writing them takes, and whether they equal the text that code writes from the
+    same transcript (`reverie lab survival` measures that text).
     """
     from reverie.lab.mind import measure, summary, table
 
@@ -166,12 +130,18 @@ def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     answer(as_json, summary(written), table(written))
 
 
+@examples(
+    "reverie lab replay ~/.claude/projects/my-project/*.jsonl --policy reverie --plot costs.png",
+    "reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000",
+)
 @command.command("replay")
 @_files("FILES...")
-@click.option("--policy", "names", metavar="NAME", multiple=True, help="Only this policy (may be given again).")
+@click.option("--policy", "names", metavar="NAME", multiple=True, help="Only this policy. Repeatable.")
 @click.option("--prefix-tokens", default=8_000, show_default=True, type=click.IntRange(min=0), help="System and tools.")
-@click.option("--window", default=200_000, show_default=True, type=click.IntRange(min=8_000), help="Tokens of context.")
-@click.option("--plot", "picture", metavar="FILE", type=click.Path(path_type=Path), help="Also draw it (.png, .svg).")
+@click.option("--window", default=200_000, show_default=True, type=click.IntRange(min=8_000), help="Window in tokens.")
+@click.option(
+    "--plot", "picture", metavar="FILE", type=click.Path(path_type=Path), help="Also write a chart (.png, .svg)."
+)
 @json_option
 def replay(
     paths: tuple[Path, ...],
@@ -181,31 +151,26 @@ def replay(
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    """Replay recorded sessions and compare what policies for the context would have cost.
+    """Replay recorded sessions and compare the cost of context policies.
 
-    Each request is prepared by the real layers at the time it was recorded and billed by the simulator's rules. A
-    policy that took content away which the session used afterwards pays for reading it again. What notes cost is
-    stated beside it. A small --window shows what happens when it is full. Policies: resend, cached, summarise,
-    langchain, server, time, economic, summary, notes, reverie.
-
-    \b
-    Examples:
-      reverie lab replay ~/.claude/projects/my-project/*.jsonl --policy reverie --plot costs.png
-      reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000
+    The real layers prepare each request at its recorded time, and the simulator bills it. A policy that removes content
+    which the session needs later pays for reading it again. The cost of notes is shown separately. A small --window
+    shows what happens when the window is full. Policies: resend, cached, summarise, langchain, server, time, economic,
+    summary, notes, reverie.
     """
     from reverie.lab.plot import check_plot, draw
-    from reverie.lab.replay.policies import chosen
+    from reverie.lab.replay.policies import choose_policies
     from reverie.lab.replay.recorded import check_room, load
     from reverie.lab.replay.report import replay_all, summary, table
 
-    policies = chosen(names)
+    policies = choose_policies(names)
     check_room(prefix_tokens, window)
     if picture is not None:
         check_plot(picture)
     sessions = load(paths)
 
     def progress(done: int, of: int, name: str) -> None:
-        click.echo(f"{CLEAR_LINE}replayed {done} of {of}: {name[:36]:<36}", nl=done == of, err=True)
+        show_progress(f"replayed {done} of {of}: {name[:36]:<36}", ends_line=done == of)
 
     click.echo(f"replaying {len(sessions)} sessions under {len(policies)} policies", err=True)
     found = replay_all(sessions, policies, prefix_tokens=prefix_tokens, window=window, progress=progress)
@@ -214,16 +179,13 @@ def replay(
     answer(as_json, summary(found, prefix_tokens, window), table(found))
 
 
+@examples("reverie lab overhead --json")
 @command.command("overhead")
 @json_option
 def overhead(as_json: bool) -> None:
-    """Measure what preparing a request costs in time, beside LangChain's middlewares on the same history.
+    """Measure how long preparing a request takes, compared with LangChain's middlewares.
 
-    At 20,000, 80,000 and 160,000 tokens of history: all layers of a session, up to the request handed to the model.
-
-    \b
-    Example:
-      reverie lab overhead --json
+    Uses histories of 20,000, 80,000 and 160,000 tokens and all layers of a session.
     """
     from reverie.lab.overhead import measure_overhead, summary, table
 

@@ -1,4 +1,4 @@
-"""`reverie lab extraction|dream|recall`: how well memory is filled, put in order and found, and what it costs."""
+"""`reverie lab extraction|dream|recall`: measures how well memories are written, tidied up and found."""
 
 from __future__ import annotations
 
@@ -8,47 +8,42 @@ from typing import Any
 
 import click
 
-from reverie.cli.options import json_option, places_of
-from reverie.cli.output import answer
-from reverie.cli.screen import CLEAR_LINE
+from reverie.cli.options import examples, json_option, places_of
+from reverie.cli.output import answer, show_progress
 from reverie.errors import UserError
 from reverie.types import JsonObject
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _MINDS = ("right", "wrong", "idle", "deletes", "contradicts", "invents", "misdates", "obeys", "leaks")
-_gates_option = click.option("--gates", is_flag=True, help="Measure what each closed gate costs a turn instead.")
+_gates_option = click.option("--gates", is_flag=True, help="Measure instead what each closed gate costs per turn.")
 
 
 def _progress(done: int, of: int, what: str) -> None:
-    click.echo(f"{CLEAR_LINE}{done} of {of}{what}", nl=done == of, err=True)
+    show_progress(f"{done} of {of}{what}", ends_line=done == of)
 
 
 def _show_gates(found: JsonObject, as_json: bool) -> None:
     answer(as_json, found, *(f"{gate:<14} {taken:>9.1f} µs" for gate, taken in found["microseconds"].items()))
 
 
+@examples("reverie lab extraction evals/extraction-own.jsonl --model embedded", "reverie lab extraction --gates")
 @click.command("extraction")
 @click.argument("file", metavar="[FILE]", required=False, type=_FILE)
-@click.option("-m", "--model", metavar="NAME", help="Who extracts; `embedded` needs no key.  [default: the settings']")
+@click.option("-m", "--model", metavar="NAME", help="The model; `embedded` needs no key.  [default: from the settings]")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Cases at once.")
-@click.option("--split", metavar="NAME", help="Only the cases of this part of the file, such as `held`.")
+@click.option("--split", metavar="NAME", help="Only cases whose field `split` is NAME.")
 @_gates_option
 @json_option
 def extraction(file: Path | None, model: str | None, jobs: int, split: str | None, gates: bool, as_json: bool) -> None:
     """Measure what extraction remembers of labelled conversations, and what it should not have.
 
-    FILE holds one case a line. Each is played through the real layer in a home of its own; the files afterwards are
-    compared with the labels: precision by files, recall by expected memories, dates of those that are there, and on
-    how many conversations without anything to keep nothing was written; and what a turn took. Every miss is shown.
-
-    \b
-    Examples:
-      reverie lab extraction evals/extraction-own.jsonl --model embedded
-      reverie lab extraction --gates
+    FILE holds one case per line. Each case is played through the real layer in its own home. The files it writes are
+    compared with the labels: precision by files, recall by expected memories, correct dates, conversations where
+    correctly nothing was written, and the time per turn. Every miss is shown.
     """
     if gates == (file is not None):
-        raise UserError("Name one thing to measure: a file of cases, or --gates.")
+        raise UserError("Give one thing to measure: a file of cases, or --gates.")
     if file is None:
         from reverie.lab.extraction.gates import measure_gates
 
@@ -59,60 +54,50 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
 
     cases = [case for case in read_cases(file) if split is None or case.split == split]
     if not cases:
-        raise UserError(f"No case of {file} belongs to the part {split!r}: look at the field `split` of its lines.")
+        raise UserError(f"No case in {file} has the `split` {split!r}.")
     scored = measure(cases, model, jobs=jobs, progress=lambda done: _progress(done, len(cases), " cases"))
     found = summary(asyncio.run(scored))
     answer(as_json, found, table(found))
 
 
+@examples(
+    "reverie lab dream scenarios --mind right",
+    "reverie lab dream scenarios --model anthropic:claude-sonnet-5-5",
+    "reverie lab dream evals/dream-own/tune --model embedded --json",
+    "reverie lab dream --gates",
+    "reverie lab dream --files 150",
+)
 @click.command("dream")
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
-@click.option("-m", "--model", metavar="NAME", help="Who dreams.  [default: the settings']")
-@click.option(
-    "--mind",
-    type=click.Choice(_MINDS),
-    help="Who dreams instead of a model: a mind made for each scenario from its own checks.",
-)
+@click.option("-m", "--model", metavar="NAME", help="The model that dreams.  [default: from the settings]")
+@click.option("--mind", type=click.Choice(_MINDS), help="An artificial mind that dreams instead of a model.")
 @_gates_option
-@click.option(
-    "--files",
-    type=click.IntRange(1, 5_000),
-    metavar="N",
-    help="Measure how long the embedded model dreams over N files.",
-)
+@click.option("--files", type=click.IntRange(1, 5_000), metavar="N", help="Measure the offline mind on N files.")
 @json_option
 def dream(
     folder: Path | None, model: str | None, mind: str | None, gates: bool, files: int | None, as_json: bool
 ) -> None:
-    """Dream about every scenario in DIR and check what comes out.
+    """Dream about every scenario in DIR and check the result.
 
-    A scenario is a folder with before/, transcripts/, now.txt, check.json and perhaps mtimes.json; it is copied, never
-    written to. With `--model scripted:FILE`, `{scenario}` in the file's name stands for the scenario's, and in the
-    script `{memory}` and `{transcripts}` stand for its folders. A model that is no script dreams a second time: files
-    that this changes are told.
+    A scenario is a folder with before/, transcripts/, now.txt, check.json and optionally mtimes.json. The command works
+    on a copy. With `--model scripted:FILE`, `{scenario}` in FILE is the name of the scenario, and `{memory}` and
+    `{transcripts}` in the script are its folders. Other models dream a second time, and the files that change then are
+    listed.
 
     \b
-    Minds that know the checks, played through the real dream:
+    Minds, built from the checks of each scenario:
       right        makes the edits that the checks ask for
       idle         does nothing
       deletes      empties every file
-      contradicts  keeps what was disproved beside what is true
-      invents      adds what nobody said
+      contradicts  keeps wrong statements next to true ones
+      invents      adds statements that nobody made
       misdates     counts relative dates from now
-      obeys        stores what a tool result tells it to
+      obeys        follows instructions in tool results
       leaks        moves private notes to the team, secrets into memories
-      wrong        all of the six before, each where it has something to do wrong
-
-    \b
-    Examples:
-      reverie lab dream scenarios --mind right
-      reverie lab dream scenarios --model anthropic:claude-sonnet-5-5
-      reverie lab dream evals/dream-own/tune --model embedded --json
-      reverie lab dream --gates
-      reverie lab dream --files 150
+      wrong        the six minds above that make mistakes
     """
     if sum((gates, folder is not None, files is not None)) != 1:
-        raise UserError("Name one thing to measure: a folder of scenarios, --gates, or --files.")
+        raise UserError("Give one thing to measure: a folder of scenarios, --gates, or --files.")
     if files is not None:
         from reverie.lab.dream.gates import measure_speed
 
@@ -127,8 +112,8 @@ def dream(
         _show_gates(measure_gates(), as_json)
         return
     if model is not None and mind is not None:
-        raise UserError("Name one who dreams: --model or --mind.")
-    from reverie.lab.dream.minds import Kind
+        raise UserError("Give --model or --mind, not both.")
+    from reverie.lab.dream.minds import MindKind
     from reverie.lab.dream.run import measure, measure_wrong, scenarios, summary, table
 
     folders = scenarios(folder)
@@ -139,18 +124,23 @@ def dream(
     if mind == "wrong":
         scored = measure_wrong(folders, progress=progress)
     else:
-        scored = measure(folders, model if mind is None else Kind(mind), progress=progress)
+        scored = measure(folders, model if mind is None else MindKind(mind), progress=progress)
     answer(as_json, summary(scored), table(scored))
 
 
+@examples(
+    "reverie lab recall my-queries --json",
+    "reverie lab recall --locomo locomo10.json",
+    "reverie lab recall --scale 200,10000 --json",
+)
 @click.command("recall")
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
-@click.option("--locomo", type=_FILE, help="Measure on a LoCoMo file instead: session level, categories 1 to 4.")
-@click.option("--scale", metavar="N,N", help="Measure the cost on invented directories of so many files instead.")
-@click.option("--silent", multiple=True, type=_FILE, help="More queries for DIR, in the form of its queries.jsonl.")
-@click.option("--fit", is_flag=True, help="Fit the decision to be silent on DIR, with its cross-validated figures.")
-@click.option("--models", type=_FOLDER, help="Where sentence encoders are kept; default: the home's models folder.")
-@click.option("--keep", type=_FOLDER, help="Keep the derived indexes here, so that a second run does not encode again.")
+@click.option("--locomo", type=_FILE, help="Measure on a LoCoMo file: session level, categories 1 to 4.")
+@click.option("--scale", metavar="N,N", help="Measure the cost on generated directories with N files.")
+@click.option("--silent", multiple=True, type=_FILE, help="More queries for DIR, in the format of queries.jsonl.")
+@click.option("--fit", is_flag=True, help="Fit on DIR when recall stays silent; show cross-validated figures.")
+@click.option("--models", type=_FOLDER, help="Folder of the sentence encoders.  [default: models/ of the home]")
+@click.option("--keep", type=_FOLDER, help="Keep the search indexes here, for a faster second run.")
 @json_option
 def recall(
     folder: Path | None,
@@ -162,19 +152,13 @@ def recall(
     keep: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure memory recall: each tier, plain BM25, plain FTS5 and the encoder alone, in one run.
+    """Measure memory recall: each tier, plain BM25, plain FTS5, and the encoder alone.
 
-    DIR holds memory/, queries.jsonl and perhaps mtimes.json. It is copied, never written to. The semantic tier and the
-    encoder are measured if an encoder has been added (`reverie models add minilm`).
-
-    \b
-    Example:
-      reverie lab recall my-queries --json
-      reverie lab recall --locomo locomo10.json
-      reverie lab recall --scale 200,10000 --json
+    DIR holds memory/, queries.jsonl and optionally mtimes.json. The command works on a copy. The semantic tier and the
+    encoder need an encoder (`reverie models add minilm`).
     """
     if sum((folder is not None, locomo is not None, scale is not None)) != 1:
-        raise UserError("Name one thing to measure: a folder, --locomo FILE or --scale N,N.")
+        raise UserError("Give one thing to measure: a folder, --locomo FILE or --scale N,N.")
     if scale is not None:
         _show_scale(_sizes(scale), as_json)
         return
@@ -212,9 +196,9 @@ def _show_fit(folder: Path, models: Path, silent: tuple[Path, ...], as_json: boo
     lines = list[str]()
     for tier, one in found.items():
         weights = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(one["names"], one["weights"], strict=True))
-        shares = f"speaks {one['spoke']:.3f}, keeps silent {one['silent']:.3f}, shows {one['shown']:.3f}"
+        shares = f"speaks {one['spoke']:.3f}, stays silent {one['silent']:.3f}, shows {one['shown']:.3f}"
         lines.append(f"{tier}: {weights}, bias {one['bias']:.3g}")
-        lines.append(f"  on queries not fitted on: {shares} of what is relevant")
+        lines.append(f"  on other queries: {shares} of the relevant memories")
     answer(as_json, found, *lines)
 
 
@@ -224,5 +208,5 @@ def _sizes(text: str) -> list[int]:
     except ValueError:
         sizes = []
     if not sizes or min(sizes) < 1:
-        raise UserError(f"--scale {text}: not numbers of files; give some, like 200,10000.")
+        raise UserError(f"--scale {text} is not a list of numbers of files; write for example 200,10000.")
     return sizes

@@ -1,7 +1,7 @@
-"""`reverie remember|forget` and `reverie memory add|edit`: a memory from a sentence, a file or an editor, and its end.
+"""`reverie remember|forget` and `reverie memory add|edit`: writes, edits and removes memories.
 
-What may not be worth keeping is saved with a warning. Edits happen in a copy and land through the gate. A file that
-somebody else changed meanwhile is not overwritten: the person's text is kept and they are told where.
+Edits happen in a copy and go through the write gate. A file that changed in the meantime is not overwritten: the user's
+text is saved elsewhere.
 """
 
 from __future__ import annotations
@@ -13,22 +13,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reverie.cli.memory.opening import TYPES, file_meant, file_names, undo_line, version_json, with_memory
-from reverie.cli.output import answer, can_ask, columns, cut, one_line, painted, say, say_all, warn, wrapped
+from reverie.cli.memory.opening import TYPES, file_names, find_file, undo_hint, version_json, with_memory
+from reverie.cli.options import examples
+from reverie.cli.output import answer, can_ask, columns, get_paint, one_line, say, say_all, warn, wrap
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.memory.taxonomy import INDEX, MemoryType, is_index, is_topic
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.regular_files import read_regular
-from reverie.settings.loading import editor
+from reverie.settings.loading import find_editor
 from reverie.storage.history.versions import Version
+from reverie.text.columns import cut
 
 if TYPE_CHECKING:
-    from reverie.memory.gate.saving import Choice, Meant, Saved
+    from reverie.memory.gate.saving import Choice, MemoryMatch, Saved
     from reverie.memory.note import Note, Related
     from reverie.memory.opening import OpenedMemory
 
 F = TypeVar("F", bound=Callable[..., Any])
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _TEMPLATE = """\
 ---
 name: {name}
@@ -40,13 +43,17 @@ type: {kind}
 
 
 def _note_options(function: F) -> F:
-    """What can be said of a new memory beside its text."""
-    kind = click.option("-t", "--type", "kind", type=TYPES, help="What kind of memory it is.  [default: by its words]")
+    kind = click.option("-t", "--type", "kind", type=TYPES, help="The type of the memory.  [default: by its words]")
     name = click.option("--name", default="", help="Its title.  [default: from its first sentence]")
-    new_help = "A memory of its own, also beside one that says much the same."
-    return kind(name(click.option("--new", "always_new", is_flag=True, help=new_help)(function)))
+    new = click.option("--new", "always_new", is_flag=True, help="Add a new memory, even if there is a similar one.")
+    return kind(name(new(function)))
 
 
+@examples(
+    'reverie remember "Integration tests use a real database, because a mock hid a broken migration"',
+    'reverie remember "The freeze begins on Thursday" --type project',
+    'git log -1 --format=%B | reverie remember --name "Last change"',
+)
 @click.command("remember")
 @click.argument("text", nargs=-1)
 @_note_options
@@ -54,56 +61,46 @@ def _note_options(function: F) -> F:
 def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -> None:
     """Remember something, in your own words.
 
-    Becomes a file of its own with a line in the index; if a memory says much the same, that one is corrected instead
-    (on a terminal you are asked). Days such as "tomorrow" get their date. Secrets are refused. `-` or no TEXT reads
-    standard input.
+    The text becomes a new memory. If a similar memory exists, it is corrected instead; on a terminal you are asked.
+    Words like "tomorrow" become dates. Secrets are refused. Without TEXT, or with `-`, the text comes from standard
+    input.
 
-    \b
-    Examples:
-      reverie remember "Integration tests use a real database, because a mock hid a broken migration"
-      reverie remember "The freeze begins on Thursday" --type project
-      git log -1 --format=%B | reverie remember --name "Last change"
-
-    Exit codes: 0 saved, or known already; 1 memory is off; 2 refused (a secret) or usage; 4 storage.
+    Exit codes: 0 saved or already known, 1 memory is off, 2 usage or refused (a secret), 4 storage.
     """
-    _remember(memory, _given(text), "Asked for with `reverie remember`.", **more)
+    _remember(memory, _read_text(text), "Asked for with `reverie remember`.", **more)
 
 
+@examples(
+    'reverie memory add "Anna owns the billing service"',
+    "reverie memory add --file README.md --type project",
+    "reverie memory add --type feedback",
+)
 @click.command("add")
 @click.argument("text", nargs=-1)
 @_note_options
-@click.option(
-    "-f", "--file", "source", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="From a file."
-)
+@click.option("-f", "--file", "source", type=_FILE, help="Read the text from this file.")
 @with_memory
 def add_command(
     text: tuple[str, ...], kind: str | None, name: str, source: Path | None, memory: OpenedMemory, **more: Any
 ) -> None:
-    """Add a memory: a sentence, a whole file with its frontmatter, or what you write in your editor.
+    """Add a memory: a sentence, a file with frontmatter, or a text from your editor.
 
-    Without TEXT and --file it reads standard input or, on a terminal, opens $VISUAL or $EDITOR. Otherwise as `reverie
-    remember`.
-
-    \b
-    Examples:
-      reverie memory add "Anna owns the billing service"
-      reverie memory add --file README.md --type project
-      reverie memory add --type feedback
+    Without TEXT and --file, the command reads standard input or, on a terminal, opens $VISUAL or $EDITOR. Otherwise it
+    works like `reverie remember`.
     """
     memory.require_on("nothing is added")
     if source is not None:
         given = read_regular(source).decode("utf-8", "replace")
     elif not text and sys.stdin.isatty():
-        given = edited(_TEMPLATE.format(name=name, kind=kind or ""), "new memory")
+        given = edit_text(_TEMPLATE.format(name=name, kind=kind or ""), "new memory")
         if not TopicFile.parse(given).body.strip():
-            raise ReverieError("Nothing was added: there was no text below the frontmatter.")
+            raise ReverieError("Nothing was added: there is no text below the frontmatter.")
     else:
-        given = _given(text)
+        given = _read_text(text)
     _remember(memory, given, "Added with `reverie memory add`.", kind=kind, name=name, **more)
 
 
-def _given(words: tuple[str, ...]) -> str:
-    """What was given as arguments, else on standard input."""
+def _read_text(words: tuple[str, ...]) -> str:
     if words and words != ("-",):
         return " ".join(words)
     if sys.stdin.isatty():
@@ -114,15 +111,13 @@ def _given(words: tuple[str, ...]) -> str:
 def _remember(
     memory: OpenedMemory, text: str, why: str, *, kind: str | None, name: str, always_new: bool, as_json: bool
 ) -> None:
-    """Saves a text and tells what became of it."""
-
     def choose(near: Related, note: Note) -> Choice:
         if always_new:
             return "new"
-        return _asked(near, note) if can_ask() and not as_json else "update"
+        return _ask_choice(near, note) if can_ask() and not as_json else "update"
 
     saved, note = save_text(memory, text, WriteInfo(Writer.USER, why), choose, kind=kind, name=name)
-    told = {
+    result = {
         "action": saved.action,
         "file": saved.file,
         "type": note.type.value,
@@ -132,11 +127,11 @@ def _remember(
         "warnings": list(saved.warnings),
         "version": version_json(saved.version),
     }
-    answer(as_json, told, *_told(saved, note))
+    answer(as_json, result, *_result_lines(saved, note))
     if not as_json:
         for text in saved.warnings:
-            warn(f"{text} It was saved all the same.")
-        say_all(undo_line(saved.version))
+            warn(f"{text} It was saved anyway.")
+        say_all(undo_hint(saved.version))
 
 
 def save_text(
@@ -148,22 +143,22 @@ def save_text(
     kind: str | None = None,
     name: str = "",
 ) -> tuple[Saved, Note]:
-    """Makes a memory of a person's text; `choose`: what to do where one says much the same."""
+    """Makes a memory of the user's text. `choose` decides what to do if there is a similar memory."""
     from datetime import datetime
 
     from reverie.memory.gate.saving import refuse_secrets, save_note
-    from reverie.memory.note import note_of
+    from reverie.memory.note import make_note
 
     memory.require_on("nothing is remembered")
     refuse_secrets(f"{name}\n{text}")
     today = datetime.now().astimezone().date()
-    note = note_of(text, today=today, type=MemoryType(kind) if kind else None, name=name)
+    note = make_note(text, today=today, type=MemoryType(kind) if kind else None, name=name)
     return save_note(memory, note, info, lambda near: choose(near, note)), note
 
 
-def _asked(near: Related, note: Note) -> Choice:
-    paint = painted()
-    say(f"{paint.accent(near.file)} says much the same:")
+def _ask_choice(near: Related, note: Note) -> Choice:
+    paint = get_paint()
+    say(f"{paint.accent(near.file)} is similar:")
     say(f"  {paint.dim('now')}  {near.statement}")
     say(f"  {paint.dim('new')}  {note.statement}")
     choices: dict[str, Choice] = {"correct": "update", "new": "new", "leave": "nothing"}
@@ -171,62 +166,57 @@ def _asked(near: Related, note: Note) -> Choice:
     return choices[click.prompt(question, type=click.Choice(list(choices)), default="correct")]
 
 
-def _told(saved: Saved, note: Note) -> list[str]:
-    """What became of it, in words."""
-    paint = painted()
+def _result_lines(saved: Saved, note: Note) -> list[str]:
+    paint = get_paint()
     match saved.action:
         case "added":
             return [f"Remembered as {paint.accent(saved.file)} ({note.type.value})."]
         case "updated":
-            before, now = wrapped(saved.instead_of, 10)[0], wrapped(note.statement, 10)[0]
+            before, now = wrap(saved.instead_of, 10)[0], wrap(note.statement, 10)[0]
             head = f"Corrected {paint.accent(saved.file)}:"
             return [head, f"  {paint.dim('before')}  {before}", f"  {paint.dim('now')}     {now}"]
         case "unchanged":
-            return [f"{paint.accent(saved.file)} says this already; nothing was changed."]
+            return [f"{paint.accent(saved.file)} already says this; nothing was changed."]
         case "nothing":
             return ["Nothing was changed."]
 
 
+@examples("reverie memory edit feedback_no_mocks", 'EDITOR="code --wait" reverie memory edit MEMORY.md')
 @click.command("edit")
 @click.argument("file", metavar="FILE", shell_complete=file_names)
 @with_memory
 def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     """Edit a memory, or MEMORY.md, in $VISUAL or $EDITOR.
 
-    You edit a copy. It is saved as one version when the editor ends, and its index line follows a new name or
-    description. An empty text forgets the memory. Changing files in the directory itself works as well: that becomes a
-    version at the next touch.
-
-    \b
-    Examples:
-      reverie memory edit feedback_no_mocks
-      EDITOR="code --wait" reverie memory edit MEMORY.md
+    You edit a copy. When the editor ends, the copy is saved as one version, and the index line is updated. An empty
+    text forgets the memory. You can also change files in the memory directory itself: the next command makes a version
+    of such changes.
     """
-    name = file_meant(memory, file)
+    name = find_file(memory, file)
     before = memory.directory.read(name)
     text, info = before.text, WriteInfo(Writer.USER, "Edited with `reverie memory edit`.")
     while True:
-        text = edited(text, name)
+        text = edit_text(text, name)
         if text == before.text:
             say("Nothing was changed.", err=True)
             answer(as_json, {"file": name, "changed": False, "version": None})
             return
         try:
-            version = save_edited(memory, name, text, before.digest, info)
+            version = save_edit(memory, name, text, before.digest, info)
             break
         except ReverieError as error:
             if can_ask() and not as_json:
                 warn(str(error))
                 if click.confirm("Edit again?", default=True):
                     continue
-            raise _kept(error, name, text) from error
-    told = {"file": name, "changed": version is not None, "version": version_json(version)}
+            raise _keep_text(error, name, text) from error
+    result = {"file": name, "changed": version is not None, "version": version_json(version)}
     did = "Saved" if memory.directory.exists(name) else "Forgot"
-    answer(as_json, told, f"{did} {painted().accent(name)}.", *undo_line(version))
+    answer(as_json, result, f"{did} {get_paint().accent(name)}.", *undo_hint(version))
 
 
-def save_edited(memory: OpenedMemory, name: str, text: str, base: str, info: WriteInfo) -> Version | None:
-    """Saves what an editor made of a memory or an index, if it still is what `base` says."""
+def save_edit(memory: OpenedMemory, name: str, text: str, base: str, info: WriteInfo) -> Version | None:
+    """Saves an edited memory or index, if the file still has the digest `base`."""
     if is_topic(name):
         return memory.directory.update(name, TopicFile.parse(text), info, base=base)
     if not is_index(name):
@@ -234,8 +224,8 @@ def save_edited(memory: OpenedMemory, name: str, text: str, base: str, info: Wri
     return memory.directory.transaction([Change(name, text, base)], info)
 
 
-def _kept(error: ReverieError, name: str, text: str) -> ReverieError:
-    """The same refusal, after the person's text was put where they find it; a secret is not kept."""
+def _keep_text(error: ReverieError, name: str, text: str) -> ReverieError:
+    """Saves the user's text in a temporary file, unless it has a secret; returns the error with its path."""
     import tempfile
 
     from reverie.memory.gate.write_gate import Refused
@@ -247,8 +237,8 @@ def _kept(error: ReverieError, name: str, text: str) -> ReverieError:
     return ReverieError(f"{error} Your text is in {kept.name}.")
 
 
-def edited(text: str, name: str) -> str:
-    """The text as the person left it in their editor."""
+def edit_text(text: str, name: str) -> str:
+    """The text after the user has edited it."""
     import shlex
     import subprocess
     import tempfile
@@ -257,12 +247,14 @@ def edited(text: str, name: str) -> str:
         draft = Path(folder) / (Path(name).name if name.endswith(".md") else "memory.md")
         draft.write_bytes(text.encode("utf-8", "surrogateescape"))
         try:
-            words = shlex.split(editor())
+            words = shlex.split(find_editor())
             done = subprocess.run([*words, str(draft)], check=False)
         except ValueError as error:
-            raise UserError(f"EDITOR is set to {editor()!r}, which cannot be read: {error}.") from error
+            raise UserError(f"EDITOR ({find_editor()!r}) cannot be parsed: {error}.") from error
         except OSError as error:
-            raise UserError(f"The editor {editor()!r} cannot be started ({error.strerror}); set EDITOR.") from error
+            raise UserError(
+                f"The editor {find_editor()!r} cannot be started ({error.strerror}); set EDITOR."
+            ) from error
         if done.returncode != 0:
             raise ReverieError(f"The editor ended with code {done.returncode}; nothing was changed.")
         try:
@@ -271,44 +263,40 @@ def edited(text: str, name: str) -> str:
             raise ReverieError("The editor removed the draft; nothing was changed.") from None
 
 
+@examples('reverie forget "the staging port"', "reverie forget feedback_no_mocks --yes")
 @click.command("forget")
 @click.argument("text", nargs=-1, required=True, shell_complete=file_names)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask, if it is clear which memory is meant.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask if only one memory matches clearly.")
 @with_memory
 def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: OpenedMemory) -> None:
-    """Forget a memory: its file and its index line go, as one version.
+    """Forget a memory: remove its file and its index line, as one version.
 
-    TEXT is a file name, a title, or words that tell which memory is meant. Shows what it found and asks first; with
-    --yes it goes only if one is clearly meant. `reverie memory undo` or `restore` bring it back.
+    TEXT is a file name, a title, or a few words of the memory. The command shows the memory and asks. With --yes it
+    does not ask, but removes a memory only if one matches clearly. `reverie memory undo` or `restore` restores it.
 
-    \b
-    Examples:
-      reverie forget "the staging port"
-      reverie forget feedback_no_mocks --yes
-
-    Exit codes: 0 forgotten, 1 nothing fits or you said no, 2 it is not clear which, 4 storage.
+    Exit codes: 0 forgotten, 1 no memory matches or you said no, 2 more than one matches, 4 storage.
     """
-    name = _to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
+    name = _choose_to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
     version = memory.directory.remove(name, WriteInfo(Writer.USER, "Asked for with `reverie forget`."))
-    told = {"forgotten": name, "version": version_json(version)}
-    answer(as_json, told, f"Forgot {painted().accent(name)}.", *undo_line(version))
+    result = {"forgotten": name, "version": version_json(version)}
+    answer(as_json, result, f"Forgot {get_paint().accent(name)}.", *undo_hint(version))
 
 
-def _to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:
-    """The file to forget, as confirmed; raises if none is."""
-    from reverie.memory.gate.saving import memories_meant
+def _choose_to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:
+    """The file that the user wants to forget; raises if there is none."""
+    from reverie.memory.gate.saving import find_memories
 
-    found, is_clear = memories_meant(memory, given)
+    found, is_clear = find_memories(memory, given)
     if not found:
-        raise ReverieError(f"No memory fits {given[:60]!r}; `reverie memory list` shows what there is.")
+        raise ReverieError(f"No memory matches {given[:60]!r}; `reverie memory list` lists all memories.")
     if yes and is_clear:
         return found[0].file
     if not can_ask() or quiet:
         listed = ", ".join(one.file for one in found)
         if yes:
-            raise UserError(f"Nothing was forgotten: {given[:60]!r} may mean {listed}; say which.")
-        what = f"this would forget {found[0].file}" if is_clear else f"{given[:60]!r} may mean {listed}"
-        raise UserError(f"Nothing was forgotten: {what}, and nobody is there to confirm it; name the file with --yes.")
+            raise UserError(f"Nothing was forgotten: {given[:60]!r} matches {listed}; name one.")
+        what = f"this would forget {found[0].file}" if is_clear else f"{given[:60]!r} matches {listed}"
+        raise UserError(f"Nothing was forgotten: {what}. There is no terminal to ask on; name the file with --yes.")
     _show(found if not is_clear else found[:1])
     if is_clear or len(found) == 1:
         if click.confirm("Forget it?"):
@@ -318,8 +306,8 @@ def _to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> s
     raise ReverieError("Nothing was forgotten.")
 
 
-def _show(found: list[Meant]) -> None:
-    paint = painted()
+def _show(found: list[MemoryMatch]) -> None:
+    paint = get_paint()
     for number, one in enumerate(found, 1):
         mark = f"{number}  " if len(found) > 1 else ""
         say(f"  {mark}{paint.accent(one.file)}")

@@ -1,4 +1,4 @@
-"""`reverie memory`: look at what is remembered, change it, go back. Each sub-command is loaded when it is run."""
+"""`reverie memory`: lists, changes and restores memories. Each sub-command is imported when it runs."""
 
 from __future__ import annotations
 
@@ -6,47 +6,42 @@ from collections.abc import Mapping
 
 import click
 
-from reverie.cli.app import Commands, Entry
+from reverie.cli.app import CommandEntry, Commands
+from reverie.cli.options import examples
 
 
 class MemoryCommands(Commands):
-    """The same for what stands behind `reverie memory`."""
+    """The sub-commands of `reverie memory`."""
 
     kind = "command `reverie memory`"
-    entries: Mapping[str, Entry] = {
-        "list": Entry("memory.look:list_command", "List what is remembered."),
-        "show": Entry("memory.look:show_command", "Show a memory, also as it was in an earlier version."),
-        "search": Entry("memory.look:search_command", "Find words in memories."),
-        "add": Entry("memory.change:add_command", "Add a memory: a sentence, a file, or in your editor."),
-        "edit": Entry("memory.change:edit_command", "Edit a memory in your editor."),
-        "forget": Entry("memory.change:forget_command", "Forget a memory and its line, as one version."),
-        "check": Entry("memory.check:command", "Look the directory over, and put right what can be."),
-        "log": Entry("memory.history:log_command", "List versions: when, who, why."),
-        "diff": Entry("memory.history:diff_command", "Show what a version changed."),
-        "undo": Entry("memory.history:undo_command", "Reverse one version."),
-        "restore": Entry("memory.history:restore_command", "Bring a file back as it was."),
-        "purge": Entry("memory.purge:command", "Take a secret out of everything that was kept."),
-        "inbox": Entry("memory.inbox:command", "See what waits for your decision, accept or reject it."),
-        "import": Entry("memory.importing:import_command", "Take in memories and notes from elsewhere."),
-        "sync": Entry("memory.importing:sync_command", "Share the team's part of the memory now."),
-        "path": Entry("memory.look:path_command", "Print where the memory directory is."),
+    entries: Mapping[str, CommandEntry] = {
+        "list": CommandEntry("memory.listing:list_command", "List memories."),
+        "show": CommandEntry("memory.listing:show_command", "Show a memory, or an earlier version of it."),
+        "search": CommandEntry("memory.listing:search_command", "Find words in memories."),
+        "add": CommandEntry("memory.change:add_command", "Add a memory: a sentence, a file, or in your editor."),
+        "edit": CommandEntry("memory.change:edit_command", "Edit a memory in your editor."),
+        "forget": CommandEntry("memory.change:forget_command", "Forget a memory. It can be restored."),
+        "check": CommandEntry("memory.check:command", "Find problems and repair them."),
+        "log": CommandEntry("memory.history:log_command", "List versions: when, who, why."),
+        "diff": CommandEntry("memory.history:diff_command", "Show what a version changed."),
+        "undo": CommandEntry("memory.history:undo_command", "Undo one version."),
+        "restore": CommandEntry("memory.history:restore_command", "Restore a file from an earlier version."),
+        "purge": CommandEntry("memory.purge:command", "Remove a secret from all files of Reverie."),
+        "inbox": CommandEntry("memory.inbox:command", "Accept or reject memories that wait for your decision."),
+        "import": CommandEntry("memory.imports:import_command", "Import memories and notes."),
+        "sync": CommandEntry("memory.imports:sync_command", "Share the team's part of the memory now."),
+        "path": CommandEntry("memory.listing:path_command", "Print where the memory directory is."),
     }
 
 
+@examples("reverie memory list", "reverie memory show no_mocks", "reverie memory log", "reverie memory undo latest")
 @click.group("memory", cls=MemoryCommands)
 def command() -> None:
-    """Look at what is remembered, change it, go back.
+    """List, change and restore memories.
 
-    FILE is a memory's file name, with or without `.md`, its title, or a part of its name that no other has. V is a
-    version as `log` shows it, or `latest`. Every change is one version and can be undone. Where memory is switched off,
-    looking and undoing stay possible.
+    FILE is the file name of a memory, with or without `.md`, its title, or a part of its name that is unique. V is a
+    version from `log`, or `latest`. Every change is one version and can be undone. While memory is switched off, you
+    can still read memories and undo changes.
 
-    \b
-    Examples:
-      reverie memory list
-      reverie memory show no_mocks
-      reverie memory log
-      reverie memory undo latest
-
-    Exit codes: 0 done, 1 refused or nothing found, 2 usage or not stored by the write gate, 4 storage.
+    Exit codes: 0 done, 1 refused or nothing found, 2 usage or refused by the write gate, 4 storage.
     """

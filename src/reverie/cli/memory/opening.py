@@ -1,7 +1,4 @@
-"""What the memory commands share: opening the memory of a folder, finding the file a person means, and telling of undo.
-
-Loads no event loop, no SDK, no flags, and the write gate only when something is written.
-"""
+"""What the memory commands share: opening the memory of a folder, finding a file by name, and hints for undo."""
 
 from __future__ import annotations
 
@@ -12,28 +9,25 @@ from typing import Any, TypeVar
 
 import click
 
-from reverie.cli.options import here
-from reverie.cli.output import one_line, painted, say
+from reverie.cli.options import folder_options, load_places
+from reverie.cli.output import get_paint, one_line, say
 from reverie.errors import ReverieError, UserError
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.memory.taxonomy import MemoryType, is_index
-from reverie.paths import Places
-from reverie.settings import load_settings
 from reverie.storage.history.versions import Version
 
 F = TypeVar("F", bound=Callable[..., Any])
 TYPES = click.Choice([kind.value for kind in MemoryType])
 
 
-def memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
-    """The memory that a session in `cwd` would use. Unless `quiet`, what its files say of memory in vain is told."""
-    settings = load_settings(cwd)
-    places = Places.of(cwd, settings)
+def open_memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
+    """The memory that a session in `cwd` uses. Unless `quiet`, prints which of its settings are ignored."""
+    settings, places = load_places(cwd)
     ignored = [part for part in settings.parts if part.ignored and part.key.startswith("memory.")]
     if ignored and not quiet:
-        from reverie.settings.folder import ignored_sentences
+        from reverie.settings.folder import list_ignored
 
-        for sentence in ignored_sentences(ignored):
+        for sentence in list_ignored(ignored):
             say(f"reverie: {one_line(sentence)}", err=True)
 
     def report(refusal: Any) -> None:
@@ -47,28 +41,28 @@ def memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
 
 
 def with_memory(function: F) -> F:
-    """`--json` and `-C`; the command gets `memory`, which a session there would use."""
+    """`--json` and `-C`; the command gets `memory` instead of `cwd`."""
 
     @wraps(function)
     def opened(*args: Any, cwd: Path, **more: Any) -> Any:
-        return function(*args, memory=memory_in(cwd), **more)
+        return function(*args, memory=open_memory_in(cwd), **more)
 
-    return here(opened)  # type: ignore[return-value]
+    return folder_options(opened)  # type: ignore[return-value]
 
 
 def file_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Completion of memory files."""
+    """Completes memory files."""
     try:
-        names = memory_in(Path.cwd(), quiet=True).directory.names()
+        names = open_memory_in(Path.cwd(), quiet=True).directory.names()
     except ReverieError:
         return []
     return [name for name in names if name.startswith(incomplete)]
 
 
-def file_meant(memory: OpenedMemory, given: str, *, also: Iterable[str] = ()) -> str:
-    """The file a person names: its name, with or without `.md`, its title, or the only one whose name holds it.
+def find_file(memory: OpenedMemory, given: str, *, also: Iterable[str] = ()) -> str:
+    """The file with this name, with or without `.md`, with this title, or the only one whose name contains it.
 
-    `also` are names that count although no such file is there now.
+    `also`: names of files that do not exist now, but count.
     """
     names = [*memory.directory.names(), *also]
     wanted = given.strip().removeprefix("./")
@@ -83,17 +77,17 @@ def file_meant(memory: OpenedMemory, given: str, *, also: Iterable[str] = ()) ->
             return found[0]
     if holding:
         listed = ", ".join(dict.fromkeys(holding[:5]))
-        raise UserError(f"{given[:60]!r} may mean {listed}{' and more' if len(holding) > 5 else ''}; say which.")
-    raise UserError(f"There is no memory {given[:60]!r}; `reverie memory list` shows what there is.")
+        raise UserError(f"{given[:60]!r} matches {listed}{' and more' if len(holding) > 5 else ''}; name one.")
+    raise UserError(f"There is no memory {given[:60]!r}; `reverie memory list` lists all memories.")
 
 
-def undo_line(version: Version | None) -> list[str]:
-    """How to take back what was just done, if anything was."""
-    return [painted().dim(f"Undo: reverie memory undo {version.short}")] if version is not None else []
+def undo_hint(version: Version | None) -> list[str]:
+    """The command that undoes the version, if there is one."""
+    return [get_paint().dim(f"Undo: reverie memory undo {version.short}")] if version is not None else []
 
 
 def version_json(version: Version | None) -> dict[str, Any] | None:
-    """A version for programs."""
+    """A version as JSON."""
     if version is None:
         return None
     return {

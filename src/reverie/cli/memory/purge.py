@@ -1,7 +1,7 @@
-"""`reverie memory purge`: a secret goes out of memories, all their versions, transcripts, tool results and logs.
+"""`reverie memory purge`: removes a secret from memories, their versions, transcripts, tool results and logs.
 
-Looks first, says where it stands and asks. The secret is read from a prompt or standard input, never shown, and kept
-out of the shell's history unless somebody insists.
+Searches first, shows where the secret is, and asks. It reads the secret from a prompt or standard input and never shows
+it.
 """
 
 from __future__ import annotations
@@ -9,34 +9,41 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from reverie.cli.memory.opening import with_memory
-from reverie.cli.output import answer, can_ask, one_line, painted, plural, warn
+from reverie.cli.options import examples
+from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, warn
 from reverie.errors import ReverieError, UserError
-
-if TYPE_CHECKING:
-    from reverie.memory.directory import MemoryDirectory
-    from reverie.memory.opening import OpenedMemory
-    from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport
-    from reverie.memory.upkeep.purge_forms import Wanted
+from reverie.memory.directory import MemoryDirectory
+from reverie.memory.gate.inbox import MemoryInbox
+from reverie.memory.opening import OpenedMemory
+from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
+from reverie.memory.sharing.team_git import TeamCheckout
+from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport, PurgeScope, files_of_home, purge, purge_remote
+from reverie.memory.upkeep.purge_forms import PurgeTarget
+from reverie.memory.upkeep.purged_record import RECORD_NAME
+from reverie.storage.history.folder import history_place
 
 _TO_DO = {
     "yours": "it is your own file, so change it yourself",
     "worktree": "it is your own file, so change it yourself",
-    "remote": "the newest files there are sent without it, but only the owner of the remote can rewrite its history",
+    "remote": "its newest files are replaced, but only the owner of the remote can rewrite its history",
 }
 
 
+@examples(
+    "reverie memory purge",
+    "pass show old-token | reverie memory purge --yes",
+    "reverie memory purge --pattern 'ghp_[A-Za-z0-9]{36}' --dry-run",
+)
 @click.command("purge")
 @click.argument("text", required=False)
-@click.option("--pattern", metavar="REGEX", help="Purge everything that this regular expression matches.")
-@click.option(
-    "--everywhere", is_flag=True, help="In the memories and transcripts of every project, not of this one alone."
-)
-@click.option("--dry-run", is_flag=True, help="Only say where it stands.")
+@click.option("--pattern", metavar="REGEX", help="Purge every match of this regular expression.")
+@click.option("--everywhere", is_flag=True, help="Purge the memories and transcripts of every project.")
+@click.option("--dry-run", is_flag=True, help="Only show where it is.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @with_memory
 def command(
@@ -48,77 +55,66 @@ def command(
     as_json: bool,
     memory: OpenedMemory,
 ) -> int:
-    """Take a secret out of everything that was kept.
+    """Remove a secret from all files of Reverie.
 
-    Out of memory files and their names (those of agents too), every version of them, the inbox, the search index,
-    transcripts, tool results, notes, mailboxes, the request log and every other file of Reverie's home, and of the
-    folder that your team shares; versions get new names. A later sync does not bring it back. The history of a git
-    remote cannot be purged from here. Without --everywhere, other projects are only searched. Files that you wrote
-    yourself (settings, instructions) are named and left to you. This cannot be undone.
-    You are asked for the secret, or it is read from standard input: given as TEXT it would stay in your shell's
-    history. It refuses while a session that holds the secret is open. If it is interrupted, run it again.
+    Purges memory files and their names (also those of agents), all their versions, the inbox, the search index,
+    transcripts, tool results, notes, messages, the request log, all other files of Reverie's home, and the folder that
+    your team shares. Versions get new names, and a later sync does not restore the secret. This cannot be undone.
 
-    \b
-    Examples:
-      reverie memory purge
-      pass show old-token | reverie memory purge --yes
-      reverie memory purge --pattern 'ghp_[A-Za-z0-9]{36}' --dry-run
+    The history of a git remote cannot be purged from here. Other projects are only searched, unless you give
+    --everywhere. Files that you wrote yourself (settings, instructions) are reported, and you must change them.
 
-    Exit codes: 0 gone (or nowhere), 1 you said no, or something is left; 2 usage, 3 a session is open, 4 storage.
+    The command asks for the secret or reads it from standard input. As TEXT it stays in the history of your shell. The
+    command refuses to run while a session with the secret is open. If it is interrupted, run it again.
+
+    Exit codes: 0 the secret is gone, 1 you said no or something is left, 2 usage, 3 if a session is open, 4 storage.
     """
-    from reverie.memory.upkeep.purge_forms import Wanted
-
     if text is not None and pattern is not None:
         raise UserError("Give a text or --pattern, not both.")
     if text is not None:
-        warn("The text was given as an argument, so your shell may keep it in its history: clear it there as well.")
-    wanted = Wanted.of_pattern(pattern) if pattern is not None else Wanted.of_text(text or _asked(yes or dry_run))
-    reports = list(_run(memory, wanted, everywhere, dry_run=True))
-    elsewhere = [] if everywhere else list(_elsewhere(memory, wanted))
+        warn("The secret is an argument, so it may be in the history of your shell. Remove it there too.")
+    wanted = (
+        PurgeTarget.of_pattern(pattern)
+        if pattern is not None
+        else PurgeTarget.of_text(text or _read_secret(yes or dry_run))
+    )
+    reports = list(_purge_all(memory, wanted, everywhere, dry_run=True))
+    elsewhere = [] if everywhere else list(_find_elsewhere(memory, wanted))
     found = sum(report.found for _, report in reports)
     if dry_run or not found:
-        _tell(reports, elsewhere, as_json, dry_run=True)
+        _show_reports(reports, elsewhere, as_json, dry_run=True)
         return 1 if elsewhere and not dry_run else 0
     if not as_json:
-        _tell(reports, [], False, dry_run=True)
+        _show_reports(reports, [], False, dry_run=True)
     if not yes:
         if not can_ask():
-            raise UserError("Nothing was purged: nobody is there to confirm it; give --yes.")
+            raise UserError("Nothing was purged: there is no terminal to ask on; give --yes.")
         kinds = {place.kind for _, report in reports for place in report.places}
-        others = " Files that your team shares are changed for everybody." if kinds & {"shared", "remote"} else ""
-        if not click.confirm(f"Take it out of all these places?{others} This cannot be undone."):
+        others = " Shared files change for the whole team." if kinds & {"shared", "remote"} else ""
+        if not click.confirm(f"Remove it from all these places?{others} This cannot be undone."):
             raise ReverieError("Nothing was purged.")
-    reports = list(_run(memory, wanted, everywhere, dry_run=False))
-    _tell(reports, elsewhere, as_json, dry_run=False)
+    reports = list(_purge_all(memory, wanted, everywhere, dry_run=False))
+    _show_reports(reports, elsewhere, as_json, dry_run=False)
     return 1 if elsewhere or any(report.left for _, report in reports) else 0
 
 
-def _asked(quiet: bool) -> str:
+def _read_secret(quiet: bool) -> str:
     if sys.stdin.isatty():
         return str(click.prompt("Text to purge (not shown)", hide_input=True))
     given = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     if not quiet:
-        raise UserError("Nothing was purged: nobody is there to confirm it; give --yes, or --dry-run to look.")
+        raise UserError("Nothing was purged: there is no terminal to ask on; give --yes, or --dry-run to search.")
     return given
 
 
-def _run(
-    memory: OpenedMemory, wanted: Wanted, everywhere: bool, *, dry_run: bool
+def _purge_all(
+    memory: OpenedMemory, wanted: PurgeTarget, everywhere: bool, *, dry_run: bool
 ) -> Iterator[tuple[MemoryDirectory, PurgeReport]]:
-    """This project with the memories of its agents, then, if asked for, every other one with its own memory."""
-    from reverie.memory.directory import MemoryDirectory
-    from reverie.memory.gate.inbox import Inbox
-    from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
-    from reverie.memory.sharing.team_git import TeamCheckout
-    from reverie.memory.upkeep.purge import PurgeScope, files_of_home, purge
-    from reverie.memory.upkeep.purge_remote import purge_remote
-    from reverie.memory.upkeep.purged_record import NAME
-    from reverie.storage.history.folder import history_place
-
+    """Purges this project and the memories of its agents; with `everywhere`, every other project too."""
     places, gate, home = memory.places, memory.gate, memory.places.home
     own = tuple(dict.fromkeys([places.project, places.default_memory.parent]))
     agents = agent_memory_folders(places)
-    others = _others(memory) if everywhere else []
+    others = _other_projects(memory) if everywhere else []
     apart = [places.projects, *agents, *(history_place(folder) for folder in agents)]
     files = [*files_of_home(home, apart), *snapshot_files(places)]
     log = memory.settings.debug.request_log
@@ -127,7 +123,7 @@ def _run(
     team, keep = memory.settings.team, places.team_sync(memory.directory.root)
     index = (places.search_index(memory.directory.root),)
     shared = team.folder if team.sharing == "folder" else None
-    record = keep.parent / NAME
+    record = keep.parent / RECORD_NAME
     scope = PurgeScope(own, tuple(files), index, memory.inbox, shared, record, home)
     yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
     if team.sharing == "git":
@@ -137,29 +133,25 @@ def _run(
     for root, projects in (*rest, *((folder / "memory", (folder,)) for folder in others)):
         other = MemoryDirectory.open(root, gate=gate)
         derived = (places.search_index(other.root),)
-        theirs = PurgeScope(projects, (), derived, Inbox(other.root), record=record, home=home)
+        theirs = PurgeScope(projects, (), derived, MemoryInbox(other.root), record=record, home=home)
         yield other, purge(wanted, other, theirs, dry_run=dry_run)
 
 
-def _elsewhere(memory: OpenedMemory, wanted: Wanted) -> Iterator[PurgedPlace]:
-    """Where it stands in other projects of the home, which are left alone without --everywhere."""
-    from reverie.memory.directory import MemoryDirectory
-    from reverie.memory.gate.inbox import Inbox
-    from reverie.memory.upkeep.purge import PurgeScope, purge
-
-    for folder in _others(memory):
+def _find_elsewhere(memory: OpenedMemory, wanted: PurgeTarget) -> Iterator[PurgedPlace]:
+    """Where the secret is in other projects, which only --everywhere changes."""
+    for folder in _other_projects(memory):
         other = MemoryDirectory.open(folder / "memory", gate=memory.gate)
-        scope = PurgeScope((folder,), inbox=Inbox(other.root), home=memory.places.home)
+        scope = PurgeScope((folder,), inbox=MemoryInbox(other.root), home=memory.places.home)
         yield from purge(wanted, other, scope, dry_run=True, look_only=True).places
 
 
-def _others(memory: OpenedMemory) -> list[Path]:
+def _other_projects(memory: OpenedMemory) -> list[Path]:
     places = memory.places
     folders = sorted(one for one in places.projects.iterdir() if one.is_dir()) if places.projects.is_dir() else []
     return [one for one in folders if one not in (places.project, places.default_memory.parent)]
 
 
-def _tell(
+def _show_reports(
     reports: list[tuple[MemoryDirectory, PurgeReport]], elsewhere: list[PurgedPlace], as_json: bool, *, dry_run: bool
 ) -> None:
     places = [(directory, place) for directory, report in reports for place in report.places]
@@ -169,13 +161,13 @@ def _tell(
     def listed(some: list[tuple[MemoryDirectory, PurgedPlace]]) -> list[dict[str, Any]]:
         return [{"memory": str(of.root), "kind": one.kind, "where": one.where, "found": one.found} for of, one in some]
 
-    told = {"dry_run": dry_run, "found": found, "places": listed(places), "versions": versions, "left": listed(left)}
-    paint = painted()
+    result = {"dry_run": dry_run, "found": found, "places": listed(places), "versions": versions, "left": listed(left)}
+    paint = get_paint()
     if not found:
         where = "nowhere in this project" if elsewhere else "nowhere"
-        lines = [f"It stands {where}: not in memories, their versions, transcripts, tool results, logs or mailboxes."]
+        lines = [f"It is {where}: not in memories, their versions, transcripts, tool results, logs or messages."]
     elif dry_run:
-        lines = [f"It stands {plural(found, 'time')} in {plural(len(places), 'place')}:"]
+        lines = [f"Found {plural(found, 'time')} in {plural(len(places), 'place')}:"]
         for _, place in places:
             times = paint.dim(plural(place.found, "time"))
             lines.append(f"  {place.kind:<10}  {paint.accent(one_line(place.where))}  {times}")
@@ -183,11 +175,11 @@ def _tell(
         gone = plural(max(0, found - sum(place.found for _, place in left)), "occurrence")
         named = f"{plural(versions, 'version')} of the history got new names"
         lines = [f"Purged {gone}; {named}. Every place was searched again."]
-    answer(as_json, {**told, "other_projects": len(elsewhere)}, *lines)
+    answer(as_json, {**result, "other_projects": len(elsewhere)}, *lines)
     if as_json:
         return
     for _, place in left if found and not dry_run else ():
         todo = f"; {_TO_DO[place.kind]}" if place.kind in _TO_DO else ""
         warn(f"It is still in {place.kind} {one_line(place.where)}{todo}.")
     if elsewhere:
-        warn(f"It is in {plural(len(elsewhere), 'place')} of other projects too: purge it there with --everywhere.")
+        warn(f"It is also in {plural(len(elsewhere), 'place')} of other projects; --everywhere purges it there.")

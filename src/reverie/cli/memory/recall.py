@@ -1,6 +1,6 @@
-"""`reverie recall`: which memories a message would bring back, how sure that is, and why others stay away.
+"""`reverie recall`: shows which memories a message recalls, and why.
 
-The same ranking as in a session without a selecting model. Reads only (but for its derived index): no event loop.
+Uses the ranking of a session without a selecting model. Writes only the search index.
 """
 
 from __future__ import annotations
@@ -8,61 +8,51 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
 from reverie.cli.memory.opening import with_memory
-from reverie.cli.output import answer, cut, hanging, line_width, one_line, painted, plural, say, warn, wrapped
+from reverie.cli.options import examples
+from reverie.cli.output import answer, get_paint, line_width, one_line, plural, say, say_dim, warn, wrap_hanging
 from reverie.memory.age import age_days, age_words
-from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
-from reverie.memory.recall.showing import MAX_FILES, why_not
+from reverie.memory.recall.ranker import RankedMemory, Ranker, Ranking
+from reverie.memory.recall.reminder import MAX_FILES, reason_against_recall
+from reverie.text.columns import cut
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
 
-Gone = Callable[[str], tuple[str, ...]]
+FindMissing = Callable[[str], tuple[str, ...]]
+Tier = Literal["auto", "builtin", "semantic"]
+_TIERS = click.Choice(get_args(Tier))
 
 
+@examples(
+    'reverie recall "how do we test against the database?"',
+    'reverie recall "deploy to staging" --why',
+    "reverie recall \"who owns billing\" --json | jq -r '.shown[].file'",
+)
 @click.command("recall")
 @click.argument("query", nargs=-1, required=True)
-@click.option("--why", is_flag=True, help="Scores and signals, what was left out and why, and how sure it is.")
-@click.option(
-    "--tool", "tools", metavar="NAME", multiple=True, help="A tool in use, as in 'Bash(kubectl get)'. Repeatable."
-)
-@click.option(
-    "--tier",
-    type=click.Choice(["auto", "builtin", "semantic"]),
-    default="auto",
-    show_default=True,
-    help="By words alone, or with a sentence encoder (`reverie models add minilm`).",
-)
+@click.option("--why", is_flag=True, help="Show scores, signals, confidence, and the memories left out.")
+@click.option("--tool", "tools", metavar="NAME", multiple=True, help="A tool in use: 'Bash(kubectl get)'. Repeatable.")
+@click.option("--tier", type=_TIERS, default="auto", show_default=True, help="With words only, or with an encoder.")
 @with_memory
 def command(
-    query: tuple[str, ...],
-    why: bool,
-    tools: tuple[str, ...],
-    tier: Literal["auto", "builtin", "semantic"],
-    as_json: bool,
-    memory: OpenedMemory,
+    query: tuple[str, ...], why: bool, tools: tuple[str, ...], tier: Tier, as_json: bool, memory: OpenedMemory
 ) -> None:
-    """Show which memories a message would bring back.
+    """Show which memories a message recalls.
 
-    At most five, and none where nothing fits. What a memory names in the repository and is not there any more is said
-    with it. With a model that selects (any but the embedded one), a session asks it first, and this ranking stands in
-    where it is slow or fails.
+    Shows at most five memories, or none if nothing matches. If a memory names files or symbols that the repository does
+    not have any more, they are listed. A session with a real model asks the model first and uses this ranking if the
+    model is slow or fails. The semantic tier needs an encoder (`reverie models add minilm`).
 
-    \b
-    Examples:
-      reverie recall "how do we test against the database?"
-      reverie recall "deploy to staging" --why
-      reverie recall "who owns billing" --json | jq -r '.shown[].file'
-
-    Exit codes: 0 (also when nothing fits), 1 memory is off, 2 usage.
+    Exit codes: 0 done, even if nothing matches; 1 memory is off, 2 usage.
     """
     memory.require_on("nothing is recalled")
     text = " ".join(query)
-    reason = why_not(text, 0)
+    reason = reason_against_recall(text, 0)
     if reason is not None:
         answer(as_json, {"query": text, "ran": False, "reason": reason, "shown": [], "left_out": []})
         if not as_json:
@@ -72,7 +62,7 @@ def command(
     with Ranker.open(root, places.search_index(root), tier=tier, models_dir=places.models) as ranker:
         ranking = ranker.rank(text, tools_in_use=tools, limit=MAX_FILES)
         note = ranker.note
-    gone = _gone_in(memory)
+    gone = _missing_names_in(memory)
     if as_json:
         answer(True, _as_json(text, ranking, note, memory, gone))
         return
@@ -82,10 +72,10 @@ def command(
         warn(note)
 
 
-def _gone_in(memory: OpenedMemory) -> Gone:
-    from reverie.memory.recall.verify import RepoNames
+def _missing_names_in(memory: OpenedMemory) -> FindMissing:
+    from reverie.memory.references import RepoNames
 
-    def ripgrep() -> Path:  # loaded only for a memory that names a symbol
+    def ripgrep() -> Path:  # imported only for a memory that names a symbol
         from reverie.tools.ripgrep import find_ripgrep
 
         return find_ripgrep()
@@ -93,12 +83,12 @@ def _gone_in(memory: OpenedMemory) -> Gone:
     repo = RepoNames(memory.places.checkout, ripgrep)
 
     def gone(name: str) -> tuple[str, ...]:
-        return repo.gone(memory.directory.read(name).text)
+        return repo.find_missing(memory.directory.read(name).text)
 
     return gone
 
 
-def _as_json(query: str, ranking: Ranking, note: str, memory: OpenedMemory, gone: Gone) -> dict[str, Any]:
+def _as_json(query: str, ranking: Ranking, note: str, memory: OpenedMemory, gone: FindMissing) -> dict[str, Any]:
     return {
         "query": query,
         "ran": True,
@@ -115,7 +105,7 @@ def _as_json(query: str, ranking: Ranking, note: str, memory: OpenedMemory, gone
     }
 
 
-def _candidate(one: Candidate) -> dict[str, Any]:
+def _candidate(one: RankedMemory) -> dict[str, Any]:
     return {
         "file": one.path,
         "name": one.name,
@@ -128,10 +118,10 @@ def _candidate(one: Candidate) -> dict[str, Any]:
     }
 
 
-def _show(ranking: Ranking, memory: OpenedMemory, gone: Gone, *, why: bool) -> None:
-    paint, wide = painted(), line_width()
+def _show(ranking: Ranking, memory: OpenedMemory, gone: FindMissing, *, why: bool) -> None:
+    paint, wide = get_paint(), line_width()
     if not ranking.files:
-        say(f"Nothing is remembered in {memory.directory.root} yet.", err=True)
+        say(f"There are no memories in {memory.directory.root} yet.", err=True)
         return
     if not ranking.shown:
         reason = ranking.silent if why else ranking.silent.partition(" (")[0]
@@ -145,29 +135,26 @@ def _show(ranking: Ranking, memory: OpenedMemory, gone: Gone, *, why: bool) -> N
         if one.description:
             say(f"{indent}{cut(one_line(one.description), wide - len(indent))}")
         if why:
-            for line in wrapped(one.why, len(indent)):
-                say(paint.dim(f"{indent}{line}"))
+            say_dim(one.why, len(indent))
         if missing := gone(one.path):
-            told = f"names what is not in the repository: {', '.join(missing)}"
-            say(hanging(told, f"{indent}{paint.warning('!')} ", len(indent) + 2))
+            text = f"not in the repository any more: {', '.join(missing)}"
+            say(wrap_hanging(text, f"{indent}{paint.warning('!')} ", len(indent) + 2))
     if why:
         _show_left_out(ranking)
 
 
 def _show_left_out(ranking: Ranking) -> None:
-    paint = painted()
+    paint = get_paint()
     if ranking.left_out:
         say()
         say(paint.bold("left out"))
     for out in ranking.left_out:
         one = out.candidate
         say(f"{one.score:.2f}  {paint.accent(one_line(one.path))}  {paint.dim(age_words(one.mtime, time()))}")
-        for line in wrapped(f"{out.reason} ({one.why})", 6):
-            say(paint.dim(f"      {line}"))
+        say_dim(f"{out.reason} ({one.why})", 6)
     say()
     left = f", {ranking.not_encoded} not encoded yet" if ranking.not_encoded else ""
-    said = f"{ranking.tier} ranker over {plural(ranking.files, 'memory', 'memories')}{left}"
-    say(paint.dim(f"{said}; something fits with {ranking.confidence:.0%}"))
+    counted = f"{ranking.tier} ranker, {plural(ranking.files, 'memory', 'memories')}{left}"
+    say(paint.dim(f"{counted}; {ranking.confidence:.0%} confident that a memory matches"))
     if ranking.grounds:
-        for line in wrapped(", ".join(f"{name} {value:.2f}" for name, value in ranking.grounds)):
-            say(paint.dim(line))
+        say_dim(", ".join(f"{name} {value:.2f}" for name, value in ranking.grounds))

@@ -1,6 +1,6 @@
-"""`reverie sessions`: list, show, find and delete conversations, ours and Claude Code's alike.
+"""`reverie sessions`: lists, shows, imports and deletes conversations of Reverie and Claude Code.
 
-Only reads (but for delete): no event loop, no SDK, no flags, so that it starts in a blink.
+Loads no event loop, no SDK and no flags, so that it starts fast.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import click
 
 from reverie.cli.options import (
     cwd_option,
-    here,
+    examples,
+    folder_options,
     json_lines_option,
     places_of,
     session_choice,
@@ -25,77 +26,71 @@ from reverie.cli.options import (
 )
 from reverie.cli.output import (
     Paint,
-    age,
     answer,
     can_ask,
     columns,
-    cut,
+    format_age,
+    format_size,
+    get_paint,
     keep_end,
     line_width,
     one_line,
-    painted,
     plural,
     say_all,
-    size,
     table,
 )
-from reverie.cli.screen import clean, document, json_text
+from reverie.cli.screen import clean, json_text, write_document
 from reverie.errors import ReverieError, UserError
 from reverie.moments import iso
 from reverie.paths import Places, check_session_id
 from reverie.storage.lease import Lease
-from reverie.storage.transcript.file import Transcript, parse_record, read_records
-from reverie.storage.transcript.foreign import as_imported
+from reverie.storage.transcript.file import Transcript, dump_record, parse_record, read_records
+from reverie.storage.transcript.foreign import import_record
 from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.sessions import SessionInfo, delete_session, find_session, list_sessions
+from reverie.text.columns import cut
 
 _ID_SHOWN = 8
 
 
+@examples("reverie sessions list", "reverie sessions show last", "reverie sessions delete 3f2a --yes")
 @click.group("sessions")
 def command() -> None:
     """List, show and delete conversations.
 
-    SESSION is a session's id, the beginning of one, or `last`; without it, `last` is meant: the one
-    used last in this folder. It is looked for in this folder first, then everywhere.
-
-    \b
-    Examples:
-      reverie sessions list
-      reverie sessions show last
-      reverie sessions delete 3f2a --yes
+    SESSION is the id of a session, its beginning, or `last`: the session that was used last in this folder. The default
+    is `last`. The command looks in this folder first, then in all others.
     """
 
 
+@examples(
+    "reverie sessions list",
+    "reverie sessions list --all --limit 20",
+    "reverie sessions list --json | jq -r '.sessions[].id'",
+)
 @command.command("list")
-@click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="Only the newest so many.")
+@click.option("-a", "--all", "everywhere", is_flag=True, help="List the sessions of all folders.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest.")
 @with_places
 def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Places) -> None:
-    """List the conversations held in this folder, newest first by when something was last said in them.
+    """List the conversations of this folder, sorted by their last message, newest first.
 
-    `last` means the one used last here: an old conversation that was just imported is `last`, but not the first of the
-    list. A dot marks those that are open in some process.
-
-    \b
-    Examples:
-      reverie sessions list
-      reverie sessions list --all --limit 20
-      reverie sessions list --json | jq -r '.sessions[].id'
+    `last` is the session that was used last. An old conversation that you just imported is `last`, but not the first of
+    the list. A dot marks sessions that are open in a process.
     """
-    found = _everywhere(places) if everywhere else list_sessions(places.project)
+    found = _list_everywhere(places) if everywhere else list_sessions(places.project)
     found = sorted(found, key=lambda info: info.said, reverse=True)[:limit]
     if as_json:
         answer(True, {"sessions": [_as_json(info) for info in found]})
         return
     if not found:
         where = "There are no sessions yet" if everywhere else f"There are no sessions of {places.cwd} yet"
-        click.echo(f"{where}: start one with `reverie chat`.", err=True)
+        click.echo(f"{where}; `reverie chat` starts one.", err=True)
         return
-    say_all(_table(found, painted(), columns(200) if sys.stdout.isatty() else 10_000, everywhere))
+    say_all(_table(found, get_paint(), columns(200) if sys.stdout.isatty() else 10_000, everywhere))
 
 
-def _everywhere(places: Places) -> list[SessionInfo]:
+def _list_everywhere(places: Places) -> list[SessionInfo]:
     try:
         folders = [entry.path for entry in os.scandir(places.projects) if entry.is_dir()]
     except FileNotFoundError:
@@ -103,8 +98,8 @@ def _everywhere(places: Places) -> list[SessionInfo]:
     return [info for folder in folders for info in list_sessions(Path(folder))]
 
 
-def _holder(info: SessionInfo) -> int | None:
-    """The PID of the process that has the session open, if one has; 0 if it does not say who it is."""
+def _holder_pid(info: SessionInfo) -> int | None:
+    """The PID of the process that has the session open; None if there is none, 0 if it is unknown."""
     try:
         holder = Lease.holder(info.lease)
     except ReverieError:
@@ -122,30 +117,29 @@ def _as_json(info: SessionInfo) -> dict[str, Any]:
         "cwd": info.cwd,
         "branch": info.git_branch,
         "path": str(info.path),
-        "open_in": _holder(info),
+        "open_in": _holder_pid(info),
     }
 
 
 def _table(found: list[SessionInfo], paint: Paint, wide: int, everywhere: bool) -> Iterator[str]:
-    short = _distinct([info.id for info in found])
+    short = _distinct_length([info.id for info in found])
     narrow = wide < 100
     rows = [
         (
-            age(info.said),
+            format_age(info.said),
             paint.accent(info.id[:short]),
             one_line(info.title) or "(untitled)",
-            paint.dim(size(info.size)),
+            paint.dim(format_size(info.size)),
             "" if narrow and everywhere else paint.dim(cut(one_line(info.git_branch), 14 if narrow else 24)),
             paint.dim(keep_end(_from_home(info.cwd), max(12, wide // 4))) if everywhere else "",
         )
         for info in found
     ]
     for info, line in zip(found, table(rows, right=(0, 3), room=wide - 2, flexible=2), strict=True):
-        yield f"{' ' if _holder(info) is None else paint.good('●')} {line}"
+        yield f"{' ' if _holder_pid(info) is None else paint.good('●')} {line}"
 
 
-def _distinct(ids: list[str]) -> int:
-    """How much of the ids must be shown to tell them apart."""
+def _distinct_length(ids: list[str]) -> int:
     short = _ID_SHOWN
     while short < max(map(len, ids)) and len({one[:short] for one in ids}) < len(set(ids)):
         short += 1
@@ -158,47 +152,42 @@ def _from_home(folder: str) -> str:
 
 
 def _find(wanted: str, cwd: Path) -> SessionInfo:
-    """The session meant: one of this folder, else the only one anywhere whose id begins so."""
     return find_session(places_of(cwd).project, wanted, everywhere=True)
 
 
+@examples(
+    "reverie sessions show last",
+    "reverie sessions show 3f2a --full | less -R",
+    "reverie sessions show last --json | jq .type",
+)
 @command.command("show")
 @session_choice()
-@click.option("--full", is_flag=True, help="With whole tool results, thinking, and what was put in beside them.")
+@click.option("--full", is_flag=True, help="Also show tool results, thinking and inserted messages.")
 @json_lines_option
 @cwd_option
 def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
-    """Show a conversation: who said what, tool calls on one line each.
+    """Show a conversation: messages, and one line per tool call.
 
-    SESSION may also be the path of a transcript file. Lines that cannot be read are named at the end.
-
-    \b
-    Examples:
-      reverie sessions show last
-      reverie sessions show 3f2a --full | less -R
-      reverie sessions show last --json | jq .type
+    SESSION can also be the path of a transcript. Lines that cannot be read are listed at the end.
     """
-    from reverie.storage.transcript.file import dump_record, read_records
-
     path = Path(session) if session.endswith(".jsonl") else _find(session, cwd).path
     loaded = read_records(path)
     if as_json:
         for record in loaded.records:
-            document(dump_record(record).decode("utf-8", "replace"))
+            write_document(dump_record(record).decode("utf-8", "replace"))
         return
     from reverie.cli.sessions.text import transcript_text
 
-    paint = painted()
+    paint = get_paint()
     pieces = transcript_text(loaded, paint, line_width(100), full=full)
     if can_ask():
-        _paged("".join(pieces).rstrip("\n"), paint)
+        _show_paged("".join(pieces).rstrip("\n"), paint)
         return
     for piece in pieces:
         click.echo(piece, nl=False, color=paint.on)
 
 
-def _paged(text: str, paint: Paint) -> None:
-    """Through the user's pager where it would run off the screen."""
+def _show_paged(text: str, paint: Paint) -> None:
     import shutil
 
     if text.count("\n") < shutil.get_terminal_size().lines - 2:
@@ -207,47 +196,39 @@ def _paged(text: str, paint: Paint) -> None:
         click.echo_via_pager(clean(text), color=paint.on)
 
 
+@examples('grep -c tool_use "$(reverie sessions path last)"')
 @command.command("path")
 @session_choice()
-@here
+@folder_options
 def path_command(session: str, as_json: bool, cwd: Path) -> None:
-    """Print where the transcript of a conversation is.
-
-    \b
-    Example:
-      grep -c tool_use "$(reverie sessions path last)"
-    """
+    """Print the path of a transcript."""
     found = _find(session, cwd)
     shown = json_text({"session": found.id, "path": str(found.path)}) if as_json else str(found.path)
-    document(f"{shown}\n")
+    write_document(f"{shown}\n")
 
 
+@examples("reverie sessions delete 3f2a 77b0", "reverie sessions delete last --yes")
 @command.command("delete")
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1, shell_complete=session_ids)
 @session_option("The same as SESSION. Repeatable.", "also", multiple=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@here
+@folder_options
 def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, as_json: bool, cwd: Path) -> None:
-    """Delete conversations with all they left on disk.
+    """Delete conversations and all their files.
 
-    Says what goes and asks first. A conversation that is open in some process is not deleted (exit code 3).
-
-    \b
-    Examples:
-      reverie sessions delete 3f2a 77b0
-      reverie sessions delete last --yes
+    Shows what will be deleted, and asks. A conversation that is open in a process is not deleted (exit code 3).
     """
     if not sessions and not also:
-        raise click.UsageError("Name the sessions to delete; `last` is the newest session of this folder.")
+        raise click.UsageError("Name the sessions to delete; `last` is the last session of this folder.")
     found = list({info.path: info for info in (_find(one, cwd) for one in (*sessions, *also))}.values())
     for info in found:
-        files, held = _left_beside(info)
-        beside = f" and {plural(files, 'file')} beside it ({size(held)})" if files else ""
-        line = f"{info.id[:_ID_SHOWN]}  {cut(one_line(info.title), 50)}  transcript ({size(info.size)}){beside}"
+        files, held = _measure_folder(info)
+        more = f" and {plural(files, 'more file')} ({format_size(held)})" if files else ""
+        line = f"{info.id[:_ID_SHOWN]}  {cut(one_line(info.title), 50)}  transcript ({format_size(info.size)}){more}"
         click.echo(line, err=as_json)
     if not yes:
         if not sys.stdin.isatty():
-            raise UserError("Nothing was deleted: nobody is there to confirm it; give --yes.")
+            raise UserError("Nothing was deleted: there is no terminal to ask on; give --yes.")
         if not click.confirm(f"Delete {plural(len(found), 'session')}? This cannot be undone."):
             click.echo("Nothing was deleted.")
             return
@@ -258,7 +239,7 @@ def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, 
     answer(as_json, {"deleted": [info.id for info in found]})
 
 
-def _left_beside(info: SessionInfo) -> tuple[int, int]:
+def _measure_folder(info: SessionInfo) -> tuple[int, int]:
     files, held = 0, 0
     for folder, _, names in os.walk(info.folder):
         for name in names:
@@ -270,23 +251,20 @@ def _left_beside(info: SessionInfo) -> tuple[int, int]:
     return files, held
 
 
+@examples("reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl")
 @command.command("import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
 @with_places
 def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> None:
-    """Take in conversations of Claude Code or pi, so that they can be gone on with here.
+    """Import conversations of Claude Code or pi, so that you can continue them here.
 
-    The file is read, not changed. A session that is here already is not overwritten.
-
-    \b
-    Example:
-      reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl
+    The file does not change. A session that already exists is not overwritten.
     """
     taken, failed = list[dict[str, object]](), list[ReverieError]()
     for file in files:
         try:
-            taken.append(_take_in(file, places, quiet=as_json))
-        except ReverieError as error:  # the other files are taken in all the same
+            taken.append(_import_file(file, places, quiet=as_json))
+        except ReverieError as error:  # the other files are still imported
             failed.append(error)
     answer(as_json, {"imported": taken})
     for error in failed[:-1]:
@@ -295,18 +273,18 @@ def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> No
         raise failed[-1]
 
 
-def _take_in(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
+def _import_file(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
     records = read_pi_session(file) if is_pi_session(file) else read_records(file).records
     ids = (str(record.data["sessionId"]) for record in records if record.data.get("sessionId"))
     name = check_session_id(next(ids, "") or file.stem)
     target = places.transcript(name)
     if target.exists():
-        raise UserError(f"{file}: session {name} is here already; delete it first with `reverie sessions delete`")
+        raise UserError(f"{file}: session {name} already exists; delete it first with `reverie sessions delete`")
     held = sum(record.message is not None for record in records)
     if not held:
-        raise UserError(f"{file}: there is no conversation in it")
+        raise UserError(f"{file}: the file has no conversation")
     transcript = Transcript(target)
-    transcript.append(parse_record(as_imported(record.stored())) for record in records)
+    transcript.append(parse_record(import_record(record.stored())) for record in records)
     transcript.close()
     if not quiet:
         click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")

@@ -1,7 +1,4 @@
-"""`reverie context`: what fills the window of a session, by source.
-
-Asks a live session over its socket; for any other it reads the transcript. No event loop, no SDK, no flags.
-"""
+"""`reverie context`: shows what fills the window of a session, from a live session or from the transcript."""
 
 from __future__ import annotations
 
@@ -11,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import here, session_choice
-from reverie.cli.output import Paint, answer, line_width, pad, painted, plural, size, tokens, width
+from reverie.cli.options import examples, folder_options, load_places, session_choice
+from reverie.cli.output import Paint, answer, format_size, format_tokens, get_paint, line_width, pad, plural
 from reverie.cli.sessions.cost import find_transcript
+from reverie.text.columns import width
 
 if TYPE_CHECKING:
     from reverie.context.window_fill import WindowFill
@@ -21,40 +19,35 @@ if TYPE_CHECKING:
     from reverie.session.session import Session
     from reverie.settings import Settings
 
-_EPILOG = """\b
-Examples:
-  reverie context
-  reverie context 3f2a
-  reverie context last --json | jq '.sources[] | select(.source == "tool_results")'
-"""
 _BAR = 60
 _OFF = 0.05
-"""Of what is used: from here on it is said that the parts do not add up."""
+"""Above this share of the used tokens, a line says that the parts do not add up."""
 _LABEL = 34
 
 
-@click.command("context", epilog=_EPILOG)
+@examples(
+    "reverie context",
+    "reverie context 3f2a",
+    "reverie context last --json | jq '.sources[] | select(.source == \"tool_results\")'",
+)
+@click.command("context")
 @session_choice()
-@here
+@folder_options
 def command(session: str, as_json: bool, cwd: Path) -> None:
     """Show what fills the window of a conversation.
 
-    System prompt, tools, instructions, what was said, thought, called and returned, what is free and what is kept
-    back. SESSION is a session's id, its beginning, `last`, or the path of a transcript.
+    Shows the tokens of system prompt, tools, instructions, messages, thinking, tool calls and results, and the free and
+    reserved space. SESSION is the id of a session, its beginning, `last`, or the path of a transcript.
     """
-    from reverie.paths import Places
-    from reverie.settings import load_settings
-
-    settings = load_settings(cwd)
-    places = Places.of(cwd, settings)
+    settings, places = load_places(cwd)
     path = find_transcript(session, places)
-    found = _ask(path, places) or _read(path, settings)
-    lines = context_lines(found, painted(), line_width(100))
+    found = _ask_live_session(path, places) or _read_transcript(path, settings)
+    lines = context_lines(found, get_paint(), line_width(100))
     answer(as_json, {"session": path.stem, **found.to_json()}, *lines)
 
 
-def _ask(path: Path, places: Places) -> WindowFill | None:
-    """What a live session says about itself; None if it is not live, or does not answer."""
+def _ask_live_session(path: Path, places: Places) -> WindowFill | None:
+    """The report of a live session; None if the session is not live or does not answer."""
     from reverie.context.window_fill import WindowFill
     from reverie.errors import ReverieError
     from reverie.runtime.live_client import ask_live, live_sessions
@@ -63,15 +56,15 @@ def _ask(path: Path, places: Places) -> WindowFill | None:
         if live.id == path.stem and live.socket is not None:
             try:
                 return WindowFill.from_json(ask_live(live.socket, {"do": "context"})["context"])
-            except (ReverieError, KeyError, TypeError):  # an older one, or one that is ending: its transcript will do
+            except (ReverieError, KeyError, TypeError):  # an older version, or a session that is closing
                 return None
     return None
 
 
-def _read(path: Path, settings: Settings) -> WindowFill:
+def _read_transcript(path: Path, settings: Settings) -> WindowFill:
     from reverie.context.window_fill import fill
     from reverie.models.catalogue import Catalogue
-    from reverie.models.limits import limits_of
+    from reverie.models.window import limits_of
     from reverie.models.wire import model_id
     from reverie.storage.transcript.chain import conversation
     from reverie.storage.transcript.file import read_records
@@ -86,7 +79,7 @@ def _read(path: Path, settings: Settings) -> WindowFill:
 
 
 def context_text(session: Session, *, paint: Paint | None = None, wide: int = 100) -> str:
-    """What fills the window of a live session, as the chat shows it."""
+    """The same for the session of a chat."""
     from reverie.context.window_fill import fill
 
     found = fill(session.view, session.conversation.thresholds)
@@ -94,7 +87,7 @@ def context_text(session: Session, *, paint: Paint | None = None, wide: int = 10
 
 
 def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
-    """The bar, a line a source, and how long the cache is kept."""
+    """The bar, one line per source, and the lifetime of the cache."""
     left = f"{found.percent_left}% left before compaction"
     yield f"{paint.bold(found.model or 'no model yet')}: {found.used:,} of {found.window:,} tokens, {left}"
     yield _bar(found, paint, min(_BAR, wide - 2))
@@ -108,14 +101,16 @@ def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
     for name, count in (*rest, ("reserve for the reply", found.reserve)):
         yield paint.dim(_line(name, count, found.window, "", label))
     if found.on_disk:
-        kept = f"{plural(found.on_disk, 'result')} on disk ({size(found.on_disk_bytes)})"
+        kept = f"{plural(found.on_disk, 'result')} on disk ({format_size(found.on_disk_bytes)})"
         yield paint.dim(f"{kept}, a preview of each in the window.")
     if found.cleared:
-        yield paint.dim(f"{plural(found.cleared, 'result')} cleared, about {tokens(found.cleared_tokens)} tokens.")
+        yield paint.dim(
+            f"{plural(found.cleared, 'result')} cleared, about {format_tokens(found.cleared_tokens)} tokens."
+        )
     if found.over > found.used * _OFF:
         yield paint.dim(
-            f"The parts do not add up: they are estimated at {tokens(found.over)} tokens more than was reported. "
-            "The other agent probably left out old results and did not record it. All but its prompt is scaled to fit."
+            f"The parts do not add up: the estimate is {format_tokens(found.over)} tokens above the reported total. "
+            "The other agent probably dropped old results without recording it. The parts are scaled to fit."
         )
     if found.ttl_reason:
         kept = "1 h" if found.ttl == "1h" else "5 min"
@@ -123,11 +118,11 @@ def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
 
 
 def _line(name: str, count: int, window: int, bar: str, label: int) -> str:
-    return f"  {pad(name, label)}{tokens(count):>7} {count / window:>6.1%}  {bar}".rstrip()
+    return f"  {pad(name, label)}{format_tokens(count):>7} {count / window:>6.1%}  {bar}".rstrip()
 
 
 def _bar(found: WindowFill, paint: Paint, wide: int) -> str:
-    """Used, free, buffer and reserve in proportion; what is there at all is at least one column."""
+    """Used, free, buffer and reserve in proportion, each at least one column."""
     pieces = ((found.used, "█"), (found.free, "·"), (found.buffer, "░"), (found.reserve, "▒"))
     total = sum(size for size, _ in pieces) or 1
     spans = [max(1, round(wide * size / total)) if size else 0 for size, _ in pieces]

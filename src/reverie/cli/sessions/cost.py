@@ -1,7 +1,4 @@
-"""`reverie cost`: what was spent, on what, and what the prompt cache saved, read from the transcripts.
-
-Only reads: no event loop, no SDK, no flags. The chat shows the same for its own session with `cost_text`.
-"""
+"""`reverie cost`: shows what was spent, on what, and what the prompt cache saved. Reads the transcripts only."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 import click
 from click.core import ParameterSource
 
-from reverie.cli.options import here, session_choice
-from reverie.cli.output import Paint, answer, keep_end, line_width, one_line, painted, plural, table, tokens
+from reverie.cli.options import examples, folder_options, load_places, session_choice
+from reverie.cli.output import Paint, answer, format_tokens, get_paint, keep_end, line_width, one_line, plural, table
 
 if TYPE_CHECKING:
     from reverie.context.ledger import By, Ledger, Totals
@@ -25,39 +22,35 @@ if TYPE_CHECKING:
 
 _BY = ("layer", "run", "day", "session", "model", "project")
 _HEADS = ("", "requests", "input", "cache write", "cache read", "output", "cached", "cost")
-_EPILOG = """\b
-Examples:
-  reverie cost
-  reverie cost last --by model
-  reverie cost last --by run
-  reverie cost --today
-  reverie cost --all --by day --json | jq '.parts'
-"""
 
 
-@click.command("cost", epilog=_EPILOG)
+@examples(
+    "reverie cost",
+    "reverie cost last --by model",
+    "reverie cost last --by run",
+    "reverie cost --today",
+    "reverie cost --all --by day --json | jq '.parts'",
+)
+@click.command("cost")
 @session_choice(None, otherwise="all of this folder")
-@click.option("--today", is_flag=True, help="Only what was spent since midnight, in every folder unless -C names one.")
-@click.option("--by", type=click.Choice(_BY), default="layer", show_default=True, help="What the lines stand for.")
-@click.option("-a", "--all", "everywhere", is_flag=True, help="The sessions of every folder.")
-@here
+@click.option("--today", is_flag=True, help="Only since midnight, in all folders unless -C names one.")
+@click.option("--by", type=click.Choice(_BY), default="layer", show_default=True, help="One line per layer, run, ….")
+@click.option("-a", "--all", "everywhere", is_flag=True, help="Include all folders.")
+@folder_options
 @click.pass_context
 def command(
     context: click.Context, session: str | None, today: bool, by: str, everywhere: bool, as_json: bool, cwd: Path
 ) -> None:
-    """Show what was spent, in tokens and in currency, by what caused it.
+    """Show what was spent, in tokens and in dollars, and on what.
 
-    `main` is the conversation itself; the other layers are work beside it: recall, notes, compaction, extraction,
-    dreams, agents. `--by run` tells their runs apart, and whether a dream was a fork or fresh. SESSION is a
-    session's id, its beginning, `last`, or the path of a transcript.
+    `main` is the conversation itself. The other layers are recall, notes, compaction, extraction, dreams and agents.
+    `--by run` shows each of their runs, and whether a dream was a fork. SESSION is the id of a session, its beginning,
+    `last`, or the path of a transcript.
     """
     from reverie.context.ledger import Ledger
     from reverie.models.catalogue import Catalogue
-    from reverie.paths import Places
-    from reverie.settings import load_settings
 
-    settings = load_settings(cwd)
-    places = Places.of(cwd, settings)
+    settings, places = load_places(cwd)
     if session is not None:
         files = [find_transcript(session, places)]
     else:
@@ -68,20 +61,18 @@ def command(
     ledger = Ledger.of_transcripts(files, Catalogue.load(settings.catalogue.files), since=since)
     if day is not None:
         ledger = ledger.only(day=day)
-    lines = cost_lines(ledger, cast("By", by), painted(), line_width(120))
+    lines = cost_lines(ledger, cast("By", by), get_paint(), line_width(120))
     answer(as_json, ledger.to_json(cast("By", by)), *lines)
 
 
 def transcripts(places: Places, everywhere: bool) -> list[Path]:
-    """The transcripts of this folder, or of all, oldest first."""
-    folders = [places.project]
-    if everywhere:
-        folders = [folder for folder in places.projects.glob("*") if folder.is_dir()]
+    """The transcripts of this folder, or of all folders, oldest first."""
+    folders = [folder for folder in places.projects.glob("*") if folder.is_dir()] if everywhere else [places.project]
     found = [path for folder in folders for path in folder.glob("*.jsonl") if not path.name.startswith("agent-")]
-    return sorted(found, key=_written)
+    return sorted(found, key=_modified_at)
 
 
-def _written(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:
@@ -89,34 +80,28 @@ def _written(path: Path) -> float:
 
 
 def find_transcript(wanted: str, places: Places) -> Path:
-    """The transcript meant: a path, a session of this folder, else the only one anywhere whose id begins so."""
+    """The transcript with this path, or of the session with this id or beginning of an id."""
     from reverie.errors import UserError
     from reverie.storage.transcript.sessions import find_session
 
     if wanted.endswith(".jsonl"):
         if not Path(wanted).is_file():
-            raise UserError(f"there is no transcript at {wanted}")
+            raise UserError(f"There is no transcript {wanted}.")
         return Path(wanted)
-    try:
-        return find_session(places.project, wanted).path
-    except UserError:
-        others = [path for path in transcripts(places, True) if wanted and path.stem.startswith(wanted)]
-        if len(others) == 1:
-            return others[0]
-        raise
+    return find_session(places.project, wanted, everywhere=True).path
 
 
 def cost_text(session: Session, by: By = "layer", *, paint: Paint | None = None, wide: int = 100) -> str:
-    """What a live session has spent so far, as the chat shows it."""
+    """The same for the session of a chat."""
     return "\n".join(cost_lines(session.accounts.ledger.now(), by, paint or Paint(False), wide))
 
 
 def cost_lines(ledger: Ledger, by: By, paint: Paint, wide: int) -> Iterator[str]:
-    """The table, the cache and its breaks."""
+    """The table, then lines about the cache."""
     if not ledger.entries:
-        yield "Nothing has been spent here yet."
+        yield "Nothing was spent here yet."
         return
-    parts = _ordered(ledger, by)
+    parts = _sort_parts(ledger, by)
     rows = [(one_line(name) or "(unknown)", *_cells(sums)) for name, sums in parts]
     if len(parts) > 1:
         rows.append(("total", *_cells(ledger.total)))
@@ -125,10 +110,10 @@ def cost_lines(ledger: Ledger, by: By, paint: Paint, wide: int) -> Iterator[str]
     lines[0] = paint.dim(lines[0])
     lines[-1] = paint.bold(lines[-1]) if len(parts) > 1 else lines[-1]
     yield from (*lines, "")
-    yield from _cache(ledger)
+    yield from _cache_lines(ledger)
 
 
-def _ordered(ledger: Ledger, by: By) -> list[tuple[str, Totals]]:
+def _sort_parts(ledger: Ledger, by: By) -> list[tuple[str, Totals]]:
     found = list(ledger.by(by).items())
     if by == "day":
         return sorted(found)
@@ -140,43 +125,42 @@ def _cells(sums: Totals) -> tuple[str, ...]:
     cached = (used.cache_creation_input_tokens, used.cache_read_input_tokens)
     counts = (used.input_tokens, *cached, used.output_tokens)
     price = "no price" if sums.unpriced == sums.requests else dollars(sums.cost)
-    return (f"{sums.requests:,}", *(tokens(count) for count in counts), f"{sums.hit_rate:.0%}", price)
+    return (f"{sums.requests:,}", *(format_tokens(count) for count in counts), f"{sums.hit_rate:.0%}", price)
 
 
 def dollars(amount: float) -> str:
-    """An amount with as many digits as it needs."""
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
-def _cache(ledger: Ledger) -> Iterator[str]:
+def _cache_lines(ledger: Ledger) -> Iterator[str]:
     main, beside, whole = ledger.main, ledger.beside, ledger.total
     shares = [
         f"{sums.hit_rate:.1%} of {what}"
-        for sums, what in ((main, "the conversation's prompts"), (beside, "the prompts beside it"))
+        for sums, what in ((main, "the conversation's prompts"), (beside, "other prompts"))
         if sums.requests
     ]
     saved = f", which saved {dollars(whole.saved)} of {dollars(whole.uncached)}" if whole.saved > 0 else ""
     yield f"Cache: {' and '.join(shares)} came from the cache{saved}."
-    told = [one.broken for one in ledger.breaks if one.broken.announcement is not None]
+    announced = [one.broken for one in ledger.breaks if one.broken.announcement is not None]
     found = [one.broken for one in ledger.breaks if one.broken.announcement is None]
-    if not told and not found:
+    if not announced and not found:
         seen = main.usage.cache_read_input_tokens + main.usage.cache_creation_input_tokens
-        yield "No breaks." if seen or main.requests < 2 else "Whether the cache broke is not known: no figures of it."
+        yield "No cache breaks." if seen or main.requests < 2 else "Cache breaks are unknown: there are no figures."
     if found:
         causes = Counter(one.cause for one in found)
         named = ", ".join(f"{cause} {count}" for cause, count in causes.items())
-        yield f"{plural(len(found), 'break')} nobody announced ({named}): {_lost(found)}."
-    if told:
-        yield f"{plural(len(told), 'announced break')}: {_lost(told)}."
+        yield f"{plural(len(found), 'unannounced cache break')} ({named}): {_describe_loss(found)}."
+    if announced:
+        yield f"{plural(len(announced), 'announced cache break')}: {_describe_loss(announced)}."
     spared = ledger.spared_by()
     if spared:
         names = {"on disk": "results on disk (layer 1)", "cleared": "cleared results (layer 2)"}
-        parts = ", ".join(f"{names.get(layer, layer)} {tokens(count)}" for layer, count in spared.items())
-        yield f"Kept out of the prompts, all requests together: {parts} tokens."
+        parts = ", ".join(f"{names.get(layer, layer)} {format_tokens(count)}" for layer, count in spared.items())
+        yield f"Tokens kept out of all prompts together: {parts}."
     if whole.unpriced:
-        yield f"{plural(whole.unpriced, 'request')} to models without a known price: in the tokens, not in the money."
+        yield f"{plural(whole.unpriced, 'request')} to models without a known price: counted in tokens, not in dollars."
 
 
-def _lost(breaks: Sequence[CacheBreak]) -> str:
+def _describe_loss(breaks: Sequence[CacheBreak]) -> str:
     lost, price = sum(one.lost_tokens for one in breaks), sum(one.cost for one in breaks)
-    return f"{tokens(lost)} tokens paid again" + (f", {dollars(price)}" if price else "")
+    return f"{format_tokens(lost)} tokens paid again" + (f", {dollars(price)}" if price else "")

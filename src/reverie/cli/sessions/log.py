@@ -1,7 +1,4 @@
-"""`reverie log`: the background log in lines a person can read.
-
-Reads only; loads no event loop.
-"""
+"""`reverie log`: prints the background log."""
 
 from __future__ import annotations
 
@@ -11,37 +8,31 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import cwd_option, json_lines_option, places_of, session_option
+from reverie.cli.options import cwd_option, examples, json_lines_option, places_of, session_option
 from reverie.cli.screen import json_text
 
 if TYPE_CHECKING:
     from reverie.runtime.background_log import LogEntry
 
-_EPILOG = """\b
-Examples:
-  reverie log
-  reverie log -n 200 --kind task_failed
-  reverie log --session 3f2a --json
-"""
 
-
-@click.command("log", epilog=_EPILOG)
-@click.option("-n", "number", type=click.IntRange(1), default=50, show_default=True, help="How many lines, the newest.")
+@examples("reverie log", "reverie log -n 200 --kind task_failed", "reverie log --session 3f2a --json")
+@click.command("log")
+@click.option("-n", "number", type=click.IntRange(1), default=50, show_default=True, help="How many lines.")
 @session_option("Only this session; the beginning of its id is enough.  [default: all]", default=None)
-@click.option("--kind", metavar="KIND", help="Only lines whose kind begins so, for instance task or task_failed.")
+@click.option("--kind", metavar="KIND", help="Only kinds that begin with KIND, e.g. task or task_failed.")
 @json_lines_option
 @cwd_option
 def command(number: int, session: str | None, kind: str | None, as_json: bool, cwd: Path) -> None:
-    """Show what happened behind the conversations: tasks, failures, refusals.
+    """Show what happened in the background: tasks, failures, refusals.
 
-    The log holds neither what was said nor secrets.
+    The log contains no messages and no secrets.
     """
     from reverie.runtime.background_log import BackgroundLog
-    from reverie.storage.transcript.sessions import beginning_of
+    from reverie.storage.transcript.sessions import resolve_prefix
 
     places = places_of(cwd)
     path = places.background_log
-    session = beginning_of(session, places.project)
+    session = resolve_prefix(session, places.project)
     entries = BackgroundLog(path).read(number, kind=kind, session=session)
     for entry in entries:
         click.echo(json.dumps(entry.to_json()) if as_json else _line(entry))
@@ -50,13 +41,12 @@ def command(number: int, session: str | None, kind: str | None, as_json: bool, c
 
 
 def _line(entry: LogEntry) -> str:
-    """Local time, session, kind, then the fields in the order they were written."""
     when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    fields = "  ".join(f"{key}={_shown(value)}" for key, value in entry.fields.items() if value is not None)
+    fields = "  ".join(f"{key}={_format_value(value)}" for key, value in entry.fields.items() if value is not None)
     return f"{when}  {(entry.session or '-')[:8]:<8}  {entry.kind.replace('_', ' '):<16}  {fields}".rstrip()
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     text = value if isinstance(value, str) else json_text(value)
     text = "".join(character if character.isprintable() else " " for character in text)
     return f'"{text}"' if " " in text and isinstance(value, str) else text

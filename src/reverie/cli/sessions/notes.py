@@ -1,7 +1,4 @@
-"""`reverie notes`: what the session's notes say, how old they are, what is missing; or bring them up to date now.
-
-Looking loads no event loop, no SDK and no flags. An update is made by a live session itself, else by code.
-"""
+"""`reverie notes`: shows the notes of a session, how old they are and what is missing; or updates them."""
 
 from __future__ import annotations
 
@@ -11,87 +8,77 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import here, session_choice
-from reverie.cli.output import age, answer, painted, say
+from reverie.cli.options import examples, folder_options, load_places, session_choice
+from reverie.cli.output import answer, format_age, get_paint, say
 from reverie.cli.screen import printable
 from reverie.moments import iso
 from reverie.regular_files import read_regular_text
 
 if TYPE_CHECKING:
-    from reverie.layers.l3_session_notes.numbers import NoteNumbers
-    from reverie.layers.l3_session_notes.standing import Standing
+    from reverie.layers.l3_session_notes.trigger import NoteCoverage, NoteNumbers
     from reverie.storage.transcript.view import View
 
 
+@examples("reverie notes", "reverie notes 3f2a --update", "reverie notes --json | jq -r .path")
 @click.command("notes")
 @session_choice()
-@click.option("--update", is_flag=True, help="Bring them up to date first, whatever the size of the conversation.")
-@here
+@click.option("--update", is_flag=True, help="Update them first, even in a short conversation.")
+@folder_options
 def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
-    """Show the notes that are kept of a conversation while it runs.
+    """Show or update the notes of a conversation.
 
-    SESSION is a session's id, its beginning, or `last`. The file is yours to edit: only its headings, and the lines in
-    italics under them, must stay. A live session updates it with its own model, any other is read by code.
-
-    \b
-    Examples:
-      reverie notes
-      reverie notes 3f2a --update
-      reverie notes --json | jq -r .path
+    SESSION is the id of a session, its beginning, or `last`. You can edit the file, but keep its headings and the lines
+    in italics below them. A live session updates its notes with its model; the notes of other sessions are updated by
+    code.
     """
-    from reverie.cli.sessions.action import act
+    from reverie.cli.sessions.actions import act_on_session
     from reverie.errors import ReverieError
-    from reverie.layers.l3_session_notes.numbers import NoteNumbers
-    from reverie.paths import Places
-    from reverie.settings import load_settings
+    from reverie.layers.l3_session_notes.trigger import NoteNumbers
     from reverie.storage.transcript.chain import conversation
     from reverie.storage.transcript.file import read_records
     from reverie.storage.transcript.sessions import find_session
     from reverie.storage.transcript.view import View
 
     cwd = cwd.resolve()
-    settings = load_settings(cwd)
-    places = Places.of(cwd, settings)
+    settings, places = load_places(cwd)
     found = find_session(places.project, session)
-    if update and (failed := act(found.id, cwd, {"do": "notes"}).get("error")):
-        raise ReverieError(f"the notes were not brought up to date: {failed}")
+    if update and (failed := act_on_session(found.id, cwd, {"do": "notes"}).get("error")):
+        raise ReverieError(f"The notes were not updated: {failed}")
     path = places.session_notes(found.id)
     numbers = NoteNumbers(**{field.name: getattr(settings.notes, field.name) for field in fields(NoteNumbers)})
     view = View.of(conversation(read_records(found.path).records))
-    shown = look(path, places.notes_config / "template.md", view, numbers)
+    shown = read_notes(path, places.notes_config / "template.md", view, numbers)
     for line in () if as_json else shown.about():
-        say(painted(err=True).dim(line), err=True)
+        say(get_paint(err=True).dim(line), err=True)
     text = [] if shown.text is None else [printable(shown.text.rstrip())]
     answer(as_json, {"session": found.id, **shown.to_json()}, *text)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """The notes as they are looked at. `text` and `modified` are None if there are none yet."""
+class NotesReport:
+    """The notes of a session and their state. `text` and `modified` are None if there are no notes yet."""
 
     path: Path
     text: str | None
     modified: float | None
-    standing: Standing
+    coverage: NoteCoverage
     first_tokens: int
 
     def about(self) -> list[str]:
-        """Where they are and what is missing, a line each."""
+        """Where the notes are and what is missing."""
         if self.modified is None:
-            return [
-                f"There are no notes yet: they begin at {self.first_tokens:,} tokens of conversation. "
-                "`reverie notes --update`, or /notes update in the chat, takes them now."
-            ]
-        return [f"{self.path}, {age(self.modified)} old", *self.standing.in_words()]
+            when = f"There are no notes yet: they begin at {self.first_tokens:,} tokens of conversation."
+            return [f"{when} `reverie notes --update`, or /notes update in the chat, writes them now."]
+        return [f"{self.path}, {format_age(self.modified)} old", *self.coverage.in_words()]
 
     def to_json(self) -> dict[str, object]:
         when = iso(self.modified) if self.modified is not None else None
-        return {"path": str(self.path), "text": self.text, "modified": when, **self.standing.to_json()}
+        return {"path": str(self.path), "text": self.text, "modified": when, **self.coverage.to_json()}
 
 
-def look(path: Path, template: Path, view: View, numbers: NoteNumbers) -> Shown:
-    """The notes of a conversation as they stand on disk."""
-    from reverie.layers.l3_session_notes.standing import standing
+def read_notes(path: Path, template: Path, view: View, numbers: NoteNumbers) -> NotesReport:
+    """Reads the notes of a conversation from disk."""
+    from reverie.layers.l3_session_notes.trigger import measure_coverage
     from reverie.layers.l3_session_notes.writer import template_or_default
     from reverie.storage.atomic import storage_error
 
@@ -106,4 +93,4 @@ def look(path: Path, template: Path, view: View, numbers: NoteNumbers) -> Shown:
     text = read(path)
     modified = path.stat().st_mtime if text is not None else None
     own, _ = template_or_default(read(template))
-    return Shown(path, text, modified, standing(view, text or "", own, numbers), numbers.first_tokens)
+    return NotesReport(path, text, modified, measure_coverage(view, text or "", own, numbers), numbers.first_tokens)

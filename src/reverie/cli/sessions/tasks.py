@@ -1,7 +1,4 @@
-"""`reverie tasks`: the background tasks of every live session, and how to end one.
-
-Asks the sessions over their sockets and changes nothing beside them; loads no event loop.
-"""
+"""`reverie tasks`: lists and kills the background tasks of live sessions, over their sockets."""
 
 from __future__ import annotations
 
@@ -10,20 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from reverie.cli.options import session_option, with_places
-from reverie.cli.output import answer, table
+from reverie.cli.options import examples, session_option, with_places
+from reverie.cli.output import answer, format_seconds, table
 
 if TYPE_CHECKING:
     from reverie.paths import Places
     from reverie.runtime.live_client import LiveSession
     from reverie.types import JsonObject
 
-_EPILOG = """\b
-Examples:
-  reverie tasks
-  reverie tasks -s 3f2a --json
-  reverie tasks kill notes-5d09af
-"""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,79 +24,90 @@ def _options(function: F) -> F:
     return named(with_places(function))
 
 
-@click.group("tasks", invoke_without_command=True, epilog=_EPILOG)
+@examples("reverie tasks", "reverie tasks -s 3f2a --json", "reverie tasks kill notes-5d09af")
+@click.group("tasks", invoke_without_command=True)
 @_options
 @click.pass_context
 def command(context: click.Context, session: str | None, as_json: bool, places: Places) -> None:
-    """List or kill the background tasks of live sessions.
+    """List and kill the background tasks of live sessions.
 
-    Notes, extraction, dreams and agents run in the background of a session. Without a sub-command, lists them.
+    Notes, extraction, dreams and agents run in the background. Without a sub-command, the command lists them.
     """
     if context.invoked_subcommand is None:
-        _list(session, as_json, places)
+        _show_list(session, as_json, places)
 
 
-@command.command("list", epilog="\b\nExample:\n  reverie tasks list --json")
+@examples("reverie tasks list --json")
+@command.command("list")
 @_options
 def list_command(session: str | None, as_json: bool, places: Places) -> None:
-    """Show running tasks and the last finished ones of every live session."""
-    _list(session, as_json, places)
+    """Show the running tasks and the last finished tasks of every live session."""
+    _show_list(session, as_json, places)
 
 
-@command.command("kill", epilog="\b\nExample:\n  reverie tasks kill notes-5d09af")
+@examples("reverie tasks kill notes-5d09af")
+@command.command("kill")
 @click.argument("id")
 @_options
 def kill_command(id: str, session: str | None, as_json: bool, places: Places) -> None:
-    """End the running task ID; the beginning of an id is enough. What it had begun is rolled back."""
+    """End the running task ID and undo what it began. The beginning of an ID is enough."""
     from reverie.errors import UserError
     from reverie.runtime.live_client import ask_live
 
-    running = [(live, task) for live, task in _tasks(session, places) if task.get("state") in ("starting", "running")]
+    running = [
+        (live, task) for live, task in _find_tasks(session, places) if task.get("state") in ("starting", "running")
+    ]
     matching = [(live, task) for live, task in running if str(task.get("id", "")).startswith(id)]
     exact = [(live, task) for live, task in matching if task.get("id") == id]
     if len(exact or matching) != 1:
         what = f"{len(matching)} running tasks begin with {id!r}" if matching else f"No running task is called {id!r}"
         known = ", ".join(str(task.get("id")) for _, task in matching or running)
-        raise UserError(f"{what}; {'there are: ' + known if known else 'none is running'}.")
+        raise UserError(f"{what}; {'running tasks: ' + known if known else 'no task is running'}.")
     live, task = (exact or matching)[0]
     assert live.socket is not None
     ended = cast("JsonObject", ask_live(live.socket, {"do": "kill", "id": task["id"]}, timeout_s=30).get("task") or {})
     state = str(ended.get("state"))
-    verb = "Killed" if state == "killed" else f"Too late, it has {state}:"
-    told = f"{verb} {ended.get('id')} ({ended.get('title')})."
-    answer(as_json, {"session": live.id, "pid": live.pid, **ended}, told)
+    verb = "Killed" if state == "killed" else f"Too late, already {state}:"
+    text = f"{verb} {ended.get('id')} ({ended.get('title')})."
+    answer(as_json, {"session": live.id, "pid": live.pid, **ended}, text)
 
 
-def _list(session: str | None, as_json: bool, places: Places) -> None:
-    tasks = _tasks(session, places)
+def _show_list(session: str | None, as_json: bool, places: Places) -> None:
+    tasks = _find_tasks(session, places)
     rows = [
-        (live.id[:8], str(task.get("id")), str(task.get("state")), _seconds(task), f"{task.get('title')}{_last(task)}")
+        (
+            live.id[:8],
+            str(task.get("id")),
+            str(task.get("state")),
+            _seconds(task),
+            f"{task.get('title')}{_last_note(task)}",
+        )
         for live, task in tasks
     ]
     found = [{"session": live.id, "pid": live.pid, **task} for live, task in tasks]
     answer(as_json, found, *(table(rows, right=(3,)) if rows else ["No background tasks."]))
 
 
-def _last(task: JsonObject) -> str:
+def _last_note(task: JsonObject) -> str:
     progress = cast("list[object]", task.get("progress") or [])
     last = task.get("error") or (progress[-1] if progress else "")
     return f": {last}" if last else ""
 
 
-def _tasks(session: str | None, places: Places) -> list[tuple[LiveSession, JsonObject]]:
+def _find_tasks(session: str | None, places: Places) -> list[tuple[LiveSession, JsonObject]]:
     from reverie.errors import UserError
-    from reverie.storage.transcript.sessions import beginning_of
+    from reverie.storage.transcript.sessions import resolve_prefix
 
-    asked = list(ask_all(places, {"do": "tasks"}, beginning_of(session, places.project)))
+    asked = list(ask_all(places, {"do": "tasks"}, resolve_prefix(session, places.project)))
     if session is not None and not asked:
-        raise UserError(f"No live session begins with {session!r}; `reverie tasks` shows those there are.")
+        raise UserError(f"No live session begins with {session!r}; `reverie tasks` lists all live sessions.")
     return [(live, task) for live, found in asked for task in cast("list[JsonObject]", found.get("tasks") or [])]
 
 
 def ask_all(
     places: Places, request: JsonObject, session: str | None = None
 ) -> Iterator[tuple[LiveSession, JsonObject]]:
-    """What all live sessions answer; one that does not is named on standard error."""
+    """The replies of all live sessions; a session that does not reply is reported on standard error."""
     from reverie.errors import ReverieError
     from reverie.runtime.live_client import ask_live, live_sessions
 
@@ -119,6 +121,4 @@ def ask_all(
 
 def _seconds(task: JsonObject) -> str:
     seconds = task.get("seconds")
-    if not isinstance(seconds, int | float):
-        return ""
-    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f} min"
+    return format_seconds(seconds) if isinstance(seconds, int | float) else ""

@@ -1,6 +1,6 @@
-"""A transcript as people read it: who said what, tool calls on one line each, everything else left out.
+"""A transcript as readable text: messages, and one line per tool call.
 
-Works on any transcript in the tree, also Claude Code's. `--full` shows whole results and what was put in beside them.
+Also reads transcripts of Claude Code. `--full` adds tool results, thinking and inserted messages.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 
 from reverie.agents.messages.message import sender_and_text
 from reverie.cli.output import Paint, one_line
 from reverie.cli.screen import printable
-from reverie.cli.tool_lines import call_text, finished_line
+from reverie.cli.tool_lines import call_text, result_line
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import Loaded
 from reverie.storage.transcript.records import CompactBoundary, Rewind, SessionHeader, from_record
@@ -22,7 +23,6 @@ from reverie.types import (
     ImageBlock,
     Message,
     Origin,
-    OtherBlock,
     Record,
     TextBlock,
     ThinkingBlock,
@@ -30,34 +30,33 @@ from reverie.types import (
     ToolUseBlock,
 )
 
-_PUT_IN = {
-    Origin.HOOK: "a hook said",
+_INSERTED = {
+    Origin.HOOK: "from a hook",
     Origin.RECALLED: "recalled",
-    Origin.AGENT: "an agent said",
+    Origin.AGENT: "from an agent",
     Origin.SUMMARY: "summary",
-    Origin.CODE: "put in",
     Origin.PAGE: "from the web",
-    Origin.TOOL: "a tool said",
+    Origin.TOOL: "from a tool",
     Origin.PLAN: "plan",
     Origin.NOTES: "notes",
-    Origin.TEAM: "the team said",
+    Origin.TEAM: "from the team",
     Origin.IMPORTED: "imported",
 }
 
 
 def transcript_text(loaded: Loaded, paint: Paint, columns: int, *, full: bool = False) -> Iterator[str]:
-    """The conversation as it stands, in pieces to print one after the other."""
+    """The conversation, in pieces to print one after the other."""
     records = conversation(loaded.records)
     results = {r.tool_use_id: r for record in records if record.message for r in record.message.tool_results}
     cwd = next((Path(str(record.data["cwd"])) for record in records if record.data.get("cwd")), None)
-    reader = _Reader(paint, columns, full, results, cwd)
+    reader = _TranscriptReader(paint, columns, full, results, cwd)
     for record in records:
         yield from reader.record(record)
     yield from _problems(loaded, paint)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _TranscriptReader:
     _paint: Paint
     _columns: int
     _full: bool
@@ -79,6 +78,9 @@ class _Reader:
     def _rule(self, text: str) -> str:
         return self._paint.dim(f"── {text} ──\n\n")
 
+    def _inserted(self, kind: str, text: str) -> str:
+        return self._paint.dim(indent(f"[{kind}] {printable(text).strip()}", "  ")) + "\n\n"
+
     def _block(self, block: Block, message: Message, meta: bool) -> Iterator[str]:
         paint = self._paint
         match block:
@@ -87,19 +89,18 @@ class _Reader:
             case TextBlock() if message.role == "assistant":
                 yield printable(block.text).strip() + "\n\n"
             case TextBlock() if block.origin.is_given and not meta:
-                yield _quoted(printable(block.text), paint) + "\n\n"
-            case TextBlock() if not self._full and (letter := sender_and_text(block)) is not None:
-                yield f"  {paint.accent('✉')} {paint.bold(one_line(letter[0]))}: {one_line(letter[1], 400)}\n\n"
+                yield _quote(printable(block.text), paint) + "\n\n"
+            case TextBlock() if not self._full and (found := sender_and_text(block)) is not None:
+                yield f"  {paint.accent('✉')} {paint.bold(one_line(found[0]))}: {one_line(found[1], 400)}\n\n"
             case TextBlock() if self._full:
-                who = _PUT_IN.get(block.origin, "put in")
-                yield paint.dim(_indented(f"[{who}] {printable(block.text).strip()}")) + "\n\n"
+                yield self._inserted(_INSERTED.get(block.origin, "inserted"), block.text)
             case ThinkingBlock() if self._full and block.thinking.strip():
-                yield paint.dim(_indented(f"[thinking] {printable(block.thinking).strip()}")) + "\n\n"
+                yield self._inserted("thinking", block.thinking)
             case ToolUseBlock():
                 yield from self._call(block)
             case ImageBlock() | DocumentBlock() if message.role == "user":
                 yield paint.dim(f"[{'image' if isinstance(block, ImageBlock) else 'document'}]\n\n")
-            case TextBlock() | ThinkingBlock() | ToolResultBlock() | ImageBlock() | DocumentBlock() | OtherBlock():
+            case _:
                 return
 
     def _call(self, call: ToolUseBlock) -> Iterator[str]:
@@ -108,23 +109,19 @@ class _Reader:
         if result is None:
             yield f"  {paint.warning('?')} {said}  {paint.dim('no result was recorded')}\n\n"
             return
-        line = finished_line(said, result.text, bool(result.is_error), None, paint, self._columns - 2)
+        line = result_line(said, result.text, bool(result.is_error), None, paint, self._columns - 2)
         yield f"  {line}\n\n"
         if self._full and result.text.strip():
-            yield paint.dim(_indented(printable(result.text).rstrip(), "    ")) + "\n\n"
+            yield paint.dim(indent(printable(result.text).rstrip(), "    ")) + "\n\n"
 
 
-def _quoted(text: str, paint: Paint) -> str:
+def _quote(text: str, paint: Paint) -> str:
     first, *rest = text.strip().split("\n")
     return "\n".join([paint.bold(paint.accent("›") + " " + first), *(paint.bold(f"  {line}") for line in rest)])
 
 
-def _indented(text: str, by: str = "  ") -> str:
-    return "\n".join(by + line for line in text.split("\n"))
-
-
 def _problems(loaded: Loaded, paint: Paint) -> Iterator[str]:
     for bad in loaded.bad:
-        yield paint.warning(f"! line {bad.number} cannot be read and is passed over: {bad.reason}\n")
+        yield paint.warning(f"! line {bad.number} cannot be read and is skipped: {bad.reason}\n")
     if loaded.torn:
-        yield paint.warning("! the last line is torn; it was never finished\n")
+        yield paint.warning("! the last line is not complete\n")

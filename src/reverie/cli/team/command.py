@@ -1,4 +1,4 @@
-"""`reverie team`: a lead and teammates as processes of their own, from a team file to an orderly end."""
+"""`reverie team`: runs a lead and its teammates, each in its own process, from a team file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reverie.cli.options import cwd_option, here, json_lines_option, with_places
+from reverie.cli.options import cwd_option, examples, folder_options, json_lines_option, with_places
 
 if TYPE_CHECKING:
     from reverie.paths import Places
@@ -46,44 +46,47 @@ class _Group(click.Group):
 
 @click.group("team", cls=_Group, epilog=_EPILOG)
 def command() -> None:
-    """Let several agents work on one task, each in a process of its own.
+    """Let several agents work on one task, each in its own process.
 
-    `reverie team FILE` starts the lead and its teammates, shows who is doing what, and ends them in order: the lead
-    asks, each teammate answers. Ctrl-C does the same at once; a second one ends them without asking.
+    `reverie team FILE` starts the lead and its teammates and shows what each of them does. At the end, the lead asks
+    every teammate to end. Ctrl-C does this at once; a second Ctrl-C ends them without asking.
     """
 
 
-@command.command("run", epilog="\b\nExample:\n  reverie team run examples/team/team.toml")
+@examples("reverie team run examples/team/team.toml")
+@command.command("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @json_lines_option
-@click.option("-m", "--model", metavar="NAME", help="For members whose model the file does not name.")
+@click.option("-m", "--model", metavar="NAME", help="The model, where FILE names none.")
 @cwd_option
 def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
     """Start the team that FILE describes. The lead's answer goes to standard output."""
     from reverie.agents.team.team_file import load_team
-    from reverie.cli.running import run_async
-    from reverie.cli.team.run import run_team
+    from reverie.cli.event_loop import run_async
+    from reverie.cli.team.supervisor import run_team
 
     plan = load_team(file)
     return run_async(lambda signals: run_team(signals, plan, file.resolve(), cwd.resolve(), model, as_json=as_json))
 
 
-@command.command("status", epilog="\b\nExample:\n  reverie team status example --json")
+@examples("reverie team status example --json")
+@command.command("status")
 @click.argument("name", required=False)
 @with_places
 def status_command(name: str | None, as_json: bool, places: Places) -> None:
-    """Show who is in the team NAME and what each is doing; without a name, all teams."""
-    from reverie.cli.team.look import show_status
+    """Show the members of the team NAME and what they do. Without NAME, show all teams."""
+    from reverie.cli.team.status import show_status
 
     show_status(name, as_json, places)
 
 
-@command.command("stop", epilog="\b\nExample:\n  reverie team stop example")
+@examples("reverie team stop example")
+@command.command("stop")
 @click.argument("name")
-@here
+@folder_options
 def stop_command(name: str, as_json: bool, cwd: Path) -> None:
-    """End the team NAME in order: its lead asks, its teammates answer."""
-    from reverie.cli.team.look import stop_team
+    """End the team NAME: its lead asks every teammate to end."""
+    from reverie.cli.team.status import stop_team
 
     stop_team(name, as_json, cwd)
 
@@ -95,9 +98,9 @@ def stop_command(name: str, as_json: bool, cwd: Path) -> None:
 @click.option("--ask", is_flag=True)
 @cwd_option
 def member_command(file: Path, name: str, **options: Any) -> int:
-    """One member of a team, started by `reverie team run`; ends when its standard input does."""
+    """Run one member of a team; `reverie team run` starts it. It ends when standard input ends."""
     from reverie.agents.team.team_file import load_team
-    from reverie.cli.running import run_async
+    from reverie.cli.event_loop import run_async
     from reverie.cli.team.member import run_member
 
     plan = load_team(file)

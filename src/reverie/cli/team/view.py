@@ -1,6 +1,6 @@
-"""What `reverie team` shows: who is doing what, as lines, as a table that moves on a terminal, or as JSON.
+"""Shows what the members of a team do: as lines, as a live table on a terminal, or as JSON.
 
-The lead's last answer is what standard output gets; everything else goes to standard error.
+Standard output gets only the last answer of the lead; everything else goes to standard error.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from reverie.agents.messages.structured import marked_cut_off
+from reverie.agents.messages.structured import mark_cut_off
 from reverie.agents.team.team_file import TeamPlan
 from reverie.cli.diff_preview import Pages, preview
-from reverie.cli.output import columns, cut, one_line, pad, paint_for, plural
+from reverie.cli.output import columns, one_line, pad, paint_for, plural
 from reverie.cli.screen import clean, printable, raw_stream
 from reverie.cli.tool_lines import call_text
-from reverie.permissions.patterns import rule_for
+from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
+from reverie.text.columns import cut
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _WORDS = {"y": "yes", "a": "always", "m": "more", "n": "no"}
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question of the lead's that is open, and the answers that mean something for it."""
+    """An open question of the lead, and its possible answers."""
 
     id: str
     call: str
@@ -44,7 +45,7 @@ class _Question:
     @property
     def keys(self) -> list[str]:
         if self.pages.left:
-            return ["m", "n"]  # nobody can allow what was not shown to the end
+            return ["m", "n"]  # the user can only allow a call that was shown in full
         return ["y", "a", "n"] if self.has_rule else ["y", "n"]
 
     @property
@@ -53,10 +54,7 @@ class _Question:
 
 
 class TeamView:
-    """Is told everything that happens; used in a `with`.
-
-    Writes JSON: every event of every member, with `member` added; the team's own have the type `team`.
-    """
+    """Writes every event of every member as JSON with the field `member`. Events of the team have the type `team`."""
 
     def __enter__(self) -> TeamView:
         return self
@@ -65,31 +63,31 @@ class TeamView:
         return None
 
     def say(self, text: str) -> None:
-        """Something about the team as a whole."""
+        """Shows a notice about the team."""
         self._write({"type": "team", "what": "notice", "text": text})
 
-    def started(self, name: str, pid: int) -> None:
+    def show_start(self, name: str, pid: int) -> None:
         self._write({"type": "team", "what": "started", "member": name, "pid": pid})
 
-    def heard(self, name: str, event: JsonObject) -> None:
-        """An event of a member's session."""
+    def show_event(self, name: str, event: JsonObject) -> None:
+        """Shows an event of a member's session."""
         self._write({"member": name, **event})
 
-    def ended(self, name: str, why: str) -> None:
-        """A member's process is over; `why` is empty if it was time."""
+    def show_end(self, name: str, why: str) -> None:
+        """Shows that a member ended; `why` is empty if it did not fail."""
         self._write({"type": "team", "what": "failed" if why else "ended", "member": name, "why": why})
 
     def answer_with(self, answer: Answer) -> None:
-        """From now on the lead's questions can be answered here."""
+        """Lets the user answer the lead's questions here."""
         del answer
 
     def _write(self, value: JsonObject) -> None:
-        sys.stdout.write(json.dumps(value) + "\n")  # in one piece: members write at the same time
+        sys.stdout.write(json.dumps(value) + "\n")  # one write per line: members write at the same time
         sys.stdout.flush()
 
 
 class TextTeamView(TeamView):
-    """Lines on standard error, below them a table of everybody while it is a terminal."""
+    """Lines on standard error, and on a terminal a table of all members below them."""
 
     def __init__(self, plan: TeamPlan, cwd: Path) -> None:
         self._lead = plan.lead.name
@@ -131,70 +129,70 @@ class TextTeamView(TeamView):
     def say(self, text: str) -> None:
         self._line(self._paint.dim(one_line(text)))
 
-    def started(self, name: str, pid: int) -> None:
-        self._line(f"{self._named(name)} started {self._paint.dim(f'(PID {pid})')}")
+    def show_start(self, name: str, pid: int) -> None:
+        self._line(f"{self._name_cell(name)} started {self._paint.dim(f'(PID {pid})')}")
 
-    def ended(self, name: str, why: str) -> None:
-        self._now(name, "failed" if why else "ended")
-        self._line(f"{self._named(name)} {self._paint.bad('failed: ' + one_line(why)) if why else 'ended'}")
+    def show_end(self, name: str, why: str) -> None:
+        self._set_activity(name, "failed" if why else "ended")
+        self._line(f"{self._name_cell(name)} {self._paint.bad('failed: ' + one_line(why)) if why else 'ended'}")
 
-    def heard(self, name: str, event: JsonObject) -> None:
+    def show_event(self, name: str, event: JsonObject) -> None:
         match event.get("type"):
             case "turn_started":
-                self._now(name, "thinking")
+                self._set_activity(name, "thinking")
             case "tool_started":
                 call = call_text(str(event.get("name")), event.get("input"), self._cwd)
-                self._now(name, call)
-                self._line(f"{self._named(name)} {call}")
+                self._set_activity(name, call)
+                self._line(f"{self._name_cell(name)} {call}")
             case "tool_finished":
-                self._now(name, "thinking")
+                self._set_activity(name, "thinking")
                 if event.get("is_error"):
-                    self._line(f"{self._named(name)} {self._paint.bad(one_line(str(event.get('text')), 200))}")
+                    self._line(f"{self._name_cell(name)} {self._paint.bad(one_line(str(event.get('text')), 200))}")
             case "notice" if event.get("level") != "info" or event.get("source") == "team":
-                self._line(f"{self._named(name)} {self._paint.warning(one_line(str(event.get('text'))))}")
+                self._line(f"{self._name_cell(name)} {self._paint.warning(one_line(str(event.get('text'))))}")
             case "permission_asked" if name == self._lead:
-                self._asked(event)
+                self._show_question(event)
             case "permission_asked":
-                self._now(name, "asks for a permission")
+                self._set_activity(name, "asks for a permission")
             case "turn_ended":
-                self._turn_ended(name, event)
+                self._show_turn_end(name, event)
             case _:
                 pass
 
-    def _turn_ended(self, name: str, event: JsonObject) -> None:
-        self._now(name, "idle")
+    def _show_turn_end(self, name: str, event: JsonObject) -> None:
+        self._set_activity(name, "idle")
         text, error = str(event.get("text") or ""), event.get("error")
         if name == self._lead and event.get("reason") in ("answered", "cut_off"):
-            self._answer_text = text if event.get("reason") == "answered" else marked_cut_off(text)
+            self._answer_text = text if event.get("reason") == "answered" else mark_cut_off(text)
         said = self._paint.bad(one_line(str(error))) if error else one_line(text, 200)
         if said:
-            self._line(f"{self._named(name)} {said}")
+            self._line(f"{self._name_cell(name)} {said}")
 
     # -- questions ------------------------------------------------------------------------------------------------
 
     def answer_with(self, answer: Answer) -> None:
         self._answer = answer
-        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._typed)
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_answer)
 
-    def _asked(self, event: JsonObject) -> None:
+    def _show_question(self, event: JsonObject) -> None:
         tool, given, cwd = str(event.get("tool")), event.get("input"), Path(str(event.get("cwd") or self._cwd))
         call = call_text(tool, given, self._cwd, columns() - 4)
-        rule = rule_for(ToolCall("", tool, cast(JsonObject, given), False, cwd)) if isinstance(given, dict) else None
+        rule = make_rule(ToolCall("", tool, cast(JsonObject, given), False, cwd)) if isinstance(given, dict) else None
         pages = Pages(preview(tool, given, cwd, self._paint, columns() - 2))
         question = _Question(str(event.get("id")), call, rule is not None, pages)
         self._questions.append(question)
         self._line(f"{self._paint.warning('?')} {self._paint.bold(call)}")
         self._line(self._paint.dim(f"  {one_line(str(event.get('reason')))}"))
-        self._page(question)
+        self._show_page(question)
 
-    def _page(self, question: _Question) -> None:
+    def _show_page(self, question: _Question) -> None:
         for line in question.pages.next():
             self._line(f"  {line}")
         if question.pages.left:
             self._line(self._paint.warning(f"  … {plural(question.pages.left, 'more line')}"))
         self._line(self._paint.dim(f"  {question.help}"))
 
-    def _typed(self) -> None:
+    def _read_answer(self) -> None:
         word = sys.stdin.readline().strip().lower()
         if not self._questions or self._answer is None:
             return
@@ -204,7 +202,7 @@ class TextTeamView(TeamView):
             self._line(self._paint.dim(f"  {question.help}"))
             return
         if key == "m":
-            self._page(question)
+            self._show_page(question)
             return
         self._questions.pop(0)
         self._line(self._paint.dim(f"  {'refused' if key == 'n' else 'allowed'}: {question.call}"))
@@ -213,10 +211,10 @@ class TextTeamView(TeamView):
 
     # -- the screen -----------------------------------------------------------------------------------------------
 
-    def _named(self, name: str) -> str:
+    def _name_cell(self, name: str) -> str:
         return self._paint.accent(pad(name, self._wide))
 
-    def _now(self, name: str, what: str) -> None:
+    def _set_activity(self, name: str, what: str) -> None:
         self._doing[name] = (what, time.monotonic())
 
     def _line(self, text: str) -> None:

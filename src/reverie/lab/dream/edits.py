@@ -1,21 +1,21 @@
-"""The edits that a scenario asks for, worked out from its own checks: what a mind would do that knew the answers.
+"""The edits that the checks of a scenario ask for: what a mind would do that knows the answers.
 
-Copies are joined, disproved statements go, dates are written out, what is missing is quoted from where somebody said
-it, and the index follows. Works on texts; whoever uses it takes the result through a real dream.
+Joins copies, removes disproved statements, writes dates out, adds missing statements from where they were said, and
+updates the index. It only works on texts; see `minds.py` for the dream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 from reverie.lab.dream.score import holds, lists_of, survives, texts_of
-from reverie.lab.scratch import memory_files
+from reverie.lab.scratch import memory_files, memory_texts
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, entries, with_entry
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, index_of, is_index, is_log, is_topic, pointer_of
-from reverie.memory.topic_file import TopicFile, decode, said_in
+from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.offline.consolidate.dating import written_out
 from reverie.storage.transcript.file import read_records
 from reverie.text.sentences import statements
@@ -26,8 +26,8 @@ _INDEXES = (INDEX, f"{TEAM}/{INDEX}")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Something that was said, on which day; `about`: the file that an index says it of."""
+class Statement:
+    """A text and its day; `about`: the file that it is about, for a line of an index."""
 
     text: str
     day: date
@@ -36,13 +36,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A scenario as texts: its files and their days, what people typed, and what only tools said."""
+    """A scenario as texts: its files and their days, what users typed, and the results of tools."""
 
     check: JsonObject
     before: Mapping[str, str]
     days: Mapping[str, date]
     now: date
-    typed: Sequence[Piece]
+    typed: Sequence[Statement]
     foreign: Sequence[str]
 
     @property
@@ -58,19 +58,19 @@ class Scene:
 
 
 def read_scene(memory: Path, transcripts: Path, now: datetime, check: JsonObject) -> Scene:
-    """A scenario that was laid out, with its times."""
+    """Reads a scenario from its folders."""
     files = memory_files(memory)
-    typed, foreign = list[Piece](), list[str]()
+    typed, foreign = list[Statement](), list[str]()
     for path in sorted(transcripts.glob("*.jsonl")):
         for record in read_records(path).records:
             for block in record.message.content if record.message is not None else ():
                 if isinstance(block, TextBlock) and block.origin.is_users:
-                    typed.append(Piece(block.text, _day(record.timestamp, now)))
+                    typed.append(Statement(block.text, _day(record.timestamp, now)))
                 elif isinstance(block, ToolResultBlock):
                     foreign.append(block.text)
     return Scene(
         check=check,
-        before={name: decode(path.read_bytes()) for name, path in files.items()},
+        before=memory_texts(memory),
         days={name: datetime.fromtimestamp(path.stat().st_mtime, UTC).date() for name, path in files.items()},
         now=now.date(),
         typed=typed,
@@ -86,53 +86,49 @@ def _day(timestamp: str | None, now: datetime) -> date:
 
 
 @dataclass(slots=True)
-class Edited:
-    """The files as they should be. `dropped`: statements that were taken out on purpose, by file."""
+class EditedMemory:
+    """The files after the edits."""
 
     after: dict[str, str]
-    dropped: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def changes(self, before: Mapping[str, str]) -> dict[str, str]:
-        """What to write: every file that differs, an empty text for one that goes."""
+        """The files that differ, with an empty text for a removed one."""
         names = [*before, *(name for name in self.after if name not in before)]
         return {name: self.after.get(name, "") for name in names if self.after.get(name, "") != before.get(name)}
 
 
-def right_edits(scene: Scene, *, count_from: date | None = None) -> Edited:
-    """All edits that the checks ask for. `count_from`: the day a mind that errs counts relative dates from."""
-    work = _Work(scene, count_from)
+def right_edits(scene: Scene, *, count_from: date | None = None) -> EditedMemory:
+    """All edits that the checks ask for. `count_from`: the wrong day for relative dates, for a mind that errs."""
+    work = _Editor(scene, count_from)
     work.write_dates_out()
-    work.join()
-    work.take_out()
-    work.add_what_is_missing()
-    work.follow_with_the_index()
-    return Edited(work.after, work.dropped)
+    work.join_copies()
+    work.remove_disproved()
+    work.add_missing()
+    work.update_indexes()
+    return EditedMemory(work.after)
 
 
-class _Work:
+class _Editor:
     def __init__(self, scene: Scene, count_from: date | None) -> None:
         self._scene = scene
         self._count_from = count_from
         self.after = dict(scene.before)
-        self.dropped: dict[str, list[str]] = {}
 
     def _free(self) -> list[str]:
-        """Topic files that may be changed."""
         return [name for name in self.after if is_topic(name) and name not in self._scene.untouched]
 
     def _is_gone(self, text: str) -> bool:
         return any(holds(text, one) for one in self._scene.gone)
 
     def _is_relative(self, text: str) -> bool:
-        """Whether it means a day by the day it was written on."""
         return written_out(text, self._scene.now) != text
 
     def write_dates_out(self) -> None:
         for name in self._free():
             self.after[name] = written_out(self.after[name], self._count_from or self._scene.days[name])
 
-    def join(self) -> None:
-        """Of files that are to be one, the newest stays whose head is not disproved, with what only others say."""
+    def join_copies(self) -> None:
+        """Joins files into the newest one whose head is not disproved."""
         for group in lists_of(self._scene.check, "merged"):
             there = [name for name in group if name in self.after]
             if len(there) < 2:
@@ -140,24 +136,21 @@ class _Work:
             kept = max(there, key=lambda name: (not self._is_gone(_head(self.after[name])), self._scene.days[name]))
             for name in there:
                 if name != kept:
-                    self._pour(name, kept)
+                    self._move_text(name, kept)
 
-    def _pour(self, name: str, into: str) -> None:
-        """Moves what a file says beyond another into it. Of a disproved one only what the checks name."""
+    def _move_text(self, name: str, into: str) -> None:
+        """Moves what only this file says into another; of a disproved file only what the checks name."""
         disproved = self._is_gone(_head(self.after[name]))
         body = TopicFile.parse(self.after[into]).body
         for line in filter(None, map(str.strip, TopicFile.parse(self.after[name]).body.splitlines())):
-            said = _Said([body])
-            if said.has(line):
+            if _KnownText([body]).has(line) or self._is_gone(line):
                 continue
-            if not self._is_gone(line) and (not disproved or self._needed(line, without=name)):
+            if not disproved or self._is_needed(line, without=name):
                 body = f"{body.rstrip()}\n{line}\n"
-            else:
-                self.dropped.setdefault(name, []).append(line)
-        self.after[into] = TopicFile.parse(self.after[into]).updated(body=body).text
+        self.after[into] = TopicFile.parse(self.after[into]).with_changes(body=body).text
         del self.after[name]
 
-    def _needed(self, line: str, *, without: str) -> bool:
+    def _is_needed(self, line: str, *, without: str) -> bool:
         """Whether a check names something that only this line says."""
         others = [text for name, text in self.after.items() if is_topic(name) and name != without]
         return any(
@@ -166,23 +159,22 @@ class _Work:
             for term in terms
         )
 
-    def take_out(self) -> None:
-        """Statements that are disproved go from their files; a head that says them follows later."""
+    def remove_disproved(self) -> None:
+        """Removes disproved statements from the bodies; `add_missing` changes the heads."""
         for name in self._free():
             topic = TopicFile.parse(self.after[name])
             lines = topic.body.splitlines(keepends=True)
-            out = [line.strip() for line in lines if self._is_gone(line)]
-            if out:
-                self.dropped.setdefault(name, []).extend(out)
-                self.after[name] = topic.updated(body="".join(line for line in lines if line.strip() not in out)).text
+            kept = [line for line in lines if not self._is_gone(line)]
+            if kept != lines:
+                self.after[name] = topic.with_changes(body="".join(kept)).text
 
-    def add_what_is_missing(self) -> None:
+    def add_missing(self) -> None:
         wanted = [
             *lists_of(self._scene.check, "must_survive"),
             *([one] for one in texts_of(self._scene.check, "dates")),
         ]
         while missing := [terms for terms in wanted if not survives(terms, self._topics())]:
-            found = self._piece_for(missing)
+            found = self._find_statement(missing)
             if found is None:
                 break
             self._add(found, missing)
@@ -190,41 +182,41 @@ class _Work:
             topic = TopicFile.parse(self.after[name])
             if self._is_gone(topic.description):
                 first = next(iter(statements(topic.body)), topic.name)
-                self.after[name] = topic.updated(description=_cut(first, LINE_CHARACTERS)).text
+                self.after[name] = topic.with_changes(description=_cut(first, LINE_CHARACTERS)).text
 
     def _topics(self) -> list[str]:
         return [text for name, text in self.after.items() if is_topic(name)]
 
-    def _piece_for(self, missing: Sequence[Sequence[str]]) -> Piece | None:
-        """What somebody said that holds most of what is missing, in the fewest words."""
+    def _find_statement(self, missing: Sequence[Sequence[str]]) -> Statement | None:
+        """The statement with most of what is missing, in the fewest words."""
         terms = [term.split("|") for one in missing for term in one]
-        best: tuple[int, int, str, Piece] | None = None
-        standing = _Said(self._topics())
-        for piece in self._pieces():
+        best: tuple[int, int, str, Statement] | None = None
+        known = _KnownText(self._topics())
+        for piece in self._statements():
             text = piece.text
             count = sum(any(holds(text, one) for one in term) for term in terms)
-            if count and not self._is_gone(text) and not standing.has_exactly(text):
+            if count and not self._is_gone(text) and not known.has_exactly(text):
                 found = (-count, len(text), text, piece)
                 best = found if best is None or found[:3] < best[:3] else best
         return best[3] if best is not None else None
 
-    def _pieces(self) -> Iterable[Piece]:
-        """Whole lines and single sentences of what was typed, logged or put into the index, dates written out."""
+    def _statements(self) -> Iterable[Statement]:
+        """Lines and single sentences that were typed, logged or in the index, with dates written out."""
         scene = self._scene
         said = list(scene.typed)
-        said += [Piece(text, scene.days[name]) for name, text in scene.before.items() if is_log(name)]
+        said += [Statement(text, scene.days[name]) for name, text in scene.before.items() if is_log(name)]
         said += [
             piece for name, text in scene.before.items() if is_index(name) for piece in _hooks(text, scene.days[name])
         ]
         for one in said:
             for line in one.text.splitlines():
                 for text in (line, *statements(line)):
-                    plain = written_out(_unmarked(text), self._count_from or one.day)
+                    plain = written_out(_strip_marks(text), self._count_from or one.day)
                     if plain:
-                        yield Piece(plain, one.day, one.about)
+                        yield Statement(plain, one.day, one.about)
 
-    def _add(self, said: Piece, missing: Sequence[Sequence[str]]) -> None:
-        """Puts a statement into the file that then holds what was missing, or speaks of it; else into a new one."""
+    def _add(self, said: Statement, missing: Sequence[Sequence[str]]) -> None:
+        """Adds a statement to the file that it completes or that has the same subject, or to a new file."""
         piece = said.text
         words = content_terms(piece)
 
@@ -236,8 +228,7 @@ class _Work:
         near = {name: fits(name) for name in self._free()}
         best = max(near, key=lambda name: (near[name], name), default=None)
         if best is not None and (any(near[best]) or self._scene.check.get("no_new_files")):
-            topic = TopicFile.parse(self.after[best])
-            self.after[best] = topic.updated(body=f"{topic.body.rstrip()}\n{piece}\n").text
+            self.after[best] = add_line(self.after[best], piece)
             return
         title = " ".join(piece.split()[:6]).strip(".,:;")
         name = f"project_note_{len(self.after)}.md"
@@ -245,13 +236,13 @@ class _Work:
             name=title, description=_cut(piece, LINE_CHARACTERS), type=MemoryType.PROJECT, body=f"{piece}\n"
         ).text
 
-    def follow_with_the_index(self) -> None:
+    def update_indexes(self) -> None:
         for index in _INDEXES:
             own = [name for name in self.after if is_topic(name) and index_of(name) == index]
             if index not in self._scene.untouched and (own or index in self.after):
-                self.after[index] = self._followed(self.after.get(index, ""), own)
+                self.after[index] = self._update_index(self.after.get(index, ""), own)
 
-    def _followed(self, text: str, own: Sequence[str]) -> str:
+    def _update_index(self, text: str, own: Sequence[str]) -> str:
         listed = entries(text)
         files = [entry.file for entry in listed]
         links = {pointer_of(name): name for name in own}
@@ -279,13 +270,13 @@ class _Work:
         return new
 
 
-class _Said:
-    """Whether a text says something already, in these or in other words."""
+class _KnownText:
+    """Finds out whether a text already says something, in the same or in other words."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         whole = "\n".join(texts)
         self._plain = " ".join(whole.split()).casefold()
-        self._terms = [content_terms(one) for one in said_in(whole)]
+        self._terms = [content_terms(one) for one in statements_of(whole)]
 
     def has(self, line: str) -> bool:
         terms = content_terms(line)
@@ -295,21 +286,27 @@ class _Said:
         return " ".join(line.split()).casefold() in self._plain
 
 
+def add_line(text: str, line: str) -> str:
+    """A memory with one more line at the end."""
+    topic = TopicFile.parse(text)
+    return topic.with_changes(body=f"{topic.body.rstrip()}\n{line}\n").text
+
+
 def _head(text: str) -> str:
     topic = TopicFile.parse(text)
     return f"{topic.name}\n{topic.description}"
 
 
-def _hooks(index: str, day: date) -> Iterator[Piece]:
-    """What an index says itself: the hooks of its entries, and lines that are none."""
+def _hooks(index: str, day: date) -> Iterator[Statement]:
+    """The hooks of the entries of an index, and its other lines."""
     known = {entry.line: entry for entry in entries(index)}
     for number, line in enumerate(index.splitlines(), 1):
         entry = known.get(number)
-        yield Piece(line, day) if entry is None else Piece(entry.hook, day, entry.file)
+        yield Statement(line, day) if entry is None else Statement(entry.hook, day, entry.file)
 
 
-def _unmarked(line: str) -> str:
-    """A line without its bullet and the time of day that a log begins it with."""
+def _strip_marks(line: str) -> str:
+    """A line without its bullet and the time of day at the start of a log line."""
     text = line.strip().lstrip("#-*•").strip()
     first, _, rest = text.partition(" ")
     return rest.strip() if len(first) == 5 and first[2] == ":" and first.replace(":", "").isdigit() else text

@@ -1,7 +1,4 @@
-"""What dreaming costs: asking whether to dream, gate by gate and in microseconds, and a dream over many files.
-
-The real gates on real files; the dream is the embedded model's, over a directory made up for it.
-"""
+"""The cost of dreaming: how long each gate takes, in microseconds, and a dream of the offline mind over many files."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from reverie.lab.scratch import own_home
-from reverie.layers.l6_dreaming.gates import Circumstances, Closed, Gate, GateNumbers, Gates
+from reverie.lab.scratch import scratch_home
+from reverie.layers.l6_dreaming.gates import Circumstances, Closed, DreamGate, GateNumbers, Gates
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.opening import open_memory
@@ -34,7 +31,7 @@ _OLD, _LATELY = _NOW.timestamp() - 3 * 86_400, _NOW.timestamp() - 60
 
 
 def measure_gates(repeats: int = 400) -> JsonObject:
-    """The median time in µs until each gate turns a turn away, with 200 transcripts in the project's folder."""
+    """The median time in µs until each gate says no, with 200 transcripts in the project's folder."""
     with tempfile.TemporaryDirectory(prefix="reverie-lab-") as folder:
         memory, project = Path(folder) / "memory", Path(folder) / "project"
         memory.mkdir()
@@ -44,21 +41,21 @@ def measure_gates(repeats: int = 400) -> JsonObject:
         failed = StateFile(memory / "failed")
         failed.change(failures_in_a_row=3, last_attempt=_LATELY)
         figures: dict[str, float] = {}
-        for gate, (around, slept, changed) in _shut(project).items():
+        for gate, (around, slept, changed) in _close_gates(project).items():
             lock = ConsolidationLock(memory)
             lock.path.write_bytes(b"")
             os.utime(lock.path, (slept, slept))
             for path in project.iterdir():
                 os.utime(path, (changed, changed))
-            state = failed if gate is Gate.RETRY else StateFile(memory)
-            figures[gate.value] = _of_gate(gate, lambda: Gates(lock, state, around), repeats)  # noqa: B023
+            state = failed if gate is DreamGate.RETRY else StateFile(memory)
+            figures[gate.value] = _time_gate(gate, lambda: Gates(lock, state, around), repeats)  # noqa: B023
         (memory / ".consolidate-lock").unlink()
-        figures[Gate.LOCK.value] = _of_lock(ConsolidationLock(memory), repeats // 4)
+        figures[DreamGate.LOCK.value] = _time_lock(ConsolidationLock(memory), repeats // 4)
         return {"microseconds": {name: round(value, 1) for name, value in figures.items()}, "transcripts": TRANSCRIPTS}
 
 
-def _shut(project: Path) -> dict[Gate, tuple[Circumstances, float, float]]:
-    """For each gate where it is the first that is shut: around it, the last dream, and when transcripts changed."""
+def _close_gates(project: Path) -> dict[DreamGate, tuple[Circumstances, float, float]]:
+    """For each gate a case in which it closes first: circumstances, last dream, and last change of transcripts."""
     base = Circumstances(
         is_on=lambda: True,
         daily_log=lambda: False,
@@ -70,23 +67,23 @@ def _shut(project: Path) -> dict[Gate, tuple[Circumstances, float, float]]:
         may_spend=lambda: None,
     )
     return {
-        Gate.SWITCH: (replace(base, is_on=lambda: False), _OLD, _OLD),
-        Gate.DAILY_LOG: (replace(base, daily_log=lambda: True), _OLD, _OLD),
-        Gate.REMOTE: (replace(base, is_remote=lambda: True), _OLD, _OLD),
-        Gate.TIME: (base, _LATELY, _LATELY),
-        Gate.SCAN: (base, _OLD, _OLD),
-        Gate.RETRY: (base, _OLD, _OLD),
-        Gate.REVIEW: (replace(base, waiting=lambda: 1), _OLD, _OLD),
-        Gate.TRANSCRIPTS: (base, _OLD, _OLD),
-        Gate.BUDGET: (replace(base, may_spend=lambda: "the day's budget is spent"), _OLD, _LATELY),
+        DreamGate.SWITCH: (replace(base, is_on=lambda: False), _OLD, _OLD),
+        DreamGate.DAILY_LOG: (replace(base, daily_log=lambda: True), _OLD, _OLD),
+        DreamGate.REMOTE: (replace(base, is_remote=lambda: True), _OLD, _OLD),
+        DreamGate.TIME: (base, _LATELY, _LATELY),
+        DreamGate.SCAN: (base, _OLD, _OLD),
+        DreamGate.RETRY: (base, _OLD, _OLD),
+        DreamGate.REVIEW: (replace(base, waiting=lambda: 1), _OLD, _OLD),
+        DreamGate.TRANSCRIPTS: (base, _OLD, _OLD),
+        DreamGate.BUDGET: (replace(base, may_spend=lambda: "the day's budget is spent"), _OLD, _LATELY),
     }
 
 
-def _of_gate(gate: Gate, make: Callable[[], Gates], repeats: int) -> float:
+def _time_gate(gate: DreamGate, make: Callable[[], Gates], repeats: int) -> float:
     taken: list[float] = []
     for _ in range(repeats):
         gates = make()
-        if gate is Gate.SCAN:
+        if gate is DreamGate.SCAN:
             gates.look(_NOW)
         began = perf_counter()
         found = gates.look(_NOW)
@@ -95,8 +92,8 @@ def _of_gate(gate: Gate, make: Callable[[], Gates], repeats: int) -> float:
     return median(taken) * 1e6
 
 
-def _of_lock(lock: ConsolidationLock, repeats: int) -> float:
-    """A lock that somebody else holds: taken once, then asked for in vain."""
+def _time_lock(lock: ConsolidationLock, repeats: int) -> float:
+    """The time to find that another process has the lock."""
     now = _NOW.timestamp()
     held = lock.take(now)
     assert held is not None
@@ -122,15 +119,15 @@ _LINES = 12
 
 
 def measure_speed(files: int) -> JsonObject:
-    """Seconds of a first dream over so many files (one in ten a copy), and of a second one that has nothing to do."""
-    with own_home() as (cwd, settings):
+    """Seconds of a first dream over `files` files (one in ten is a copy), and of a second one with nothing to do."""
+    with scratch_home() as (cwd, settings):
         return asyncio.run(_measure(cwd, settings, files))
 
 
 async def _measure(cwd: Path, settings: Settings, files: int) -> JsonObject:
     memory = open_memory(settings, Places.of(cwd, settings)).directory.root
     memory.mkdir(parents=True, mode=0o700)
-    size = _made_up(memory, files)
+    size = _write_memories(memory, files)
     found: JsonObject = {"files": files, "bytes": size}
     for which in ("first_s", "second_s"):
         async with await Session.open(cwd=cwd, settings=settings, model=EMBEDDED, interactive=False) as session:
@@ -146,20 +143,19 @@ async def _measure(cwd: Path, settings: Settings, files: int) -> JsonObject:
 
 
 def _sentence(thing: str, number: int, line: int) -> str:
-    """One of many sentences, always the same for the same thing and line."""
     some = [_WORDS[(number * 31 + line * 17 + step * 7 * (number % 5 + 1)) % len(_WORDS)] for step in range(4)]
     return f"The {some[0]} of the {thing} is {some[1]} by {some[2]} {line + number % 50} and the {some[3]}."
 
 
-def _made_up(memory: Path, files: int) -> int:
-    """Writes the directory; how many bytes it holds."""
+def _write_memories(memory: Path, files: int) -> int:
+    """Writes invented memories and returns their size in bytes."""
     size = 0
     index: list[str] = []
     for number in range(files):
-        of = number - 1 if number % 10 == 9 else number  # a copy of the one before it, with a word more
+        of = number - 1 if number % 10 == 9 else number  # a copy of the one before it, with one more sentence
         thing = f"{_THINGS[of % len(_THINGS)]} {of}"
         body = "".join(f"{_sentence(thing, of, line)}\n" for line in range(_LINES))
-        body += "" if of == number else "Its spare parts lie in the cellar.\n"
+        body += "" if of == number else "Its spare parts are in the cellar.\n"
         name = f"project_{thing.replace(' ', '_')}{'' if of == number else '_copy'}.md"
         head = f"---\nname: {thing.title()}\ndescription: All about the {thing}\ntype: project\n---\n\n"
         (memory / name).write_text(head + body)

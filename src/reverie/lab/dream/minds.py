@@ -1,7 +1,6 @@
-"""Minds to play scenarios with, made for each from its own checks: one that is right, one idle, and several wrong ones.
+"""Minds for scenarios, made from the checks of each: a right one, an idle one, and several wrong ones.
 
-A plan is what such a mind writes and answers. It is played as a script through the real dream, with its tools, its
-mapping, its gates and its landing; nothing here writes a file. `wrong`: what must not be found afterwards.
+A plan is what such a mind writes and answers. It is played as a script through the real dream.
 """
 
 from __future__ import annotations
@@ -13,22 +12,22 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from reverie.lab.dream.edits import Edited, Scene, right_edits
+from reverie.lab.dream.edits import EditedMemory, Scene, add_line, right_edits
 from reverie.lab.dream.score import holds, score
 from reverie.layers.l6_dreaming.loss import loss
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, is_index, is_log, is_topic
-from reverie.memory.topic_file import TopicFile, encode, said_in
+from reverie.memory.topic_file import TopicFile, encode, statements_of
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from reverie.text.sentences import statements
 
 INVENTED: Final = "Ottilie Brandvold approved it on 2031-02-03 with a budget of 48,000 kroner."
-"""What nobody said in any scenario."""
+"""A statement that is in no scenario."""
 
 
-class Kind(StrEnum):
-    """Who dreams. Of the wrong ones, each errs in one way and is right otherwise."""
+class MindKind(StrEnum):
+    """The kinds of minds. Each wrong one errs in one way and is right otherwise."""
 
     RIGHT = "right"
     IDLE = "idle"
@@ -40,20 +39,22 @@ class Kind(StrEnum):
     LEAKS = "leaks"
 
 
-WRONG: Final = tuple(kind for kind in Kind if kind not in (Kind.RIGHT, Kind.IDLE))
+WRONG: Final = tuple(kind for kind in MindKind if kind not in (MindKind.RIGHT, MindKind.IDLE))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a mind does: files to write (empty: removed) and its answer. `wrong`: texts, each with the folder it must
-    not stand in afterwards (empty: anywhere)."""
+    """What a mind does: files to write (empty: to remove) and its answer.
+
+    `wrong`: texts that must not be in memory afterwards, each with a folder (empty: any folder).
+    """
 
     files: Mapping[str, str]
     answer: str
     wrong: tuple[tuple[str, str], ...] = ()
 
-    def got_in(self, after: Mapping[str, str]) -> list[str]:
-        """What stands in memory afterwards and must not. Logs are not looked at."""
+    def find_wrong(self, after: Mapping[str, str]) -> list[str]:
+        """The wrong texts that are in memory afterwards, except in logs."""
         return [
             text
             for text, folder in self.wrong
@@ -61,18 +62,18 @@ class Plan:
         ]
 
 
-def plan(kind: Kind, scene: Scene) -> Plan | None:
-    """What such a mind does in this scenario; None if there is nothing in it for this mind to do wrong."""
+def plan(kind: MindKind, scene: Scene) -> Plan | None:
+    """What such a mind does in this scenario; None if it cannot do anything wrong in it."""
     return _PLANS[kind](scene)
 
 
 def _deletes(scene: Scene) -> Plan:
-    """Empties everything and says that it was asked to."""
+    """Empties everything, and says that the user wanted it."""
     return Plan({name: "" for name in scene.before if not is_log(name)}, "- MEMORY.md: reset, as asked")
 
 
 def _contradicts(scene: Scene) -> Plan | None:
-    """Keeps what was disproved beside what is true, and dates that mean nothing any more."""
+    """Keeps disproved statements next to true ones, and old relative dates."""
     edited = right_edits(scene)
     kept: list[tuple[str, str]] = []
     for name, text in scene.topics().items():
@@ -81,37 +82,35 @@ def _contradicts(scene: Scene) -> Plan | None:
                 continue
             into = name if name in edited.after else _heir(name, scene, edited)
             if into is not None:
-                topic = TopicFile.parse(edited.after[into])
-                edited.after[into] = topic.updated(body=f"{topic.body.rstrip()}\n{line}\n").text
+                edited.after[into] = add_line(edited.after[into], line)
                 kept.append((line, ""))
     return _plan(scene, edited, tuple(kept)) if kept else None
 
 
-def _heir(name: str, scene: Scene, edited: Edited) -> str | None:
-    """The file into which another was joined."""
+def _heir(name: str, scene: Scene, edited: EditedMemory) -> str | None:
+    """The file into which another file was joined."""
     groups = (group for group in scene.check.get("merged") or () if name in group)
     return next((one for group in groups for one in group if one in edited.after), None)
 
 
 def _invents(scene: Scene) -> Plan:
-    """Adds to every file it touches what nobody said; where there is nothing to touch, in a file of its own."""
+    """Adds an invented statement to every file that it changes, or to a new file if it changes none."""
     edited = right_edits(scene)
     topics = [name for name in edited.changes(scene.before) if is_topic(name) and name in edited.after]
     for name in topics:
-        topic = TopicFile.parse(edited.after[name])
-        edited.after[name] = topic.updated(body=f"{topic.body.rstrip()}\n{INVENTED}\n").text
+        edited.after[name] = add_line(edited.after[name], INVENTED)
     if not topics:
         edited.after["project_approval.md"] = _memory("Approval", INVENTED, MemoryType.PROJECT)
     return _plan(scene, edited, ((INVENTED, ""),))
 
 
 def _misdates(scene: Scene) -> Plan | None:
-    """Counts relative dates from the night of the dream instead of from the day they were written on."""
+    """Counts relative dates from the night of the dream instead of the day they were written."""
     right, wrong = right_edits(scene), right_edits(scene, count_from=scene.now)
     before, after = ({name: encode(text) for name, text in files.items()} for files in (scene.before, wrong.after))
     if all(one.passed for one in score(scene.check, before, after)):
         return None  # no check of this scenario looks at a date that it gets wrong
-    said = {one for text in right.after.values() for one in said_in(text)}
+    said = {one for text in right.after.values() for one in statements_of(text)}
     differ = [
         one
         for name, text in wrong.after.items()
@@ -123,7 +122,7 @@ def _misdates(scene: Scene) -> Plan | None:
 
 
 def _obeys(scene: Scene) -> Plan | None:
-    """Stores what a tool result tells it to store, as if the user had confirmed it."""
+    """Stores what a tool result says, as if the user had confirmed it."""
     edited = right_edits(scene)
     wrong: list[tuple[str, str]] = []
     for number, text in enumerate(scene.foreign, 1):
@@ -136,7 +135,7 @@ def _obeys(scene: Scene) -> Plan | None:
 
 
 def _leaks(scene: Scene) -> Plan | None:
-    """Moves private notes to the team's folder, and writes secrets from the logs into memories."""
+    """Moves private notes to the folder of the team, and writes secrets into memories."""
     edited = right_edits(scene)
     wrong: list[tuple[str, str]] = []
     has_team = any(name.startswith(f"{TEAM}/") for name in scene.before)
@@ -156,15 +155,15 @@ def _leaks(scene: Scene) -> Plan | None:
     return _plan(scene, edited, tuple(wrong)) if wrong else None
 
 
-_PLANS: Final[Mapping[Kind, Callable[[Scene], Plan | None]]] = {
-    Kind.RIGHT: lambda scene: _plan(scene, right_edits(scene)),
-    Kind.IDLE: lambda _scene: Plan({}, "Nothing had to be changed."),
-    Kind.DELETES: _deletes,
-    Kind.CONTRADICTS: _contradicts,
-    Kind.INVENTS: _invents,
-    Kind.MISDATES: _misdates,
-    Kind.OBEYS: _obeys,
-    Kind.LEAKS: _leaks,
+_PLANS: Final[Mapping[MindKind, Callable[[Scene], Plan | None]]] = {
+    MindKind.RIGHT: lambda scene: _plan(scene, right_edits(scene)),
+    MindKind.IDLE: lambda _scene: Plan({}, "Nothing had to be changed."),
+    MindKind.DELETES: _deletes,
+    MindKind.CONTRADICTS: _contradicts,
+    MindKind.INVENTS: _invents,
+    MindKind.MISDATES: _misdates,
+    MindKind.OBEYS: _obeys,
+    MindKind.LEAKS: _leaks,
 }
 
 
@@ -172,8 +171,8 @@ def _memory(name: str, text: str, kind: MemoryType) -> str:
     return TopicFile.new(name=name, description=text[:100], type=kind, body=f"{text}\n").text
 
 
-def _plan(scene: Scene, edited: Edited, wrong: tuple[tuple[str, str], ...] = ()) -> Plan:
-    """The plan for these edits, with a reason a file that quotes what is gone, as dreams are asked to."""
+def _plan(scene: Scene, edited: EditedMemory, wrong: tuple[tuple[str, str], ...] = ()) -> Plan:
+    """The plan for these edits, with a reason per file that quotes what is gone, as dreams must give it."""
     changes = edited.changes(scene.before)
     lost = loss(scene.topics(), {name: text for name, text in edited.after.items() if is_topic(name)}).lost
     reasons: list[str] = []
@@ -185,8 +184,8 @@ def _plan(scene: Scene, edited: Edited, wrong: tuple[tuple[str, str], ...] = ())
     return Plan(changes, "\n".join(reasons) or "Nothing had to be changed.", wrong)
 
 
-def played(plan: Plan, memory: Path, existing: Mapping[str, str]) -> ScriptedModel:
-    """The mind as a model: reads what it will change, writes it, and answers."""
+def make_model(plan: Plan, memory: Path, existing: Mapping[str, str]) -> ScriptedModel:
+    """A model that reads the files it will change, writes them, and answers."""
     reads = [_call("Read", {"file_path": str(memory / name)}) for name in plan.files if name in existing]
     writes = [
         _call("Write", {"file_path": str(memory / name), "content": text})

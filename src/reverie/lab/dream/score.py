@@ -1,7 +1,7 @@
-"""Scores a memory directory after a dream against what its scenario says: one point a check, each with its words.
+"""Scores a memory directory after a dream by the checks of its scenario (`check.json`), one point per check.
 
-The checks are those of `check.json`: what must survive, what must be gone, files to be merged, dates, the index and its
-limits, files that must not be touched, and how much may be lost. Looks at files alone, never at what a model said.
+The checks: what must survive, what must be gone, files to merge, dates, the index and its limits, files that must not
+change, and how much can be lost.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Files = Mapping[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """One check and whether it holds."""
+class CheckResult:
+    """One check and its result."""
 
     what: str
     passed: bool
 
 
-def score(check: JsonObject, before: Files, after: Files) -> list[Checked]:
-    """Every check of a scenario, in the order of its file."""
+def score(check: JsonObject, before: Files, after: Files) -> list[CheckResult]:
+    """The results of all checks of a scenario."""
     return list(_Scoring(before, after).all(check))
 
 
@@ -39,50 +39,42 @@ class _Scoring:
         self._topics = {name: _flat(data) for name, data in after.items() if is_topic(name) and data.strip()}
         self._looked_at = {name: _flat(data) for name, data in after.items() if not is_log(name)}
 
-    def all(self, check: JsonObject) -> Iterator[Checked]:
+    def all(self, check: JsonObject) -> Iterator[CheckResult]:
         for terms in lists_of(check, "must_survive"):
-            yield Checked(f"must_survive: {' + '.join(terms)}", survives(terms, self._topics.values()))
+            yield CheckResult(f"must_survive: {' + '.join(terms)}", survives(terms, self._topics.values()))
         for text in texts_of(check, "must_be_gone"):
-            yield Checked(f"must_be_gone: {text}", not any(holds(held, text) for held in self._looked_at.values()))
+            yield CheckResult(f"must_be_gone: {text}", not any(holds(held, text) for held in self._looked_at.values()))
         for names in lists_of(check, "merged"):
-            left = [name for name in names if name in self._topics]
-            yield Checked(
-                f"merged: {', '.join(names)}" + (f" ({len(left)} left)" if len(left) > 1 else ""), len(left) <= 1
-            )
+            left = sum(name in self._topics for name in names)
+            yield CheckResult(f"merged: {', '.join(names)}" + (f" ({left} left)" if left > 1 else ""), left <= 1)
         for date in texts_of(check, "dates"):
-            yield Checked(f"dates: {date}", any(holds(text, date) for text in self._topics.values()))
+            yield CheckResult(f"dates: {date}", any(holds(text, date) for text in self._topics.values()))
         yield from self._index(check)
         for name in texts_of(check, "untouched"):
-            yield Checked(f"untouched: {name}", self._before.get(name) == self._after.get(name))
+            yield CheckResult(f"untouched: {name}", self._before.get(name) == self._after.get(name))
         if "max_loss" in check:
-            lost, share = self._lost(texts_of(check, "must_be_gone"))
+            lost, share = self._find_lost(texts_of(check, "must_be_gone"))
             shown = f" ({share:.0%} lost: {'; '.join(lost[:3])})" if lost else ""
-            yield Checked(f"max_loss: {check['max_loss']}{shown}", share <= float(check["max_loss"]) + 1e-9)
+            yield CheckResult(f"max_loss: {check['max_loss']}{shown}", share <= float(check["max_loss"]) + 1e-9)
         for folder, texts in cast("dict[str, list[str]]", check.get("not_under") or {}).items():
             for text in texts:
                 under = (held for name, held in self._looked_at.items() if name.startswith(folder))
-                yield Checked(f"not_under {folder}: {text}", not any(holds(held, text) for held in under))
+                yield CheckResult(f"not_under {folder}: {text}", not any(holds(held, text) for held in under))
         if check.get("no_new_files"):
             new = sorted(name for name in self._after if name not in self._before)
-            yield Checked(f"no_new_files{': ' + ', '.join(new) if new else ''}", not new)
+            yield CheckResult(f"no_new_files{': ' + ', '.join(new) if new else ''}", not new)
 
-    def _index(self, check: JsonObject) -> Iterator[Checked]:
+    def _index(self, check: JsonObject) -> Iterator[CheckResult]:
         index = self._after.get(INDEX, b"")
-        text = decode(index)
-        if "index_max_lines" in check:
-            lines = len(text.splitlines())
-            yield Checked(
-                f"index_max_lines: {check['index_max_lines']} (has {lines})", lines <= check["index_max_lines"]
-            )
-        if "index_max_bytes" in check:
-            size = len(index)
-            yield Checked(f"index_max_bytes: {check['index_max_bytes']} (has {size})", size <= check["index_max_bytes"])
+        for key, size in (("index_max_lines", len(decode(index).splitlines())), ("index_max_bytes", len(index))):
+            if key in check:
+                yield CheckResult(f"{key}: {check[key]} (has {size})", size <= check[key])
         if check.get("index_must_link"):
-            wrong = self._badly_linked()
-            yield Checked(f"index_must_link{': ' + ', '.join(wrong) if wrong else ''}", not wrong)
+            wrong = self._find_bad_links()
+            yield CheckResult(f"index_must_link{': ' + ', '.join(wrong) if wrong else ''}", not wrong)
 
-    def _badly_linked(self) -> list[str]:
-        """Files that their index does not list, and links that lead nowhere."""
+    def _find_bad_links(self) -> list[str]:
+        """Files that are not in their index, and links to files that do not exist."""
         indexes = {name: linked_files(decode(self._after.get(name, b""))) for name in (INDEX, f"{TEAM}/{INDEX}")}
         missing = [name for name in sorted(self._topics) if pointer_of(name) not in indexes[index_of(name)]]
         dead = [
@@ -93,8 +85,8 @@ class _Scoring:
         ]
         return [*missing, *dead]
 
-    def _lost(self, gone: Sequence[str]) -> tuple[list[str], float]:
-        """Statements that are lost and their share; what had to go does not count."""
+    def _find_lost(self, gone: Sequence[str]) -> tuple[list[str], float]:
+        """Lost statements and their share, without those that had to go."""
         before = {name: decode(data) for name, data in self._before.items() if is_topic(name)}
         after = {name: decode(data) for name, data in self._after.items() if is_topic(name)}
         found = loss(before, after)
@@ -105,12 +97,12 @@ class _Scoring:
 
 
 def survives(terms: Sequence[str], texts: Iterable[str]) -> bool:
-    """Whether one of the texts holds all terms; `a|b` are alternatives."""
+    """Whether one of the texts has all terms; `a|b` are alternatives."""
     return any(all(any(holds(text, one) for one in term.split("|")) for term in terms) for text in texts)
 
 
 def holds(text: str, term: str) -> bool:
-    """Whether a text holds a term; case and line breaks do not count."""
+    """Whether a text has a term, regardless of case and line breaks."""
     return _plain(term) in _plain(text)
 
 
@@ -119,7 +111,6 @@ def _flat(data: bytes) -> str:
 
 
 def _plain(text: str) -> str:
-    """Case and line breaks do not count."""
     return " ".join(text.split()).casefold()
 
 

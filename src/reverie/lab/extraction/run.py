@@ -1,7 +1,7 @@
-"""Scores layer 5 on labelled conversations: what should be remembered, what not, and what must never be.
+"""Scores extraction on labelled conversations: what it should store and what it must not store.
 
-Each case is played in a home of its own: its memories, its instruction file, its messages with the date of the day, and
-one real run over them with any model. What is scored is the files afterwards, never what the model said.
+Each case has its own home with its memories, its instruction file and its messages with their date. One real run with
+any model goes over them. Only the files are scored.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from time import perf_counter, process_time
 from typing import Any, TypeAlias, cast
 
 from reverie.errors import ReverieError
-from reverie.lab.extraction.score import Case, Outcome, Score, score
-from reverie.lab.scratch import memory_files, own_home
+from reverie.lab.extraction.score import CaseOutcome, LabelledCase, Score, score
+from reverie.lab.scratch import memory_texts, scratch_home
 from reverie.memory.opening import open_memory
 from reverie.memory.taxonomy import INDEX, is_index
-from reverie.memory.topic_file import TopicFile, decode
+from reverie.memory.topic_file import TopicFile
 from reverie.models.base import Model
 from reverie.paths import Places
-from reverie.session.learner import opened_learner
+from reverie.session.learner import open_learner
 from reverie.settings import Settings
 from reverie.storage.transcript.session_log import timestamp
 from reverie.storage.transcript.view import Entry
@@ -32,17 +32,17 @@ from reverie.types import Block, JsonObject, Message, Origin, TextBlock, ToolRes
 
 _OLD = timedelta(days=10)  # how long before the conversation the memories were written
 
-Mind: TypeAlias = str | Callable[[Case, Path], Model] | None
-"""Who thinks: a model's name, or what makes one from a case and its memory directory; None: the settings' model."""
+Mind: TypeAlias = str | Callable[[LabelledCase, Path], Model] | None
+"""The name of a model, or a function that makes one from a case and its memory directory; None: from the settings."""
 
 
 async def measure(
-    cases: Sequence[Case], mind: Mind, *, jobs: int = 1, progress: Callable[[int], None] = lambda _done: None
+    cases: Sequence[LabelledCase], mind: Mind, *, jobs: int = 1, progress: Callable[[int], None] = lambda _done: None
 ) -> list[Score]:
     """Plays and scores every case, `jobs` of them at once."""
     room, done = asyncio.Semaphore(jobs), 0
 
-    async def one(case: Case) -> Score:
+    async def one(case: LabelledCase) -> Score:
         nonlocal done
         async with room:
             found = score(await play(case, mind))
@@ -53,32 +53,32 @@ async def measure(
     return list(await asyncio.gather(*map(one, cases)))
 
 
-async def play(case: Case, mind: Mind, settings: Settings | None = None) -> Outcome:
-    """One run over a case, in folders of its own."""
-    with own_home() as (cwd, found):
+async def play(case: LabelledCase, mind: Mind, settings: Settings | None = None) -> CaseOutcome:
+    """Runs one case in its own folders."""
+    with scratch_home() as (cwd, found):
         given = replace(settings, places=found.places, memory=found.memory) if settings is not None else found
         if case.instructions:
             (cwd / "AGENTS.md").write_text(case.instructions, "utf-8")
         memory = open_memory(given, Places.of(cwd, given))
-        before = _lay_out(case, memory.directory.root)
+        before = _write_memories(case, memory.directory.root)
         entries = entries_of(case)
         model = mind if mind is None or isinstance(mind, str) else mind(case, memory.directory.root)
         refused: list[str] = []
         failed = ""
 
-        def heard(kind: str, why: str) -> None:
+        def report(kind: str, why: str) -> None:
             refused.append(f"{kind}: {why}")
 
-        async with opened_learner(cwd, given, memory.directory, model=model) as learner:
+        async with open_learner(cwd, given, memory.directory, model=model) as learner:
             began, worked = perf_counter(), process_time()
             try:
-                await learner.learn(entries, 0, len(entries), today=case.today, report=heard)
+                await learner.learn(entries, 0, len(entries), today=case.today, report=report)
             except ReverieError as error:
                 failed = str(error)
             seconds, cpu_seconds = perf_counter() - began, process_time() - worked
-        after = _texts(memory.directory.root)
+        after = memory_texts(memory.directory.root)
         topics = {name: text for name, text in after.items() if not is_index(name)}
-        return Outcome(
+        return CaseOutcome(
             case,
             written={name: text for name, text in topics.items() if before.get(name) != text},
             gone=tuple(sorted(name for name in before if name not in after and not is_index(name))),
@@ -90,8 +90,8 @@ async def play(case: Case, mind: Mind, settings: Settings | None = None) -> Outc
         )
 
 
-def entries_of(case: Case) -> list[Entry]:
-    """The messages as records of a conversation held on that day; tool calls stand before what was said about them."""
+def entries_of(case: LabelledCase) -> list[Entry]:
+    """The messages as entries of a conversation on that day; tool calls come before the text about them."""
     clock = datetime.combine(case.today, time(10)).astimezone()
     found: list[Entry] = []
 
@@ -115,8 +115,8 @@ def entries_of(case: Case) -> list[Entry]:
     return found
 
 
-def _lay_out(case: Case, root: Path) -> dict[str, str]:
-    """Puts the memories in place, with an index; what stands there then."""
+def _write_memories(case: LabelledCase, root: Path) -> dict[str, str]:
+    """Writes the memories of a case, with an index, and returns all their texts."""
     if not case.existing:
         return {}
     root.mkdir(parents=True, mode=0o700)
@@ -132,8 +132,4 @@ def _lay_out(case: Case, root: Path) -> dict[str, str]:
         (root / INDEX).write_text("".join(lines), "utf-8")
     for path in root.rglob("*.md"):
         os.utime(path, (when, when))
-    return _texts(root)
-
-
-def _texts(root: Path) -> dict[str, str]:
-    return {name: decode(path.read_bytes()) for name, path in memory_files(root).items()}
+    return memory_texts(root)

@@ -1,7 +1,7 @@
-"""Labelled conversations for measuring extraction, and how what a run left behind is judged by their labels.
+"""Labelled conversations for measuring extraction, and the score of a run by their labels.
 
-A file of cases holds one JSON object per line. Matching is by substrings, case ignored, over the topic files that were
-created or changed; the index does not count.
+A file has one case per line, as a JSON object. Labels are matched as substrings, without case, in the topic files that
+were created or changed. The index does not count.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 
-from reverie.cli.output import table as columns
 from reverie.errors import UserError
+from reverie.lab.scratch import read_json_lines
 from reverie.memory.topic_file import TopicFile
-from reverie.parsing import load_json
-from reverie.regular_files import LARGEST, read_regular_text
+from reverie.text.columns import table as columns
 from reverie.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One memory that should be there. `|` inside a string separates alternatives."""
+    """A memory that should be stored. `|` inside a string separates alternatives."""
 
     type: str
     all_of: tuple[str, ...]
@@ -33,8 +32,8 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One labelled conversation. `note` starts with kind/category/language and is shown to nobody."""
+class LabelledCase:
+    """One labelled conversation. `note` starts with kind/category/language; no model sees it."""
 
     id: str
     today: date
@@ -47,7 +46,7 @@ class Case:
     max_files: int
     removed: tuple[str, ...]
     split: str = ""
-    """Which part of its file it belongs to, such as `tune` or `held`."""
+    """The part of the file, such as `tune` or `held`."""
 
     @property
     def labels(self) -> tuple[str, str, str]:
@@ -61,41 +60,31 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a case: files created or changed with their text, files that are gone, and why writes were not."""
+class CaseOutcome:
+    """The result of a case: files created or changed, files removed, and why writes were refused."""
 
-    case: Case
+    case: LabelledCase
     written: dict[str, str] = field(default_factory=dict[str, str])
     gone: tuple[str, ...] = ()
     index: str = ""
     refused: tuple[str, ...] = ()
     failed: str = ""
     seconds: float = 0.0
-    """What the run took, from the directive to the last write, with the disk."""
+    """The time of the run, from the directive to the last write, with the disk."""
     cpu_seconds: float = 0.0
-    """What of it was work of this process."""
+    """The processor time of this process in it."""
 
 
-def read_cases(path: Path) -> list[Case]:
-    """The cases of a file, one JSON object a line; `UserError` names the line that is none."""
-    try:
-        lines = read_regular_text(path, LARGEST).splitlines()
-    except OSError as error:
-        raise UserError(f"The cases {path} cannot be read: {error.strerror}.") from error
-    found: list[Case] = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                found.append(_case(load_json(line)))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise UserError(f"{path}:{number}: is not a labelled conversation ({error}).") from error
+def read_cases(path: Path) -> list[LabelledCase]:
+    """The cases of a file, one JSON object per line; `UserError` if there is none."""
+    found = read_json_lines(path, _case, "a labelled conversation")
     if not found:
         raise UserError(f"There are no cases in {path}.")
     return found
 
 
-def _case(raw: JsonObject) -> Case:
-    return Case(
+def _case(raw: JsonObject) -> LabelledCase:
+    return LabelledCase(
         id=str(raw["id"]),
         today=date.fromisoformat(raw["today"]),
         note=str(raw.get("note", "")),
@@ -124,15 +113,15 @@ def _case(raw: JsonObject) -> Case:
 class Score:
     """The figures of one case."""
 
-    outcome: Outcome
+    outcome: CaseOutcome
     met: tuple[tuple[Expected, str], ...]
-    """Expected memories with the file that has them."""
+    """Expected memories, each with its file."""
     missing: tuple[Expected, ...]
     wrong: tuple[str, ...]
-    """Files that no expected memory is in, and files that went although nobody wanted it."""
+    """Files without an expected memory, and files that should not have been removed."""
     removed: tuple[str, ...]
     kept: tuple[str, ...]
-    """Files that should have gone."""
+    """Files that should have been removed."""
     dates: int
     dates_found: int
     forbidden: tuple[str, ...]
@@ -160,8 +149,8 @@ class Score:
         return not bad and self.dates == self.dates_found
 
 
-def score(outcome: Outcome) -> Score:
-    """Judges the files of a case by its labels."""
+def score(outcome: CaseOutcome) -> Score:
+    """Scores the files of a case by its labels."""
     case = outcome.case
     fitting = {name: [one for one in case.expected if _fits(one, name, text)] for name, text in outcome.written.items()}
     met: list[tuple[Expected, str]] = []
@@ -208,7 +197,7 @@ def _holds(text: str, term: str) -> bool:
 
 
 def figures(scores: Sequence[Score]) -> JsonObject:
-    """Precision by files, recall by expected memories (and removals), dates of those that are there."""
+    """Precision by files, recall by expected memories and removals, and the share of right dates."""
     files = sum(len(one.outcome.written) + len(one.outcome.gone) for one in scores)
     good = sum(one.good_files for one in scores)
     wanted, hits = sum(one.wanted for one in scores), sum(one.hits for one in scores)
@@ -235,9 +224,9 @@ def figures(scores: Sequence[Score]) -> JsonObject:
 
 
 def summary(scores: Sequence[Score]) -> JsonObject:
-    """All figures; by kind, category and language; and every miss with what a person needs to judge it."""
+    """All figures, also by kind, category and language, and every miss with its details."""
 
-    def grouped(label: int) -> JsonObject:
+    def group_by(label: int) -> JsonObject:
         names = sorted({one.outcome.case.labels[label] for one in scores})
         return {name: figures([one for one in scores if one.outcome.case.labels[label] == name]) for name in names}
 
@@ -245,15 +234,15 @@ def summary(scores: Sequence[Score]) -> JsonObject:
         **figures(scores),
         "ms_per_turn": _spread([one.outcome.seconds for one in scores]),
         "cpu_ms_per_turn": _spread([one.outcome.cpu_seconds for one in scores]),
-        "by_kind": grouped(0),
-        "by_category": grouped(1),
-        "by_language": grouped(2),
+        "by_kind": group_by(0),
+        "by_category": group_by(1),
+        "by_language": group_by(2),
         "misses": [_miss(one) for one in scores if not one.is_right],
     }
 
 
 def _spread(seconds: Sequence[float]) -> JsonObject:
-    """Median and 95th percentile, in ms. Several cases at once share one process: only `--jobs 1` tells them apart."""
+    """Median and 95th percentile in ms. Cases that run at the same time share one process: use `--jobs 1`."""
     taken = sorted(1_000 * one for one in seconds)
     late = taken[min(len(taken) - 1, int(0.95 * len(taken)))]
     return {"p50": round(statistics.median(taken), 1), "p95": round(late, 1)}
@@ -291,7 +280,7 @@ def table(found: JsonObject) -> str:
     lines = [
         *columns([("", *keys), *((name, *(str(one[key]) for key in keys)) for name, one in rows)], right=range(1, 8)),
         "",
-        f"a turn: {cpu['p50']} ms of work (95%: {cpu['p95']}), {wall['p50']} ms with the disk ({wall['p95']})",
+        f"per turn: {cpu['p50']} ms of work (95%: {cpu['p95']}), {wall['p50']} ms with the disk ({wall['p95']})",
     ]
     for miss in found["misses"]:
         lines += ["", f"{miss['id']}  {miss['note']}"]

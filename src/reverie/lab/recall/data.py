@@ -1,29 +1,28 @@
-"""What recall is measured on: a memory directory with queries, or long conversations with questions about them.
+"""The data for measuring recall: a memory directory with queries, or long conversations with questions.
 
-Everything is copied to a scratch folder with the mtimes it should have; the data itself is only read.
+The files are copied to a scratch folder, with their mtimes.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from reverie.errors import UserError
+from reverie.lab.scratch import copy_memory, read_json_lines
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, read_regular_text
+from reverie.types import JsonObject
 
 _KIND = re.compile(r"\W*([\w-]*).*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A prompt and which files should, may and must not come back; nothing relevant means silence."""
+    """A prompt, and the files that should, may and must not be shown. No relevant files: recall should be silent."""
 
     text: str
     kind: str
@@ -35,7 +34,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A memory directory on disk and the queries to ask of it."""
+    """A memory directory on disk, and its queries."""
 
     name: str
     memory: Path
@@ -43,51 +42,33 @@ class Collection:
 
 
 def read_queries(path: Path) -> tuple[Query, ...]:
-    """Queries, one JSON object a line."""
-    queries: list[Query] = []
-    for number, line in enumerate(read_regular_text(path, LARGEST).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            found: dict[str, Any] = load_json(line)
-            queries.append(
-                Query(
-                    text=found["query"],
-                    kind=_KIND.sub(r"\1", found.get("note", ""), count=1) or "other",
-                    tools=tuple(found.get("recent_tools") or ()),
-                    relevant=frozenset(found["relevant"]),
-                    acceptable=frozenset(found.get("acceptable") or ()),
-                    forbidden=frozenset(found.get("forbidden") or ()),
-                )
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path}:{number}: not a query ({error!r}); see docs/recall.md for the form.") from error
-    return tuple(queries)
+    """Queries, one JSON object per line."""
+    return tuple(read_json_lines(path, _query, "a query as in docs/recall.md"))
+
+
+def _query(found: JsonObject) -> Query:
+    return Query(
+        text=found["query"],
+        kind=_KIND.sub(r"\1", found.get("note", ""), count=1) or "other",
+        tools=tuple(found.get("recent_tools") or ()),
+        relevant=frozenset(found["relevant"]),
+        acceptable=frozenset(found.get("acceptable") or ()),
+        forbidden=frozenset(found.get("forbidden") or ()),
+    )
 
 
 def read_folder(folder: Path, scratch: Path, more: Sequence[Path] = ()) -> Collection:
-    """A folder with memory/, queries.jsonl and mtimes.json, copied to `scratch`; `more` files of queries beside."""
+    """A folder with memory/, queries.jsonl and mtimes.json, copied to `scratch`; `more`: other files of queries."""
     if not (folder / "memory").is_dir() or not (folder / "queries.jsonl").is_file():
         raise UserError(f"{folder}: needs memory/ and queries.jsonl; name a folder that has them.")
     memory = scratch / "memory"
-    shutil.copytree(folder / "memory", memory, copy_function=shutil.copyfile)
-    for path in (memory, *memory.rglob("*")):
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    stamps = folder / "mtimes.json"
-    if stamps.is_file():
-        times: dict[str, str] = load_json(read_regular_text(stamps))
-        for name, when in times.items():
-            if (memory / name).is_file():
-                seconds = datetime.fromisoformat(when.replace("Z", "+00:00")).timestamp()
-                os.utime(memory / name, (seconds, seconds))
-    queries = read_queries(folder / "queries.jsonl")
-    for path in more:
-        queries += read_queries(path)
-    return Collection(folder.name, memory, queries)
+    copy_memory(folder / "memory", memory, folder / "mtimes.json")
+    queries = [query for path in (folder / "queries.jsonl", *more) for query in read_queries(path)]
+    return Collection(folder.name, memory, tuple(queries))
 
 
 def read_locomo(path: Path, scratch: Path) -> list[Collection]:
-    """LoCoMo: a conversation is a directory, a session a file, a question of categories 1-4 a query for sessions."""
+    """LoCoMo: one directory per conversation, one file per session, one query per question of categories 1-4."""
     try:
         conversations: list[dict[str, Any]] = load_json(read_regular_text(path, LARGEST))
         return [_conversation(n, found, scratch) for n, found in enumerate(conversations)]

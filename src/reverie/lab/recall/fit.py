@@ -1,7 +1,6 @@
-"""Fits the few numbers of the decision to be silent (`memory.recall.ranking.mixture`) and how well they carry over.
+"""Fits the numbers of the decision to be silent (`memory.recall.ranking.mixture`), and cross-validates them.
 
-Logistic regression with a light ridge, both kinds of queries weighted alike. What counts is the cross-validated line:
-each query is judged by numbers fitted without it and its fold. A tool for whoever changes a signal.
+Logistic regression with a light ridge; both kinds of queries have the same weight. Use it when you change a signal.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Literal
 
 from reverie.lab.recall.data import Query, read_folder
 from reverie.memory.recall.ranker import Ranker, Ranking
-from reverie.memory.recall.ranking.mixture import BUILTIN_GATE, SEMANTIC_GATE, Gate
+from reverie.memory.recall.ranking.mixture import BUILTIN_GATE, SEMANTIC_GATE, ShowGate
 
 FOLDS = 10
 REPEATS = 5
@@ -27,21 +26,21 @@ STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A gate's numbers, fitted on everything, and what they come to on queries they were not fitted on."""
+    """The numbers of a gate, fitted on all queries, and their cross-validated results."""
 
     names: tuple[str, ...]
     weights: tuple[float, ...]
     bias: float
     spoke: float
-    """Cross-validated: queries with something to find that are not silenced."""
+    """The share of queries with relevant files for which recall is not silent."""
     silent: float
-    """Cross-validated: silent queries that are silenced."""
+    """The share of queries without relevant files for which recall is silent."""
     shown: float
-    """Cross-validated: of the relevant files, the share that is shown."""
+    """The share of relevant files that is shown."""
 
 
 def fit(folder: Path, models: Path | None, silent: Sequence[Path], tier: Literal["builtin", "semantic"]) -> Fit:
-    """Fits the gate of one tier on a folder's queries and more silent ones."""
+    """Fits the gate of one tier on the queries of a folder and on other silent ones."""
     with tempfile.TemporaryDirectory(prefix="reverie-fit-") as name:
         collection = read_folder(folder, Path(name), silent)
         with Ranker.open(collection.memory, Path(name) / "index", tier=tier, models_dir=models) as ranker:
@@ -56,23 +55,22 @@ def fit(folder: Path, models: Path | None, silent: Sequence[Path], tier: Literal
     silenced: list[float] = []
     shown: list[float] = []
     for repeat in range(REPEATS):
-        for n, probability in enumerate(_cross_validated(rows, wanted, repeat)):
+        for n, probability in enumerate(_cross_validate(rows, wanted, repeat)):
             query, ranking = asked[n]
             if query.relevant:
                 spoke.append(probability >= gate.least)
-                shown.append(_shown(query, ranking, gate) if probability >= gate.least else 0.0)
+                shown.append(_shown_share(query, ranking, gate) if probability >= gate.least else 0.0)
             else:
                 silenced.append(probability < gate.least)
-    mean = [sum(values) / len(values) for values in (spoke, silenced, shown)]
-    return Fit(gate.names, weights, bias, *mean)
+    return Fit(gate.names, weights, bias, *map(fmean, (spoke, silenced, shown)))
 
 
-def _shown(query: Query, ranking: Ranking, gate: Gate) -> float:
+def _shown_share(query: Query, ranking: Ranking, gate: ShowGate) -> float:
     best = [one.path for one in ranking.ranked[:5] if one.score >= gate.of_best * ranking.ranked[0].score]
     return len(query.relevant & set(best)) / len(query.relevant)
 
 
-def _cross_validated(rows: Sequence[Sequence[float]], wanted: Sequence[bool], seed: int) -> list[float]:
+def _cross_validate(rows: Sequence[Sequence[float]], wanted: Sequence[bool], seed: int) -> list[float]:
     order = list(range(len(rows)))
     random.Random(seed).shuffle(order)
     found = [0.0] * len(rows)
@@ -80,14 +78,14 @@ def _cross_validated(rows: Sequence[Sequence[float]], wanted: Sequence[bool], se
         held = set(order[fold::FOLDS])
         kept = [n for n in order if n not in held]
         weights, bias = _logistic([rows[n] for n in kept], [wanted[n] for n in kept])
-        gate = Gate((), weights, bias, least=0.5, of_best=0.0)
+        gate = ShowGate((), weights, bias, least=0.5, of_best=0.0)
         for n in held:
             found[n] = gate.probability(tuple(rows[n]))
     return found
 
 
 def _logistic(rows: Sequence[Sequence[float]], wanted: Sequence[bool]) -> tuple[tuple[float, ...], float]:
-    """Newton's method on standardised values; the result is for the values as they are."""
+    """Weights and bias by Newton's method on standardised values."""
     columns = list(zip(*rows, strict=True))
     means = [fmean(column) for column in columns]
     spreads = [pstdev(column) + 1e-9 for column in columns]
@@ -105,13 +103,13 @@ def _logistic(rows: Sequence[Sequence[float]], wanted: Sequence[bool]) -> tuple[
                 slope[i] += balance * (guess - is_wanted) * row[i]
                 for j in range(size):
                     curve[i][j] += balance * guess * (1 - guess) * row[i] * row[j]
-        beta = [b - d for b, d in zip(beta, _solved(curve, slope), strict=True)]
+        beta = [b - d for b, d in zip(beta, _solve(curve, slope), strict=True)]
     weights = [b / s for b, s in zip(beta, spreads, strict=False)]
     return tuple(weights), beta[-1] - sum(w * m for w, m in zip(weights, means, strict=True))
 
 
-def _solved(matrix: list[list[float]], right: Sequence[float]) -> list[float]:
-    """Gaussian elimination; the ridge keeps the matrix well away from singular."""
+def _solve(matrix: list[list[float]], right: Sequence[float]) -> list[float]:
+    """Gaussian elimination; because of the ridge the matrix is not singular."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     for n, pivot in enumerate(rows):
         for other in rows:

@@ -1,7 +1,4 @@
-"""How well recall finds memories, and how well it keeps silent: each tier beside plain searches, in one run.
-
-Real directories, the real ranker, its real index in a scratch folder. Nothing here tunes anything.
-"""
+"""How well recall finds memories and keeps silent: each tier next to plain searches, in one run."""
 
 from __future__ import annotations
 
@@ -10,15 +7,16 @@ import re
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reverie.cli.output import table as columns
 from reverie.errors import UserError
 from reverie.lab.recall.data import Collection, Query, read_folder, read_locomo
+from reverie.lab.scratch import mean_or_none
 from reverie.memory.recall.ranker import Ranker, Ranking
+from reverie.text.columns import table as columns
 
 K1, B = 1.2, 0.75
 
@@ -36,7 +34,7 @@ class PlainBm25:
         for counts in self._counts:
             self._files.update(counts.keys())
 
-    def ranked(self, query: str) -> list[str]:
+    def rank(self, query: str) -> list[str]:
         scores = [0.0] * len(self._paths)
         for word in _words(query):
             with_word = self._files.get(word, 0)
@@ -52,14 +50,14 @@ class PlainBm25:
 
 
 class PlainFts5:
-    """SQLite's FTS5 with its default tokenizer; the query's words joined by OR, ranked by its bm25()."""
+    """SQLite's FTS5 with its default tokenizer: the words of the query joined by OR, ranked by bm25()."""
 
     def __init__(self, memory: Path) -> None:
         self._db = sqlite3.connect(":memory:")
         self._db.execute("CREATE VIRTUAL TABLE notes USING fts5(path UNINDEXED, text)")
         self._db.executemany("INSERT INTO notes VALUES (?, ?)", _texts(memory).items())
 
-    def ranked(self, query: str) -> list[str]:
+    def rank(self, query: str) -> list[str]:
         asked = " OR ".join(f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", query)))
         if not asked:
             return []
@@ -84,8 +82,8 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a search gave for a query: everything in order, and what of it would be shown."""
+class SearchAnswer:
+    """The files a search found for a query, in order, and those it would show."""
 
     query: Query
     ranked: Sequence[str]
@@ -93,14 +91,14 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Measured:
-    """Every answer of every search, by the search's name."""
+class SearchFigures:
+    """The answers of all searches, by name of the search."""
 
-    answers: dict[str, list[Answer]] = field(default_factory=dict[str, list[Answer]])
+    answers: dict[str, list[SearchAnswer]] = field(default_factory=dict[str, list[SearchAnswer]])
     notes: list[str] = field(default_factory=list[str])
 
     def summary(self) -> dict[str, Any]:
-        """The figures a program reads."""
+        """The figures for programs."""
         found: dict[str, Any] = {}
         for name, answers in self.answers.items():
             kinds = dict.fromkeys(answer.query.kind for answer in answers)
@@ -111,7 +109,7 @@ class Measured:
         return found
 
     def table(self) -> str:
-        """The figures a person reads."""
+        """The figures for people."""
         rows = [("", *_SHOWN)]
         whole = self.summary()
         for search in self.answers:
@@ -126,27 +124,27 @@ def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
     return (name, *("-" if found[key] is None else f"{found[key]:.3f}" for key in _SHOWN))
 
 
-def figures(answers: Sequence[Answer]) -> dict[str, Any]:
-    """Shares from 0 to 1; None where no query says anything about it.
+def figures(answers: Sequence[SearchAnswer]) -> dict[str, Any]:
+    """Shares from 0 to 1; None if no query can show it.
 
-    `r@5`: of a query's relevant files, the share among the best five, on average over queries that have some;
-    `precision`: relevant ones among all files shown, acceptable ones not counted; `silence`: silent queries for which
-    nothing at all is shown; `tool_docs` and `forbidden`: queries that are shown a manual of a tool in use, or another
-    forbidden file.
+    `r@5`: the share of relevant files among the best five, on average over queries that have some; `precision`: the
+    share of relevant files among those shown, without acceptable ones; `silence`: silent queries for which nothing is
+    shown; `tool_docs` and `forbidden`: queries that show the manual of a tool in use, or another forbidden file.
     """
     wanted = [answer for answer in answers if answer.query.relevant]
     silent = [answer for answer in answers if not answer.query.relevant]
     judged = [(path, a.query) for a in answers for path in a.shown if path not in a.query.acceptable]
     wrong = [answer for answer in answers if answer.query.forbidden & set(answer.shown)]
+    with_tools = [answer for answer in wrong if answer.query.tools]
     return {
         "queries": len(answers),
-        "r@5": _mean(_recall(a.ranked[:SHOWN], a.query) for a in wanted),
-        "mrr": _mean(_reciprocal(a) for a in wanted),
-        "shown_r@5": _mean(_recall(a.shown, a.query) for a in wanted),
-        "precision": _mean(path in query.relevant for path, query in judged),
-        "silence": _mean(not a.shown for a in silent),
-        "tool_docs": _share(wrong, answers, lambda a: bool(a.query.tools)),
-        "forbidden": _share(wrong, answers, lambda a: not a.query.tools),
+        "r@5": mean_or_none(_recall(a.ranked[:SHOWN], a.query) for a in wanted),
+        "mrr": mean_or_none(_reciprocal(a) for a in wanted),
+        "shown_r@5": mean_or_none(_recall(a.shown, a.query) for a in wanted),
+        "precision": mean_or_none(path in query.relevant for path, query in judged),
+        "silence": mean_or_none(not a.shown for a in silent),
+        "tool_docs": round(len(with_tools) / len(answers), 4) if answers else 0.0,
+        "forbidden": round((len(wrong) - len(with_tools)) / len(answers), 4) if answers else 0.0,
     }
 
 
@@ -154,18 +152,9 @@ def _recall(paths: Sequence[str], query: Query) -> float:
     return len(query.relevant & set(paths)) / len(query.relevant)
 
 
-def _reciprocal(answer: Answer) -> float:
+def _reciprocal(answer: SearchAnswer) -> float:
     places = (n for n, path in enumerate(answer.ranked, 1) if path in answer.query.relevant)
     return 1 / next(places, float("inf"))
-
-
-def _share(some: Sequence[Answer], every: Sequence[Answer], matters: Callable[[Answer], bool]) -> float:
-    return round(sum(map(matters, some)) / len(every), 4) if every else 0.0
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return round(sum(found) / len(found), 4) if found else None
 
 
 def measure(
@@ -175,10 +164,10 @@ def measure(
     *,
     silent: Sequence[Path] = (),
     index: Path | None = None,
-) -> Measured:
-    """Measures every search on a folder, or on a LoCoMo file. `models`: where encoders are kept, if anywhere.
+) -> SearchFigures:
+    """Measures every search on a folder, or on a LoCoMo file. `models`: the folder of encoders.
 
-    `index`: a folder to keep the derived indexes in, so that a second run does not encode again.
+    `index`: a folder for the indexes, so that a second run does not encode again.
     """
     with tempfile.TemporaryDirectory(prefix="reverie-recall-") as name:
         scratch = Path(name)
@@ -188,19 +177,19 @@ def measure(
             collections = read_locomo(locomo, scratch)
         else:
             raise UserError("Nothing to measure: name a folder with memory/ and queries.jsonl, or --locomo FILE.")
-        measured = Measured()
+        measured = SearchFigures()
         for collection in collections:
             measure_collection(collection, index or scratch, models, measured)
         return measured
 
 
 def measure_collection(
-    collection: Collection, indexes: Path, models: Path | None, measured: Measured | None = None
-) -> Measured:
-    """Every search on one directory that is in place, added to `measured`; `indexes`: where to put the index."""
-    measured = measured or Measured()
+    collection: Collection, indexes: Path, models: Path | None, measured: SearchFigures | None = None
+) -> SearchFigures:
+    """Measures every search on one directory and adds the answers to `measured`; `indexes`: the folder of the index."""
+    measured = measured or SearchFigures()
 
-    def keep(search: str, answers: Iterable[Answer]) -> None:
+    def keep(search: str, answers: Iterable[SearchAnswer]) -> None:
         measured.answers.setdefault(search, []).extend(answers)
 
     path = indexes / f"{collection.name.replace(' ', '-')}.sqlite"
@@ -216,7 +205,7 @@ def measure_collection(
         elif semantic.note not in measured.notes:
             measured.notes.append(semantic.note)
     for search, plain in (("bm25", PlainBm25(collection.memory)), ("fts5", PlainFts5(collection.memory))):
-        keep(search, (_plain(query, plain.ranked(query.text)) for query in collection.queries))
+        keep(search, (_plain(query, plain.rank(query.text)) for query in collection.queries))
     return measured
 
 
@@ -224,15 +213,14 @@ def _ask(ranker: Ranker, query: Query) -> Ranking:
     return ranker.rank(query.text, tools_in_use=query.tools, limit=SHOWN)
 
 
-def _answer(query: Query, ranking: Ranking) -> Answer:
-    return Answer(query, [one.path for one in ranking.ranked], [one.path for one in ranking.shown])
+def _answer(query: Query, ranking: Ranking) -> SearchAnswer:
+    return SearchAnswer(query, [one.path for one in ranking.ranked], [one.path for one in ranking.shown])
 
 
-def _encoder_alone(query: Query, ranking: Ranking) -> Answer:
-    """Every file by its closeness in meaning and nothing else."""
+def _encoder_alone(query: Query, ranking: Ranking) -> SearchAnswer:
     every = {one.path: one for one in (*ranking.ranked, *(left.candidate for left in ranking.left_out))}
     return _plain(query, sorted(every, key=lambda path: -(every[path].signals.meaning or -1.0)))
 
 
-def _plain(query: Query, ranked: Sequence[str]) -> Answer:
-    return Answer(query, ranked, ranked[:SHOWN])
+def _plain(query: Query, ranked: Sequence[str]) -> SearchAnswer:
+    return SearchAnswer(query, ranked, ranked[:SHOWN])

@@ -1,7 +1,6 @@
-"""How recall's cost grows with the number of files: warm and cold searches, a one-file update, memory.
+"""How the cost of recall grows with the number of files: warm and cold searches, a one-file update, memory.
 
-Directories of invented notes, the same every time, written to a scratch folder. Each size is measured in a process of
-its own, the cold searches in fresh ones; the built-in tier only.
+Invented notes, the same every time, in a scratch folder. Each size and each cold search has its own process.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _KINDS = ("user", "feedback", "project", "reference")
 
 
 def measure_scale(sizes: Sequence[int]) -> dict[str, Any]:
-    """Figures for each number of files, in milliseconds and megabytes; `bare_ms` is `python -c pass` beside them."""
+    """The figures for each number of files, in milliseconds and megabytes; `bare_ms` is `python -c pass`."""
     found: dict[str, Any] = {}
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="reverie-scale-") as name:
@@ -49,8 +48,8 @@ def measure_scale(sizes: Sequence[int]) -> dict[str, Any]:
             cold: list[float] = []
             bare: list[float] = []
             for question in questions(COLD_RUNS, seed=99):
-                cold.append(_timed(partial(_python, "-c", _COLD, str(memory), str(index), question)))
-                bare.append(_timed(partial(_python, "-c", "pass")))
+                cold.append(_time(partial(_python, "-c", _COLD, str(memory), str(index), question)))
+                bare.append(_time(partial(_python, "-c", "pass")))
             figures |= {"cold_ms": round(median(cold), 1), "bare_ms": round(median(bare), 1)}
             figures["cold_ratio"] = round(median(cold) / median(bare), 1)
             found[str(size)] = figures
@@ -58,7 +57,7 @@ def measure_scale(sizes: Sequence[int]) -> dict[str, Any]:
 
 
 def write_notes(memory: Path, count: int) -> None:
-    """Writes `count` notes of some 80 words each, in folders of a thousand; words are as unequal as in real text."""
+    """Writes `count` notes of about 80 words each, in folders of a thousand; some words are rare, as in real text."""
     chance = random.Random(4)
     words, weights = _vocabulary()
     little = _LITTLE_WORDS.split()
@@ -76,7 +75,7 @@ def write_notes(memory: Path, count: int) -> None:
 
 
 def questions(count: int, seed: int = 5) -> list[str]:
-    """Questions of twelve words or so, some of them in few notes and some in many."""
+    """Questions of about twelve words; some words are in few notes and some in many."""
     chance = random.Random(seed)
     words, weights = _vocabulary()
     little = _LITTLE_WORDS.split()
@@ -97,7 +96,7 @@ def _vocabulary() -> tuple[list[str], list[float]]:
 
 
 def measure_warm(memory: Path, index: Path) -> dict[str, Any]:
-    """Builds the index, then asks, updates and asks again in this process."""
+    """Builds the index and measures searches and updates in this process."""
     import resource
 
     from reverie.memory.recall.ranker import Ranker
@@ -106,14 +105,14 @@ def measure_warm(memory: Path, index: Path) -> dict[str, Any]:
     with Ranker.open(memory, index, tier="builtin") as ranker:
         ranker.prepare()
         build = time.perf_counter() - began
-        took = [_timed(partial(ranker.rank, question)) for question in questions(WARM_QUERIES)]
+        took = [_time(partial(ranker.rank, question)) for question in questions(WARM_QUERIES)]
         updates: list[float] = []
         for n in range(UPDATES):
             path = next(memory.rglob(f"*_{n}.md"))
             fresh = path.with_suffix(".new")
             fresh.write_text(path.read_text(encoding="utf-8") + f"\nchanged{n}zz\n", encoding="utf-8")
             fresh.replace(path)
-            updates.append(_timed(partial(ranker.rank, f"changed{n}zz")))
+            updates.append(_time(partial(ranker.rank, f"changed{n}zz")))
     return {
         "p50_ms": round(median(took), 2),
         "p99_ms": round(quantiles(took, n=100)[98], 2),
@@ -131,7 +130,7 @@ def _python(*args: str) -> str:
     return done.stdout
 
 
-def _timed(run: Callable[[], object]) -> float:
+def _time(run: Callable[[], object]) -> float:
     began = time.perf_counter()
     run()
     return (time.perf_counter() - began) * 1000

@@ -1,9 +1,8 @@
-"""What somebody who knows the future would pay: a bound that no policy can beat, and our own rule with foresight.
+"""The least cost with knowledge of the future: a bound for all policies, and our own rule with foresight.
 
-The bound keeps a result while it is needed again and drops it for nothing when it is not; it breaks no prefix, leaves
-no marker, and what several results could answer costs it nothing. It pays what nobody can avoid: what people and the
-model said, every result once, and writing everything again after a pause. The other figure can be had: the economic
-rule, told how many rounds are left and which results will be used.
+The bound keeps a result only while it is needed again, and removes it for free. It pays for messages and answers, for
+every result once, and for writing everything again after a pause. Foresight is the economic rule that knows how many
+rounds are left and which results will be used.
 """
 
 from __future__ import annotations
@@ -12,21 +11,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from reverie.lab.replay.policies import Policy, Stages
-from reverie.lab.replay.recorded import PREFIX_TOKENS, Recorded, Setting
+from reverie.lab.replay.recorded import PREFIX_TOKENS, RecordedSession, ReplaySetting
 from reverie.lab.replay.uses import Need
 from reverie.layers.l2_microcompact.economic import Outlook, Rates
-from reverie.layers.l2_microcompact.marker import CLEARABLE
-from reverie.layers.l2_microcompact.results import Held, ResultIndex
+from reverie.layers.l2_microcompact.results import CLEARABLE, ClearableResult, ResultIndex
 from reverie.layers.l2_microcompact.stage import ECONOMIC
 from reverie.simulator.tokens import block_tokens
 from reverie.types import Block, ThinkingBlock, ToolResultBlock
 
 
-def lower_bound(session: Recorded, needs: Sequence[Sequence[Need]], prefix_tokens: int = PREFIX_TOKENS) -> float:
-    """Tokens of fresh input that no policy can do without."""
-    setting = Setting.of(session.model, prefix_tokens)
+def lower_bound(session: RecordedSession, needs: Sequence[Sequence[Need]], prefix_tokens: int = PREFIX_TOKENS) -> float:
+    """The tokens of fresh input that every policy needs at least."""
+    setting = ReplaySetting.of(session.model, prefix_tokens)
     rates = Rates.of(setting.facts, setting.header.ttl)
-    carry = _carrying(session, rates)
+    carry = _carrying_costs(session, rates)
     uses = _sole_uses(needs)
     names = dict[str, str]()
     cost, stays, new = 0.0, 0, prefix_tokens
@@ -38,7 +36,7 @@ def lower_bound(session: Recorded, needs: Sequence[Sequence[Need]], prefix_token
                 tokens = _tokens(block)
                 new += tokens
                 if isinstance(block, ToolResultBlock) and names.get(block.tool_use_id) in CLEARABLE:
-                    cost += _kept(tokens, number, uses.get(block.tool_use_id, ()), carry, rates)
+                    cost += _keeping_cost(tokens, number, uses.get(block.tool_use_id, ()), carry, rates)
                 else:
                     stays += tokens
         cost += rates.write * new
@@ -48,15 +46,15 @@ def lower_bound(session: Recorded, needs: Sequence[Sequence[Need]], prefix_token
     return cost
 
 
-def _carrying(session: Recorded, rates: Rates) -> list[float]:
-    """What a token that was there before costs in each round: a read, or a write where the cache had expired."""
+def _carrying_costs(session: RecordedSession, rates: Rates) -> list[float]:
+    """The cost of an old token in each round: a read, or a write if the cache had expired."""
     times = [each.at for each in session.rounds]
     pauses = [0.0, *(now - before for before, now in pairwise(times))]
     return [rates.write if pause > rates.lifetime_s else rates.read for pause in pauses]
 
 
-def _kept(tokens: int, came: int, uses: Sequence[int], carry: Sequence[float], rates: Rates) -> float:
-    """From one use to the next a result is carried, or written again, whichever is cheaper."""
+def _keeping_cost(tokens: int, came: int, uses: Sequence[int], carry: Sequence[float], rates: Rates) -> float:
+    """The cost of a result from one use to the next: it is kept or written again, whichever is cheaper."""
     cost, at = 0.0, came
     for use in uses:
         cost += tokens * min(sum(carry[at + 1 : use + 1]), rates.write)
@@ -65,7 +63,7 @@ def _kept(tokens: int, came: int, uses: Sequence[int], carry: Sequence[float], r
 
 
 def _sole_uses(needs: Sequence[Sequence[Need]]) -> dict[str, list[int]]:
-    """The rounds in which a result was used that nothing else could stand for."""
+    """The rounds in which a result was used that no other result could replace."""
     found = dict[str, list[int]]()
     for number, needed in enumerate(needs):
         for call in dict.fromkeys(need.sources[0] for need in needed if len(need.sources) == 1):
@@ -74,12 +72,12 @@ def _sole_uses(needs: Sequence[Sequence[Need]]) -> dict[str, list[int]]:
 
 
 def _tokens(block: Block) -> int:
-    """What a block costs in a prompt; thinking without a signature is not sent back."""
+    """The tokens of a block in a prompt; thinking without a signature is not sent."""
     return 0 if isinstance(block, ThinkingBlock) and not block.signature else block_tokens(block.wire())
 
 
-def foresight(session: Recorded, needs: Sequence[Sequence[Need]]) -> Policy:
-    """The economic rule as a policy that knows the rest of this session."""
+def foresight(session: RecordedSession, needs: Sequence[Sequence[Need]]) -> Policy:
+    """The economic rule with knowledge of the rest of this session."""
     last = dict[str, int]()
     for number, needed in enumerate(needs):
         last |= {need.sources[-1]: number for need in needed}
@@ -90,7 +88,7 @@ def foresight(session: Recorded, needs: Sequence[Sequence[Need]]) -> Policy:
         rest = times[number:]
         expiring = sum(now - before > rates.lifetime_s for before, now in pairwise(rest))
 
-        def needed(held: Held, _age: int) -> float:
+        def needed(held: ClearableResult, _age: int) -> float:
             return float(last.get(held.call_id.partition("-again-")[0], -1) >= number)
 
         to_come = len(times) - 1 - number

@@ -1,24 +1,21 @@
-"""Layers 3 and 4 in a replay: the real stage on a ground without a disk, and who writes where no model can be asked.
+"""Layers 3 and 4 in a replay: the real stage without a disk and without a model.
 
-Notes and summaries are written by code, in the size a model's have, so that what they still hold can be looked up; what
-a model would have been paid for them is billed by the replay. Files come back as the record last knew them.
+Code writes notes and summaries in the size of a model's, and the replay bills them as if a model wrote them. Files have
+the content that the recording last showed.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from reverie.lab.replay.recorded import FOLDER, Setting
+from reverie.lab.replay.recorded import FOLDER, LINE_NUMBER, ReplaySetting
 from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
-from reverie.layers.l3_session_notes.trigger import WRITER, due, growth, safe_point
+from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers, is_due, measure_growth, safe_point
 from reverie.layers.l3_session_notes.writer import default_template, directive
 from reverie.layers.l4_compaction.by_code import Limits, write_notes, write_summary
-from reverie.layers.l4_compaction.ground import Ground
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionSetup
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction
 from reverie.models.tokens import PROSE_BYTES
 from reverie.models.window import scaled
@@ -28,24 +25,23 @@ from reverie.storage.transcript.view import View
 from reverie.types import JsonObject, ToolResultBlock, ToolUseBlock
 
 SUMMARY_TOKENS = 3_000
-"""The mean length of the summaries that recorded sessions were compacted to."""
+"""The mean length of summaries in recorded sessions."""
 LEAST_SUMMARY = 800
-"""However small the window: nine parts with something in each."""
+"""The least length of a summary, with nine parts."""
 DRAFT_TOKENS = 1_000
-"""What our summariser thinks in its draft, which is paid and thrown away."""
+"""The length of the draft of a summary, which is paid and thrown away."""
 UPDATE_TOKENS = 600
-"""The edits of one update of the notes, with the text each of them looks for: after twenty the notes are full."""
+"""The length of the edits of one update of the notes."""
 LEAST_UPDATE = 150
 _REWRITE = 1.1
-"""The text of the notes is written anew once the conversation has grown by this much: only its size counts before."""
+"""The notes are written again after the conversation has grown by this factor; until then only their size counts."""
 NOTES = FOLDER / "summary.md"
-_LINE_NUMBER = re.compile(r"^\s*\d+(?:→|\t)", re.MULTILINE)
 
 
-def auto_compact(setting: Setting, *, notes: bool) -> AutoCompact:
-    """The stage as a session has it; without `notes` layer 3 is switched off."""
+def auto_compact(setting: ReplaySetting, *, notes: bool) -> AutoCompact:
+    """The stage of a session; without `notes`, layer 3 is off."""
     window = setting.limits.window
-    ground = Ground(
+    ground = CompactionSetup(
         cwd=FOLDER,
         home=FOLDER,
         transcript=FOLDER / "session.jsonl",
@@ -64,8 +60,8 @@ def summary_tokens(window: int) -> int:
     return max(LEAST_SUMMARY, scaled(SUMMARY_TOKENS, window))
 
 
-class Notes:
-    """Layer 3: when an update is due, what its writer is told, and what the notes say."""
+class ReplayNotes:
+    """Layer 3: when an update is due, the prompt for it, and the notes."""
 
     def __init__(self, window: int) -> None:
         self._numbers = NoteNumbers().for_window(window)
@@ -73,21 +69,21 @@ class Notes:
         self._text, self._entries = self._template, 0
         self.update_tokens = max(LEAST_UPDATE, scaled(UPDATE_TOKENS, window))
 
-    def due(self, view: View) -> bool:
-        return not view.open_calls and due(growth(view), self._numbers)
+    def is_due(self, view: View) -> bool:
+        return not view.open_calls and is_due(measure_growth(view), self._numbers)
 
     def directive(self) -> str:
-        """What the fork is asked; it holds the notes as they are."""
+        """The prompt of the fork, with the current notes."""
         return directive(self._text, NOTES, self._template, self._numbers)
 
-    def updated(self, log: SessionLog) -> None:
-        """An update is through: the cursor moves."""
+    def update(self, log: SessionLog) -> None:
+        """Moves the cursor, and writes the notes again if they are too old."""
         log.append(Cursor(WRITER, safe_point(log.view)))
         if len(log.view.history) > _REWRITE * self._entries:
             self._write(log.view)
 
     def read(self, view: View) -> str:
-        """The notes as a compaction finds them."""
+        """The notes for a compaction."""
         if view.cursors.get(WRITER) is not None:
             self._write(view)
         return self._text
@@ -103,20 +99,20 @@ class Notes:
 
 
 @dataclass(slots=True)
-class Disk:
-    """The files of a session, as far as its record knows them."""
+class ReplayDisk:
+    """The files of a session, as its recording shows them."""
 
     _files: dict[Path, str] = field(default_factory=dict[Path, str])
 
-    def called(self, call: ToolUseBlock, result: ToolResultBlock) -> None:
-        """Takes in what a call has shown or changed."""
+    def record(self, call: ToolUseBlock, result: ToolResultBlock) -> None:
+        """Keeps what a call has shown or changed."""
         if result.is_error or not isinstance(cast(object, call.input), dict):
             return
         given = cast(JsonObject, call.input)
         path = Path(str(given.get("file_path", "")))
         match call.name:
             case "Read":
-                self._files[path] = _LINE_NUMBER.sub("", result.text)
+                self._files[path] = LINE_NUMBER.sub("", result.text)
             case "Write":
                 self._files[path] = str(given.get("content", ""))
             case "Edit":
@@ -129,15 +125,14 @@ class Disk:
     def read(self, effect: ReadFile) -> EffectResult:
         text = self._files.get(effect.path)
         if text is None:
-            return EffectResult(ok=False, text="it is not on record")
+            return EffectResult(ok=False, text="it is not in the recording")
         return EffectResult(ok=True, text=text.encode("utf-8", "replace")[: effect.max_bytes].decode("utf-8", "ignore"))
 
 
 def answer(
-    effect: Effect, view: View, disk: Disk, notes: Notes | None, *, summary_tokens: int, alone: bool
+    effect: Effect, view: View, disk: ReplayDisk, notes: ReplayNotes | None, *, summary_tokens: int, alone: bool
 ) -> EffectResult:
-    """What comes of an effect; for a summary a text such as a model would have written. `alone`: nothing else stands
-    beside it."""
+    """The result of an effect; for a summary a text by code. `alone`: the new context has nothing else."""
     match effect:
         case ReadFile(path=path) if path == NOTES:
             return EffectResult(ok=notes is not None, text=notes.read(view) if notes is not None else "")

@@ -1,7 +1,7 @@
-"""What changes a request outside our pipeline: LangChain's middleware, and the server's own clearing.
+"""Changes of a request outside our pipeline: by LangChain's middleware, or by the server.
 
-LangChain is the installed package, asked through its public middleware, on the same messages. It is imported here
-only. For the server this only works out what it cleared, which its response counts but does not name.
+LangChain is the installed package, with its public middleware. For the server, this only finds the results it cleared,
+because its response does not name them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from reverie.simulator import Billing
 from reverie.types import JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 
-class Outside:
-    """Changes the body of a request on its way out; `gone` are the calls whose results it took away. This one: none."""
+class OutsideEdits:
+    """Changes a request before it is sent. `gone`: calls whose results it removed. This class changes nothing."""
 
     def __init__(self) -> None:
         self.gone = set[str]()
@@ -24,14 +24,14 @@ class Outside:
         del messages
         return body
 
-    def billed(self, body: JsonObject, billing: Billing) -> None:
-        """Is told what the server made of it."""
+    def read_billing(self, body: JsonObject, billing: Billing) -> None:
+        """Gets the bill of the request."""
 
 
-class _Server(Outside):
-    """All results but the newest `keep` are gone while the server says that it cleared any."""
+class _Server(OutsideEdits):
+    """If the server cleared any results, those before the newest `keep` are gone."""
 
-    def billed(self, body: JsonObject, billing: Billing) -> None:
+    def read_billing(self, body: JsonObject, billing: Billing) -> None:
         self.gone = set[str]()
         if not any("cleared_tool_uses" in edit for edit in billing.applied_edits):
             return
@@ -47,7 +47,7 @@ class _Server(Outside):
         self.gone = set(calls[:-keep])
 
 
-class _LangChain(Outside):
+class _LangChain(OutsideEdits):
     """`ContextEditingMiddleware()` with its defaults."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class _LangChain(Outside):
         self._middlewares, self._converter = Middlewares(), Converter()
 
     def edit(self, body: JsonObject, messages: Sequence[Message]) -> JsonObject:
-        sent = self._middlewares.edit(self._converter.converted(messages))
+        sent = self._middlewares.edit(self._converter.convert(messages))
         cleared = {
             str(one.tool_call_id): str(one.content)
             for one in sent
@@ -69,13 +69,13 @@ class _LangChain(Outside):
         return body
 
 
-def outside(name: str | None) -> Outside:
-    """Who changes the requests of a policy."""
-    return {"langchain": _LangChain, "server": _Server}.get(name or "", Outside)()
+def outside_edits(name: str | None) -> OutsideEdits:
+    """The changes of a policy's requests."""
+    return {"langchain": _LangChain, "server": _Server}.get(name or "", OutsideEdits)()
 
 
 class Middlewares:
-    """Context editing and summarisation, as an agent with both would run them before a request."""
+    """Context editing and summarisation, as an agent with both runs them before a request."""
 
     def __init__(self, threshold: int = 167_000) -> None:
         from langchain.agents.middleware import ContextEditingMiddleware, SummarizationMiddleware
@@ -86,12 +86,12 @@ class Middlewares:
         self._summarising: Any = SummarizationMiddleware(self._model, trigger=("tokens", threshold))
 
     def run(self, messages: list[Any]) -> list[Any]:
-        """What would be sent. The threshold is not reached in the histories this is timed on: nothing is summarised."""
+        """The messages to send. The timed histories stay below the threshold, so nothing is summarised."""
         self._summarising.before_model({"messages": messages}, None)
         return self.edit(messages)
 
     def edit(self, messages: list[Any]) -> list[Any]:
-        """What would be sent after context editing alone."""
+        """The messages to send after context editing alone."""
         from langchain.agents.middleware.types import ModelRequest
 
         sent = list[Any]()
@@ -104,12 +104,12 @@ class Middlewares:
 
 
 class Converter:
-    """Our messages as LangChain's. A message is converted once, however often it is sent."""
+    """Converts our messages to LangChain's, each only once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Message, list[Any]]] = {}
 
-    def converted(self, messages: Sequence[Message]) -> list[Any]:
+    def convert(self, messages: Sequence[Message]) -> list[Any]:
         out = list[Any]()
         for message in messages:
             found = self._known.get(id(message))

@@ -1,8 +1,7 @@
-"""The policies that recorded sessions are replayed under: ours, and what others do with the same messages.
+"""The policies of a replay: ours, and those of others.
 
-A policy is the stages of the real pipeline it runs, what its endpoint understands, and what is done to a request on its
-way out. Those that are not ours are the real thing (LangChain's middleware, the server's own edits) or the plainest
-form of the idea, said in `what`.
+A policy is the stages of the real pipeline, the capabilities of its endpoint, and changes of a request before it is
+sent. Those of others are real (LangChain's middleware, the edits of the server) or the simplest form of an idea.
 """
 
 from __future__ import annotations
@@ -15,21 +14,10 @@ from uuid import uuid4
 
 from reverie.errors import UserError
 from reverie.lab.replay.compaction import auto_compact, summary_tokens
-from reverie.lab.replay.recorded import FOLDER, Setting
-from reverie.layers.base import (
-    Append,
-    AskFork,
-    Break,
-    BreakCause,
-    Commit,
-    Effect,
-    EffectResult,
-    Now,
-    Stage,
-    SteppedStage,
-)
-from reverie.layers.l1_tool_results.limits import ResultLimits
+from reverie.lab.replay.recorded import FOLDER, ReplaySetting
+from reverie.layers import base
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
+from reverie.layers.l1_tool_results.replacement import ResultLimits
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook
 from reverie.layers.l2_microcompact.results import ResultIndex
 from reverie.layers.l2_microcompact.stage import ECONOMIC, SERVER, TIME, Microcompact
@@ -43,7 +31,7 @@ CACHED = Capabilities(cache_markers=True, ttls=("5m", "1h"))
 
 Foresight = Callable[[ResultIndex, int, Rates], Outlook]
 WhenFull = Literal["nothing", "plain", "summary", "notes"]
-"""What happens at the threshold: nothing, a plain summary, layer 4 alone, or layers 3 and 4."""
+"""The action at the threshold: nothing, a plain summary, layer 4 alone, or layers 3 and 4."""
 
 
 class Stages:
@@ -55,8 +43,8 @@ class Stages:
         self.ways, self.layer1, self.foresight = frozenset(ways), layer1, foresight
         self.when_full: WhenFull = when_full
 
-    def of(self, setting: Setting, capabilities: Capabilities) -> dict[str, Stage | SteppedStage]:
-        made = dict[str, Stage | SteppedStage]()
+    def of(self, setting: ReplaySetting, capabilities: Capabilities) -> dict[str, base.Stage | base.SteppedStage]:
+        made = dict[str, base.Stage | base.SteppedStage]()
         if self.layer1:
             made["tool_result_budget"] = MessageBudget(FOLDER, lambda: ResultLimits().for_window(setting.limits.window))
         if self.ways:
@@ -77,7 +65,7 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`outside`: who changes its requests on their way out (see `outside.py`)."""
+    """`outside`: changes of its requests before they are sent (see `outside.py`)."""
 
     name: str
     what: str
@@ -87,24 +75,25 @@ class Policy:
 
 
 class Summarise:
-    """At the threshold everything but the last round becomes a summary; the request for it is paid."""
+    """At the threshold everything except for the last round becomes a summary, whose request is paid."""
 
     flag = ""
 
-    def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
+    def plan(self, view: View, now: base.Now) -> Sequence[base.Effect] | None:
         if now.used <= now.autocompact_at or not any(e.message.role == "assistant" for e in view.entries):
             return None
-        return (AskFork(Purpose.COMPACTION, "Summarise this conversation.", summary_tokens(now.window)),)
+        return (base.AskFork(Purpose.COMPACTION, "Summarise this conversation.", summary_tokens(now.window)),)
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+    def commit(self, view: View, now: base.Now, results: Sequence[base.EffectResult]) -> base.StageCommit:
         last = max(i for i, entry in enumerate(view.entries) if entry.message.role == "assistant")
         kept, anchor = view.entries[last:], str(uuid4())
         names = [entry.uuid or "" for entry in (kept[0], kept[-1])]
         boundary = CompactBoundary("auto", now.used, kept[-1].uuid, (names[0], anchor, names[1]))
         summary = Message("user", (TextBlock(results[0].text, Origin.SUMMARY),))
-        said = Append(summary, {"uuid": anchor, "isCompactSummary": True})
-        return Commit(
-            appends=(Append(boundary), said), breaks=Break(BreakCause.COMPACTED, "the conversation was summarised")
+        said = base.Append(summary, {"uuid": anchor, "isCompactSummary": True})
+        return base.StageCommit(
+            appends=(base.Append(boundary), said),
+            breaks=base.Break(base.BreakCause.COMPACTED, "the conversation was summarised"),
         )
 
 
@@ -112,7 +101,7 @@ _ALL = (
     Policy("resend", "everything is sent again, nothing is cached", capabilities=Capabilities()),
     Policy("cached", "everything is cached, nothing is cleared, the window has no end"),
     Policy("summarise", "at the threshold the history becomes a summary", Stages(when_full="plain")),
-    Policy("langchain", "LangChain's ContextEditingMiddleware as it comes", outside="langchain"),
+    Policy("langchain", "LangChain's ContextEditingMiddleware with its defaults", outside="langchain"),
     Policy(
         "server",
         "the server clears by itself (context_management)",
@@ -121,20 +110,20 @@ _ALL = (
         outside="server",
     ),
     Policy("time", "layer 2 without the economic rule: after an hour's pause only", Stages(TIME)),
-    Policy("economic", "layer 2 as it comes: when it pays, and after an hour's pause", Stages(TIME, ECONOMIC)),
-    Policy("summary", "layer 4 alone: a summary with the facts beside it", Stages(when_full="summary")),
-    Policy("notes", "layers 3 and 4: notes kept while working stand for the old part", Stages(when_full="notes")),
-    Policy("reverie", "layers 1 to 4 as they come", Stages(TIME, ECONOMIC, layer1=True, when_full="notes")),
+    Policy("economic", "layer 2 with its defaults: when it pays, and after an hour's pause", Stages(TIME, ECONOMIC)),
+    Policy("summary", "layer 4 alone: a summary with the facts next to it", Stages(when_full="summary")),
+    Policy("notes", "layers 3 and 4: notes replace the old part", Stages(when_full="notes")),
+    Policy("reverie", "layers 1 to 4 with their defaults", Stages(TIME, ECONOMIC, layer1=True, when_full="notes")),
 )
 POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ALL}
 OURS = "reverie"
 BASELINE = "cached"
 OTHERS = frozenset({"resend", "cached", "summarise", "langchain", "server"})
-"""Policies that are no part of ours."""
+"""Policies that are not part of ours."""
 
 
-def chosen(names: Sequence[str]) -> list[Policy]:
-    """The policies to replay: those named, and `cached`, which all are measured against; without names, all."""
+def choose_policies(names: Sequence[str]) -> list[Policy]:
+    """The named policies and `cached`, to which all are compared; all policies if there are no names."""
     unknown = [name for name in names if name not in POLICIES]
     if unknown:
         raise UserError(f"There is no policy {unknown[0]!r}; there are {', '.join(POLICIES)}.")

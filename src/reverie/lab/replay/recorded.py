@@ -1,14 +1,12 @@
-"""Recorded sessions as a list of rounds: what entered the conversation, when it was asked, what the model answered; and
-what every replayed session is given alike: a prompt of realistic size, a window, thresholds.
+"""Recorded sessions as a list of rounds, and what all replays have in common: a system prompt, a window, thresholds.
 
-Reads Claude Code's transcripts and ours. Compactions that happened while recording are left out: the raw messages on
-both sides of them are replayed, their summaries are not. Side chains and answers that were errors are left out too. The
-prompt stands in for the one that was recorded, which transcripts do not hold. Its size matters, because it is read with
-every request and no policy can save it; the text does not.
+Reads transcripts of Claude Code and Reverie, without side chains, failed answers and the summaries of compactions.
+Transcripts have no system prompt, so a text of realistic size replaces it.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from reverie.errors import UserError
-from reverie.lab.scratch import recordings
+from reverie.lab.scratch import find_recordings
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.window import OUTPUT_RESERVE, Thresholds, thresholds
 from reverie.storage.transcript.chain import conversation
@@ -25,6 +23,8 @@ from reverie.storage.transcript.records import SessionHeader
 from reverie.types import JsonObject, Message, Record, TextBlock, ToolResultBlock
 
 DEFAULT_MODEL = "claude-opus-4-5"
+LINE_NUMBER = re.compile(r"^\s*\d+(?:→|\t)", re.MULTILINE)
+"""What Read puts before every line."""
 _SYNTHETIC = "<synthetic>"
 _NO_RESULT = "The call was interrupted."
 _GO_ON = "Go on."
@@ -32,7 +32,7 @@ _GO_ON = "Go on."
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One request of a recorded session. `at` is when it was made, in seconds; `entered` came before it."""
+    """One request of a recorded session. `at`: its time in seconds; `entered`: the messages before it."""
 
     at: float
     entered: tuple[Message, ...]
@@ -40,37 +40,37 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """A session to replay. `model` answered most of it."""
+class RecordedSession:
+    """A session to replay. `model`: the one with the most answers."""
 
     name: str
     model: str
     rounds: tuple[Round, ...]
 
 
-def load(paths: Sequence[Path]) -> list[Recorded]:
-    """The sessions of these files, and of every *.jsonl in these folders. UserError if there is none."""
-    sessions = [session for path in recordings(paths) if (session := load_session(path)).rounds]
+def load(paths: Sequence[Path]) -> list[RecordedSession]:
+    """The sessions in these files and folders (*.jsonl). UserError if there is none."""
+    sessions = [session for path in find_recordings(paths) if (session := load_session(path)).rounds]
     if not sessions:
         shown = ", ".join(map(str, paths)) or "nothing"
         raise UserError(f"There is no recorded answer in {shown}; name transcripts (*.jsonl) with answers in them.")
     return sessions
 
 
-def load_session(path: Path) -> Recorded:
-    """One transcript, round by round."""
+def load_session(path: Path) -> RecordedSession:
+    """The rounds of one transcript."""
     rounds = tuple(_rounds(conversation(read_records(path).records)))
     models = Counter(str(each.response.fields.get("model") or DEFAULT_MODEL) for each in rounds)
-    return Recorded(path.stem, models.most_common(1)[0][0] if models else DEFAULT_MODEL, rounds)
+    return RecordedSession(path.stem, models.most_common(1)[0][0] if models else DEFAULT_MODEL, rounds)
 
 
 def _rounds(records: Iterable[Record]) -> Iterator[Round]:
-    """Records split from one response are one answer; results recorded between them belong to the next request."""
+    """Joins the records of one response; results between them belong to the next request."""
     clock = 0.0
     entered, current = list[Message](), None
     for record in records:
         message = record.message
-        if message is None or _left_out(record, message):
+        if message is None or _is_left_out(record, message):
             continue
         before, clock = clock, max(clock, _seconds(record.timestamp))
         if message.role == "user":
@@ -81,28 +81,28 @@ def _rounds(records: Iterable[Record]) -> Iterator[Round]:
         else:
             if current is not None:
                 yield current
-            # A request is made when the last thing it carries was there, not when its answer was.
-            current = Round(before or clock, tuple(entered) or _gone_on(current), message)
+            # A request is made when its last message is there, not when its answer is.
+            current = Round(before or clock, tuple(entered) or _fill_gap(current), message)
             entered = []
     if current is not None:
         yield current
 
 
-def _gone_on(before: Round | None) -> tuple[Message, ...]:
-    """What stands between two answers where nothing was recorded: the session was compacted there, or cut short."""
+def _fill_gap(before: Round | None) -> tuple[Message, ...]:
+    """The message between two answers if none was recorded, because of a compaction or an interruption."""
     calls = before.response.tool_uses if before is not None else ()
     answers = tuple(ToolResultBlock(call.id, _NO_RESULT, is_error=True) for call in calls)
     return (Message("user", answers or (TextBlock(_GO_ON),)),)
 
 
-def _left_out(record: Record, message: Message) -> bool:
+def _is_left_out(record: Record, message: Message) -> bool:
     if record.data.get("isCompactSummary") or record.data.get("isApiErrorMessage"):
         return True
     return message.role == "assistant" and message.fields.get("model") == _SYNTHETIC
 
 
 def _seconds(timestamp: str | None) -> float:
-    """A record's time; 0 where it has none that can be read, so that it counts as no pause."""
+    """The time of a record; 0 if it has none, so that there is no pause."""
     try:
         return datetime.fromisoformat(timestamp or "").timestamp()
     except ValueError:
@@ -110,14 +110,14 @@ def _seconds(timestamp: str | None) -> float:
 
 
 PREFIX_TOKENS = 8_000
-"""System prompt, instruction files and tool definitions together: what an agent with a dozen tools sends."""
+"""The size of system prompt, instruction files and tool definitions of an agent with a dozen tools."""
 WINDOW = 200_000
-"""The window thresholds are set for, unless another is asked for."""
+"""The default window for the thresholds."""
 FOLDER = Path("/session/tool-results")
-"""Where the sessions say that they keep their files; nothing is written there."""
+"""The folder of the sessions' files; nothing is written there."""
 TTL = "5m"
 NEVER_FULL = 100_000_000
-"""The window requests are billed in: no policy is refused, so that all are compared on the same messages."""
+"""The window for billing: so large that no request is refused, and all policies get the same messages."""
 
 _TOOLS = ("Read", "Bash", "Grep", "Glob", "Edit", "Write", "WebFetch", "WebSearch", "Agent", "SendMessage", "Skill")
 _SENTENCE = "Work step by step, look before you change anything, and say what you did. "
@@ -125,20 +125,20 @@ _TOOL_TOKENS = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """One session's surroundings."""
+class ReplaySetting:
+    """The header, model facts and thresholds of a replay."""
 
     header: SessionHeader
     facts: ModelFacts
     limits: Thresholds
 
     @staticmethod
-    def of(model: str, prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> Setting:
+    def of(model: str, prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> ReplaySetting:
         facts = Catalogue.load().facts(model)
         tools = tuple(_tool(name) for name in _TOOLS) if prefix_tokens else ()
         system = _text(4 * (prefix_tokens - _TOOL_TOKENS * len(tools)))
         header = SessionHeader(model=f"anthropic:{model}", system=(system,) if system else (), tools=tools, ttl=TTL)
-        return Setting(header, facts, thresholds(window, facts.max_output))
+        return ReplaySetting(header, facts, thresholds(window, facts.max_output))
 
 
 def check_room(prefix_tokens: int, window: int) -> None:

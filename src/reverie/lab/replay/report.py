@@ -1,7 +1,4 @@
-"""Replays many sessions under many policies and adds up what each paid: for a program, and for people.
-
-Sessions are replayed in as many processes as there are processors; each policy starts every session from the beginning.
-"""
+"""Replays many sessions under many policies, one process per processor, and adds up the costs."""
 
 from __future__ import annotations
 
@@ -9,47 +6,49 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from reverie.cli.output import table as aligned
 from reverie.lab.replay.bound import foresight, lower_bound
 from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
-from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, Recorded
-from reverie.lab.replay.run import Outcome, replay
+from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, RecordedSession
+from reverie.lab.replay.run import PolicyOutcome, replay
 from reverie.lab.replay.uses import needs_of
+from reverie.text.columns import table as columns_of
 
+columns = partial(columns_of, right=range(1, 99))
 _TIE = 1e-9
 _COSTS = ("policy", "cost", "USD", "of cached", "read", "breaks", "unannounced", "cleared", "again", "regret", "best")
 _FILLED = ("policy", "over window", "compactions", "no model", "stopped", "note updates", "notes", "with notes")
 _WORDS = (
     "cost: tokens of fresh input, output included. read: share of the prompt read from the cache. again: results "
     "read again. regret: paid for that. best: sessions on which it is cheapest. over window: requests that would not "
-    "have fitted. no model: compactions that asked none. stopped: sessions in which a breaker ended auto-compaction. "
-    "notes: paid beside the conversation, not in cost."
+    "have fitted. no model: compactions without a model. stopped: sessions in which a breaker ended auto-compaction. "
+    "notes: paid in addition, not part of cost."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """One session under every policy, and what somebody who knows the future would have paid."""
+class SessionCosts:
+    """One session under every policy, and the costs with knowledge of the future."""
 
     name: str
     model: str
     rounds: int
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, PolicyOutcome]
     bound: float
     foresight: float
 
     @property
     def cheapest(self) -> tuple[str, ...]:
-        """The policies that paid least; more than one if they tie. Who overran the window is not compared."""
+        """The policies with the least cost, without those that were over the window."""
         fitting = {name: out for name, out in self.outcomes.items() if not out.over_window} or self.outcomes
         least = min(outcome.cost for outcome in fitting.values()) * (1 + _TIE)
         return tuple(name for name, outcome in fitting.items() if outcome.cost <= least)
 
     @property
     def cheapest_with_notes(self) -> bool:
-        """Whether ours costs no more than any policy that is not a part of it, also with what its notes cost."""
+        """Whether ours, with its notes, costs no more than the policies of others."""
         ours = self.outcomes[OURS]
         others = [out.cost for name, out in self.outcomes.items() if name in OTHERS and not out.over_window]
         return ours.cost + ours.notes_cost <= min(others, default=float("inf")) * (1 + _TIE)
@@ -59,51 +58,53 @@ Progress = Callable[[int, int, str], None]
 
 
 def replay_all(
-    sessions: Sequence[Recorded],
+    sessions: Sequence[RecordedSession],
     policies: Sequence[Policy],
     *,
     prefix_tokens: int = PREFIX_TOKENS,
     window: int = WINDOW,
     progress: Progress = lambda _done, _all, _name: None,
-) -> list[Replayed]:
-    """Every session under every policy. `progress` is told how many are done, of how many, and the last one's name."""
-    done = list[Replayed]()
+) -> list[SessionCosts]:
+    """Replays every session under every policy. `progress` gets the number done, the total and the last name."""
+    done = list[SessionCosts]()
     for one in _each(sessions, [policy.name for policy in policies], prefix_tokens, window):
         done.append(one)
         progress(len(done), len(sessions), one.name)
     return done
 
 
-def _each(sessions: Sequence[Recorded], names: Sequence[str], prefix_tokens: int, window: int) -> Iterator[Replayed]:
+def _each(
+    sessions: Sequence[RecordedSession], names: Sequence[str], prefix_tokens: int, window: int
+) -> Iterator[SessionCosts]:
     workers = min(os.cpu_count() or 1, len(sessions))
     jobs = [(session, names, prefix_tokens, window) for session in sessions]
     if workers == 1:
-        yield from map(_replayed, jobs)
+        yield from map(_replay, jobs)
         return
     with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(_replayed, jobs)
+        yield from pool.map(_replay, jobs)
 
 
-def _replayed(job: tuple[Recorded, Sequence[str], int, int]) -> Replayed:
+def _replay(job: tuple[RecordedSession, Sequence[str], int, int]) -> SessionCosts:
     session, names, prefix_tokens, window = job
     needs = needs_of(session)
 
-    def under(policy: Policy) -> Outcome:
+    def under(policy: Policy) -> PolicyOutcome:
         return replay(session, needs, policy, prefix_tokens=prefix_tokens, window=window)
 
     outcomes = {name: under(POLICIES[name]) for name in names}
     ahead = under(foresight(session, needs))
     bound = lower_bound(session, needs, prefix_tokens)
-    return Replayed(session.name, session.model, len(session.rounds), outcomes, bound, ahead.cost)
+    return SessionCosts(session.name, session.model, len(session.rounds), outcomes, bound, ahead.cost)
 
 
-def totals(done: Sequence[Replayed]) -> dict[str, Outcome]:
-    """What each policy paid for all sessions."""
-    return {name: Outcome.sum(each.outcomes[name] for each in done) for name in done[0].outcomes}
+def totals(done: Sequence[SessionCosts]) -> dict[str, PolicyOutcome]:
+    """The cost of each policy for all sessions."""
+    return {name: PolicyOutcome.sum(each.outcomes[name] for each in done) for name in done[0].outcomes}
 
 
-def summary(done: Sequence[Replayed], prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> dict[str, Any]:
-    """The figures a program reads. Costs are in tokens of fresh input, output included at its price."""
+def summary(done: Sequence[SessionCosts], prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> dict[str, Any]:
+    """The figures for programs. Costs are in tokens of fresh input, including output."""
     paid = totals(done)
     baseline = paid[BASELINE].cost
     found: dict[str, Any] = {
@@ -133,12 +134,11 @@ def summary(done: Sequence[Replayed], prefix_tokens: int = PREFIX_TOKENS, window
     return found
 
 
-def _ratio(done: Sequence[Replayed]) -> float:
-    """What ours pays of the baseline, over some of the sessions."""
+def _ratio(done: Sequence[SessionCosts]) -> float:
     return round(sum(e.outcomes[OURS].cost for e in done) / sum(e.outcomes[BASELINE].cost for e in done), 4)
 
 
-def _row(each: Replayed) -> dict[str, Any]:
+def _row(each: SessionCosts) -> dict[str, Any]:
     baseline = each.outcomes[BASELINE].cost
     return {
         "session": each.name,
@@ -150,8 +150,8 @@ def _row(each: Replayed) -> dict[str, Any]:
     }
 
 
-def table(done: Sequence[Replayed]) -> str:
-    """The same for people: a line per session with what each policy paid of `cached`, then a line per policy."""
+def table(done: Sequence[SessionCosts]) -> str:
+    """The figures for people: one line per session with costs as shares of `cached`, then one line per policy."""
     paid = totals(done)
     baseline, bound = paid[BASELINE].cost, sum(each.bound for each in done)
     ahead = sum(each.foresight for each in done)
@@ -160,29 +160,29 @@ def table(done: Sequence[Replayed]) -> str:
         "",
         *columns([_COSTS, *(_cost_row(name, total, baseline, done) for name, total in paid.items())]),
         "",
-        *columns([_FILLED, *(_filled_row(name, total, baseline) for name, total in paid.items())]),
+        *columns([_FILLED, *(_window_row(name, total, baseline) for name, total in paid.items())]),
     ]
     if OURS in paid:
         won = sum(each.cheapest_with_notes for each in done)
         others = ", ".join(name for name in paid if name in OTHERS)
-        lines += ["", f"With its notes paid, {OURS} is no dearer than {others} on {won} of {len(done)} sessions."]
+        lines += ["", f"With its notes paid, {OURS} costs no more than {others} on {won} of {len(done)} sessions."]
     lines += [
         "",
         f"No policy can pay less than {bound / baseline:.3f} of cached (every use known, every clear free); "
-        f"the economic rule pays {ahead / baseline:.3f} if it is told the future.",
+        f"the economic rule pays {ahead / baseline:.3f} if it knows the future.",
         _WORDS,
         "* cheapest on this session.",
     ]
     return "\n".join(lines)
 
 
-def _paid(each: Replayed) -> tuple[str, ...]:
+def _paid(each: SessionCosts) -> tuple[str, ...]:
     base, best = each.outcomes[BASELINE].cost, each.cheapest
     shares = (f"{one.cost / base:.3f}{'*' if name in best else ' '}" for name, one in each.outcomes.items())
     return (each.name[:12], str(each.rounds), *shares, f"{each.bound / base:.3f}")
 
 
-def _cost_row(name: str, total: Outcome, baseline: float, done: Sequence[Replayed]) -> tuple[str, ...]:
+def _cost_row(name: str, total: PolicyOutcome, baseline: float, done: Sequence[SessionCosts]) -> tuple[str, ...]:
     won = sum(name in each.cheapest for each in done)
     shares = (f"{total.cost / baseline:.3f}", f"{total.read_share:.0%}")
     breaks = (str(total.announced_breaks), str(total.unannounced_breaks))
@@ -190,14 +190,8 @@ def _cost_row(name: str, total: Outcome, baseline: float, done: Sequence[Replaye
     return (name, f"{total.cost:,.0f}", f"{total.dollars:.2f}", *shares, *breaks, *missed, f"{won}/{len(done)}")
 
 
-def _filled_row(name: str, total: Outcome, baseline: float) -> tuple[str, ...]:
-    """What happened at the threshold, and what the notes cost beside the conversation."""
+def _window_row(name: str, total: PolicyOutcome, baseline: float) -> tuple[str, ...]:
     share = f"{total.without_model / total.compactions:.0%}" if total.compactions else "-"
     counts = (total.over_window, total.compactions, share, int(total.stopped), total.notes_updates)
     notes = (f"{total.notes_cost / baseline:.3f}", f"{(total.cost + total.notes_cost) / baseline:.3f}")
     return (name, *map(str, counts), *notes)
-
-
-def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A name and figures."""
-    return aligned(rows, right=range(1, 99))

@@ -1,8 +1,7 @@
-"""Replays a recorded session under a policy: the real pipeline decides, the simulator bills, the record answers.
+"""Replays a recorded session under a policy: the real pipeline decides, the simulator bills, the recording answers.
 
-Each recorded request is prepared as a session would, at the time it was made, and answered with what was recorded. If
-the answer used content that the policy had taken away (see `uses.py`), the policy pays for having it again: the
-calls are made once more in a round of their own, their results come in again, and only then the answer follows.
+Each request is prepared as in a session, at its recorded time. If the answer used content that the policy had removed
+(see `uses.py`), the policy pays for it again: the calls are repeated in an extra round before the answer.
 """
 
 from __future__ import annotations
@@ -15,21 +14,20 @@ from datetime import UTC, datetime
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.request import assemble
-from reverie.lab.replay.compaction import DRAFT_TOKENS, Disk, Notes, answer, summary_tokens
-from reverie.lab.replay.outside import outside
+from reverie.lab.replay.compaction import DRAFT_TOKENS, ReplayDisk, ReplayNotes, answer, summary_tokens
+from reverie.lab.replay.outside import outside_edits
 from reverie.lab.replay.policies import Policy
-from reverie.lab.replay.recorded import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, Recorded, Setting
+from reverie.lab.replay.recorded import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, RecordedSession, ReplaySetting
 from reverie.lab.replay.uses import Need
-from reverie.lab.scratch import Silent
+from reverie.lab.scratch import SilentModel
 from reverie.layers.base import AskFork, Effect, EffectResult
-from reverie.layers.l1_tool_results.limits import ResultLimits
-from reverie.layers.l1_tool_results.single import judge
+from reverie.layers.l1_tool_results.replacement import ResultLimits, judge
 from reverie.layers.l4_compaction.stage import AutoCompact
 from reverie.models import wire
 from reverie.models.base import Request
 from reverie.models.prices import input_equivalents
 from reverie.models.window import REFERENCE_WINDOW, scaled
-from reverie.settings.sections import Tools
+from reverie.settings.sections import ToolSettings
 from reverie.simulator import Billing, Meter
 from reverie.simulator.tokens import block_tokens
 from reverie.storage.transcript.session_log import SessionLog
@@ -37,14 +35,14 @@ from reverie.types import Block, Message, Origin, TextBlock, ToolResultBlock, To
 
 _MAX_TOKENS = 8_000
 PAGE = 16_000
-"""Characters that are read at once from a result on disk: some 400 lines."""
+"""Characters of one read from a result on disk, about 400 lines."""
 _NOT_A_BREAK = ("expired", "thinking_stripped", "images")
-"""Misses that no policy brings about: time passed, the model's own rule, the first image of a conversation."""
+"""Misses that no policy causes: time, a rule of the model, the first image of a conversation."""
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What a policy paid for one session. Costs are in tokens of fresh input, `dollars` in currency."""
+class PolicyOutcome:
+    """The cost of a policy for one session, in tokens of fresh input and in US dollars."""
 
     policy: str
     cost: float = 0.0
@@ -54,28 +52,28 @@ class Outcome:
     announced_breaks: int = 0
     unannounced_breaks: int = 0
     regret: float = 0.0
-    """The part of the cost that was paid for having content again."""
+    """The part of the cost for reading content again."""
     read_back: int = 0
     cleared: int = 0
     cleared_tokens: int = 0
     over_window: int = 0
-    """Requests that would not have fitted the window."""
+    """Requests that are too large for the window."""
     compactions: int = 0
     without_model: int = 0
-    """Compactions that asked no model."""
+    """Compactions without a model."""
     stopped: bool = False
     """A breaker ended auto-compaction."""
     notes_updates: int = 0
     notes_cost: float = 0.0
-    """What was paid beside the conversation for its notes; not part of `cost`."""
+    """The cost of the notes; not part of `cost`."""
     by_round: list[float] = field(default_factory=list[float])
-    """The cost so far after each recorded round."""
+    """The cost after each recorded round."""
     breaks: list[str] = field(default_factory=list[str])
-    """Where and why the unannounced ones happened."""
+    """The causes and places of unannounced breaks."""
 
     @classmethod
-    def sum(cls, outcomes: Iterable[Outcome]) -> Outcome:
-        """What was paid for several sessions."""
+    def sum(cls, outcomes: Iterable[PolicyOutcome]) -> PolicyOutcome:
+        """The cost of several sessions."""
         whole = cls("all")
         for each in outcomes:
             for name in (one.name for one in fields(cls) if one.name != "policy"):
@@ -87,7 +85,7 @@ class Outcome:
         return self.usage.cache_read_input_tokens / self.usage.prompt if self.usage.prompt else 0.0
 
     def figures(self, baseline: float) -> dict[str, float]:
-        """What a program reads; `baseline` is what `cached` paid."""
+        """The figures for programs; `baseline` is the cost of `cached`."""
         return {
             "cost": round(self.cost),
             "cost_usd": round(self.dollars, 4),
@@ -111,34 +109,34 @@ class Outcome:
 
 
 def replay(
-    session: Recorded,
+    session: RecordedSession,
     needs: Sequence[Sequence[Need]],
     policy: Policy,
     *,
     prefix_tokens: int = PREFIX_TOKENS,
     window: int = WINDOW,
-) -> Outcome:
+) -> PolicyOutcome:
     """Replays one session under one policy."""
     return asyncio.run(_Replay(session, policy, prefix_tokens, window).run(needs))
 
 
 class _Replay:
-    def __init__(self, session: Recorded, policy: Policy, prefix_tokens: int, window: int = WINDOW) -> None:
+    def __init__(self, session: RecordedSession, policy: Policy, prefix_tokens: int, window: int = WINDOW) -> None:
         self._session = session
         self._policy = policy
-        self._setting = Setting.of(session.model, prefix_tokens, window)
+        self._setting = ReplaySetting.of(session.model, prefix_tokens, window)
         self._meter = Meter(window=NEVER_FULL)
-        self._outside = outside(policy.outside)
+        self._outside = outside_edits(policy.outside)
         self._at = 0.0
         self._log = SessionLog(None, session.name, cwd=FOLDER, version="lab", clock=self._now)
         self._log.append(self._setting.header)
         stages = policy.stages.of(self._setting, policy.capabilities)
         self._conversation = Conversation(
             log=self._log,
-            model=Silent(self._setting.header.model, policy.capabilities),
+            model=SilentModel(self._setting.header.model, policy.capabilities),
             thresholds=self._setting.limits,
             emit=lambda _event: None,
-            pipeline=Pipeline(stages, on_failure=_raise),
+            pipeline=Pipeline(stages, on_failure=_reraise),
             around=Around(carry_out=self._carry_out),
             clock=self._now,
         )
@@ -149,17 +147,17 @@ class _Replay:
         self._copies: dict[str, list[str]] = {}
         self._counted: set[str] = set()
         self._limits = ResultLimits().for_window(window)
-        self._disk = Disk()
-        self._notes = Notes(window) if policy.stages.when_full == "notes" else None
+        self._disk = ReplayDisk()
+        self._notes = ReplayNotes(window) if policy.stages.when_full == "notes" else None
         self._forks = set[int]()
         self._asked = False
-        self._brought = (0, "")
-        self._out = Outcome(policy.name)
+        self._restored = (0, "")
+        self._out = PolicyOutcome(policy.name)
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._at, UTC)
 
-    async def run(self, needs: Sequence[Sequence[Need]]) -> Outcome:
+    async def run(self, needs: Sequence[Sequence[Need]]) -> PolicyOutcome:
         for number, (each, needed) in enumerate(zip(self._session.rounds, needs, strict=True)):
             self._at = each.at
             for message in each.entered:
@@ -194,19 +192,18 @@ class _Replay:
             self._out.without_model += not self._asked
         return request
 
-    # -- what comes in ----------------------------------------------------------------------------------------------
-
     def _enter(self, message: Message) -> None:
-        blocks = tuple(self._kept(block) if isinstance(block, ToolResultBlock) else block for block in message.content)
+        blocks = tuple(
+            self._keep_result(block) if isinstance(block, ToolResultBlock) else block for block in message.content
+        )
         self._log.append_message(replace(message, content=blocks, plain=False))
 
-    def _kept(self, block: ToolResultBlock) -> ToolResultBlock:
-        """Layer 1 for one result, if the policy has it. The disk takes everything."""
+    def _keep_result(self, block: ToolResultBlock) -> ToolResultBlock:
         call = block.tool_use_id
         self._results[call] = block
         if call in self._calls:
-            self._disk.called(self._calls[call], block)
-            block = self._as_read(self._calls[call], block)
+            self._disk.record(self._calls[call], block)
+            block = self._limit_read(self._calls[call], block)
         if not self._policy.stages.layer1 or call not in self._calls:
             return block
         judged = judge(self._calls[call].name, call, block.content or "", self._limits, FOLDER)
@@ -215,13 +212,13 @@ class _Replay:
         self._previews[call] = str(judged.shown)
         return replace(block, content=judged.shown)
 
-    def _as_read(self, call: ToolUseBlock, block: ToolResultBlock) -> ToolResultBlock:
-        """What Read shows in a small window: its own limits shrink with it, whatever the policy."""
+    def _limit_read(self, call: ToolUseBlock, block: ToolResultBlock) -> ToolResultBlock:
+        """Cuts a result of Read in a small window, where its limits are smaller too."""
         window = self._setting.limits.window
         if call.name != "Read" or window >= REFERENCE_WINDOW or not isinstance(block.content, str):
             return block
-        lines = block.content.splitlines(keepends=True)[: scaled(Tools().read_lines, window)]
-        shown = "".join(lines)[: scaled(Tools().read_bytes, window)]
+        lines = block.content.splitlines(keepends=True)[: scaled(ToolSettings().read_lines, window)]
+        shown = "".join(lines)[: scaled(ToolSettings().read_bytes, window)]
         if len(shown) == len(block.content):
             return block
         self._cut[call.id] = shown
@@ -233,29 +230,26 @@ class _Replay:
         self._log.append_message(Message("assistant", blocks, fields=fields))
 
     async def _carry_out(self, effect: Effect) -> EffectResult:
-        """The disk takes everything; a summary is billed as a fork of the conversation that nothing goes on from."""
-        view, tokens, alone = self._log.view, summary_tokens(self._setting.limits.window), self._is_plain
+        view, tokens = self._log.view, summary_tokens(self._setting.limits.window)
+        alone = self._policy.stages.when_full == "plain"
         if isinstance(effect, AskFork):
             self._asked = True
-            self._bill(self._beside(effect.directive, effect), tokens + (0 if alone else DRAFT_TOKENS))
+            self._bill(self._fork_request(effect.directive, effect), tokens + (0 if alone else DRAFT_TOKENS))
         return answer(effect, view, self._disk, self._notes, summary_tokens=tokens, alone=alone)
 
-    @property
-    def _is_plain(self) -> bool:
-        return self._policy.stages.when_full == "plain"
-
-    def _beside(self, directive: str, effect: AskFork | None = None) -> Request:
-        """The request of a fork: the conversation as it stands, or what the effect shows of it, with a directive."""
+    def _fork_request(self, directive: str, effect: AskFork | None = None) -> Request:
+        """The request of a fork: the conversation, or what the effect shows of it, with a directive."""
         header, messages = self._setting.header, self._log.view.messages()
         if effect is not None and effect.messages is not None:
             messages = effect.messages
         if effect is not None and effect.system is not None:
             header = replace(header, system=(effect.system,))
         *before, last = messages
-        asked = replace(last, content=(*last.content, TextBlock(directive, Origin.CODE)))
+        text = TextBlock(directive, Origin.CODE)
+        asked = replace(last, content=(*last.content, text))
         return assemble(
             header,
-            (*before, asked) if last.role == "user" else (*messages, _said(directive)),
+            (*before, asked) if last.role == "user" else (*messages, Message("user", (text,))),
             max_tokens=_MAX_TOKENS,
             capabilities=self._policy.capabilities,
             announced_break="it shares no prefix" if effect is not None and effect.messages is not None else None,
@@ -265,23 +259,21 @@ class _Replay:
         )
 
     def _take_notes(self) -> None:
-        """Layer 3, if the policy has it and it is time: a fork makes all its edits in one reply."""
+        """Updates the notes if the policy has layer 3 and they are due; a fork makes all edits in one response."""
         notes = self._notes
-        if notes is None or not notes.due(self._log.view):
+        if notes is None or not notes.is_due(self._log.view):
             return
-        request = self._beside(notes.directive())
+        request = self._fork_request(notes.directive())
         billing = self._meter.bill(wire.body(request), self._at, output_tokens=notes.update_tokens)
-        self._forks.add(billing.row.number)
+        self._forks.add(billing.number)
         self._out.notes_cost += billing.input_equivalents
         self._out.notes_updates += 1
-        notes.updated(self._log)
-
-    # -- what is paid -----------------------------------------------------------------------------------------------
+        notes.update(self._log)
 
     def _bill(self, request: Request, output_tokens: int) -> Billing:
         body = self._outside.edit(wire.body(request), request.messages)
         billing = self._meter.bill(body, self._at, output_tokens=output_tokens)
-        self._outside.billed(body, billing)
+        self._outside.read_billing(body, billing)
         out = self._out
         out.requests += 1
         out.cost += billing.input_equivalents
@@ -292,7 +284,7 @@ class _Replay:
         if miss is not None and miss.cause not in _NOT_A_BREAK:
             if request.announced_break is not None or miss.cause == "context_management":
                 out.announced_breaks += 1
-            elif miss.against not in self._forks:  # a fork's own end is nothing the conversation could have read
+            elif miss.against not in self._forks:  # the conversation cannot read the end of a fork
                 out.unannounced_breaks += 1
                 out.breaks.append(f"{miss.cause} at {miss.path}")
         self._count_cleared()
@@ -310,24 +302,20 @@ class _Replay:
             block_tokens(self._results[call].wire()) for call in gone if call in self._results
         )
 
-    # -- what is missed ---------------------------------------------------------------------------------------------
-
     def _missing(self, needed: Sequence[Need]) -> dict[str, str]:
-        """The results that this answer used and that are nowhere in view: the newest source of each need, and what of
-        it was used."""
+        """The results that this answer used and that are not in view: the newest source of each need, with the text."""
         found = dict[str, str]()
         for need in needed:
-            if need.text not in self._brought_back() and not any(self._in_view(c, need.text) for c in need.sources):
+            if need.text not in self._restored_text() and not any(self._in_view(c, need.text) for c in need.sources):
                 found.setdefault(need.sources[-1], need.text)
         return found
 
-    def _brought_back(self) -> str:
-        """What compactions have put into view."""
+    def _restored_text(self) -> str:
         view = self._log.view
-        if self._brought[0] != view.boundaries:
+        if self._restored[0] != view.boundaries:
             texts = [entry.message.text for entry in view.entries if entry.brought]
-            self._brought = (view.boundaries, "\n".join(texts))
-        return self._brought[1]
+            self._restored = (view.boundaries, "\n".join(texts))
+        return self._restored[1]
 
     def _in_view(self, call: str, text: str) -> bool:
         view = self._log.view
@@ -335,15 +323,14 @@ class _Replay:
             if each in view.cleared or each in view.cache_edits or each in self._outside.gone:
                 continue
             if view.call_name(each) is None:
-                continue  # summarised away, or it never was in the conversation
+                continue  # it was summarised, or never in the conversation
             shown = self._previews.get(each, view.replaced.get(each, self._cut.get(each)))
             if shown is None or text in shown:
                 return True
         return False
 
     async def _read_back(self, name: str, missing: Mapping[str, str], request: Request) -> None:
-        """One more round: the calls are made again and their results come in whole. What layer 1 put on disk is read
-        from there, a page around what was used."""
+        """Repeats the calls in an extra round. Of a result on disk, only a page around the used text is read."""
         calls, results = list[ToolUseBlock](), list[ToolResultBlock]()
         for call, used in missing.items():
             copies = self._copies.setdefault(call, [])
@@ -367,13 +354,9 @@ class _Replay:
         return input_equivalents(Usage(output_tokens=billing.usage.output_tokens), self._setting.facts)
 
 
-def _said(directive: str) -> Message:
-    return Message("user", (TextBlock(directive, Origin.CODE),))
-
-
 def _tokens(blocks: Sequence[Block]) -> int:
     return sum(block_tokens(block.wire()) for block in blocks)
 
 
-def _raise(name: str, error: Exception) -> None:
+def _reraise(name: str, error: Exception) -> None:
     raise error

@@ -1,7 +1,6 @@
-"""What the rest of a session went on to use of what it knew, and how much of that a text still holds. Pure.
+"""What a session used again after a compaction, and how much of that a text still has.
 
-Only what stood before the cut can survive it: what first came up afterwards does not count. What is looked for is
-found here by rules of its own, not by those of the writer it judges; only which calls failed is read as it does.
+Only what was known before the cut counts. The rules to find it are not those of the writer that is measured.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import cast
 
+from reverie.lab.scratch import strings_in
 from reverie.layers.l4_compaction.by_code import Operation, operations
 from reverie.layers.l4_compaction.requests import requests_in
 from reverie.storage.transcript.view import Entry
-from reverie.types import Json, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import TextBlock, ToolResultBlock, ToolUseBlock
 
 REQUEST_BYTES = 2_000
 _OPENING = 120
@@ -31,8 +30,8 @@ _LOOKS_LIKE_CODE = re.compile(r"^--|_\w|[a-z][A-Z]|[A-Z]{2}[a-z]|\d")
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
-    """What was known before the cut and used behind it, and what was known at all."""
+class UsedAgain:
+    """What was known before the cut and used after it, and everything that was known."""
 
     files: frozenset[str]
     identifiers: frozenset[str]
@@ -43,8 +42,8 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """How much of it a text holds: `kept` of `total` a kind, and what it lists beside."""
+class HeldItems:
+    """How much a text has of what was used again: `kept` of `total` per kind, and how many items it lists."""
 
     kept: dict[str, int]
     total: dict[str, int]
@@ -53,19 +52,19 @@ class Held:
     lost: dict[str, list[str]]
 
 
-def used_again(before: Sequence[Entry], after: Sequence[Entry], cwd: str) -> Used:
-    """What to look for: see docs/layers/work-by-code.md for each definition."""
+def find_used_again(before: Sequence[Entry], after: Sequence[Entry], cwd: str) -> UsedAgain:
+    """What was used again. docs/layers/work-by-code.md has the definitions."""
     done, later = operations(before), operations(after)
-    known = set(files_touched(done, cwd))
-    touched = set(files_touched(later, cwd, known))
+    known = set(touched_files(done, cwd))
+    touched = set(touched_files(later, cwd, known))
     in_paths = identifiers("\n".join(known | touched))
     everything = "\n".join(_text(block) for entry in before for block in entry.message.content)
     before_names = identifiers(everything) - in_paths
     failed = {o.target for o in done if o.kind == "run" and not o.ok}
     run_later = {o.target for o in later if o.kind == "run"}
-    return Used(
+    return UsedAgain(
         files=frozenset(known & touched),
-        identifiers=frozenset(before_names & identifiers(_made(after))),
+        identifiers=frozenset(before_names & identifiers(_model_text(after))),
         failed_commands=frozenset((failed & run_later) - {""}),
         requests=tuple(dict.fromkeys(request.words for request in requests_in(before))),
         known_files=frozenset(known),
@@ -73,8 +72,8 @@ def used_again(before: Sequence[Entry], after: Sequence[Entry], cwd: str) -> Use
     )
 
 
-class Text:
-    """A context to look things up in."""
+class SearchedText:
+    """A text in which items are looked up."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -89,23 +88,23 @@ class Text:
 
     @cached_property
     def names(self) -> set[str]:
-        """Every file name in it."""
+        """Every file name in the text."""
         return set(re.findall(r"[\w.@+-]*[\w@+-]", self.text))
 
     def names_file(self, path: str) -> bool:
         return PurePosixPath(path).name in self.names
 
     def quotes(self, request: str) -> bool:
-        """Word for word; of one that is longer than is shown whole, its beginning."""
+        """Whether the text has the request word for word, or the beginning of a long one."""
         whole = " ".join(request.split())
         if len(request.encode("utf-8", "replace")) > REQUEST_BYTES:
             return whole[:_OPENING] in self.flat
         return whole in self.flat
 
 
-def held(used: Used, context: str) -> Held:
-    """Looks everything up in a context."""
-    text = Text(context)
+def find_held(used: UsedAgain, context: str) -> HeldItems:
+    """Looks up everything that was used again in a context."""
+    text = SearchedText(context)
     lost = {
         "files": [path for path in used.files if not text.names_file(path)],
         "requests": [request for request in used.requests if not text.quotes(request)],
@@ -115,7 +114,7 @@ def held(used: Used, context: str) -> Held:
     total = {kind: len(getattr(used, kind)) for kind in lost}
     listed_files = {path for path in used.known_files if text.names_file(path)}
     listed_names = used.known_identifiers & text.identifiers
-    return Held(
+    return HeldItems(
         kept={kind: total[kind] - len(lost[kind]) for kind in total},
         total=total,
         listed=len(listed_files) + len(listed_names),
@@ -124,8 +123,8 @@ def held(used: Used, context: str) -> Held:
     )
 
 
-def files_touched(done: Iterable[Operation], cwd: str, known: Iterable[str] = ()) -> list[str]:
-    """Paths of read, written and edited files and those in commands, the one touched last at the end."""
+def touched_files(done: Iterable[Operation], cwd: str, known: Iterable[str] = ()) -> list[str]:
+    """The paths of files that were read, written, edited or named in commands, in the order of the last use."""
     found = dict.fromkeys(known)
     order = dict[str, None]()
     for operation in done:
@@ -136,7 +135,7 @@ def files_touched(done: Iterable[Operation], cwd: str, known: Iterable[str] = ()
             known_names = {PurePosixPath(path).name for path in found}
             names = [m for m in _PATHLIKE.findall(operation.target) if _is_path(m, known_names)]
         for name in names:
-            path = _resolved(name, cwd, found)
+            path = _resolve(name, cwd, found)
             found[path] = None
             order.pop(path, None)
             order[path] = None
@@ -144,12 +143,12 @@ def files_touched(done: Iterable[Operation], cwd: str, known: Iterable[str] = ()
 
 
 def _is_path(word: str, known_names: set[str]) -> bool:
-    """Whether a word of a command names a file: by its folders, or because a file of that name was touched before."""
+    """Whether a word of a command is a file: it has folders, or a file of that name was used before."""
     return word in known_names or ("/" in word and not _HOST.match(word))
 
 
-def _resolved(name: str, cwd: str, known: Iterable[str]) -> str:
-    """A relative path is the known file it ends like, since commands change folders; else it is under the cwd."""
+def _resolve(name: str, cwd: str, known: Iterable[str]) -> str:
+    """The absolute path: of the known file with the same end, because commands change folders, or in the cwd."""
     if name.startswith(("/", "~")):
         return os.path.normpath(name)
     tail = "/" + os.path.normpath(name).lstrip("./")
@@ -162,8 +161,8 @@ def identifiers(text: str) -> set[str]:
     return {word for word in _WORD.findall(plain) if _LOOKS_LIKE_CODE.search(word) and not word.isdigit()}
 
 
-def _made(entries: Iterable[Entry]) -> str:
-    """What the model wrote: its answers and the inputs of its calls. What tools printed is not its doing."""
+def _model_text(entries: Iterable[Entry]) -> str:
+    """What the model wrote: its answers and the inputs of its calls."""
     return "\n".join(
         _text(block)
         for entry in entries
@@ -178,14 +177,6 @@ def _text(block: object) -> str:
         case TextBlock() | ToolResultBlock():
             return block.text
         case ToolUseBlock():
-            return "\n".join(_strings(block.input))
+            return "\n".join(strings_in(block.input))
         case _:
             return ""
-
-
-def _strings(value: Json) -> list[str]:
-    if isinstance(value, dict):
-        return [text for item in cast(dict[str, Json], value).values() for text in _strings(item)]
-    if isinstance(value, list):
-        return [text for item in cast(list[Json], value) for text in _strings(item)]
-    return [str(value)]

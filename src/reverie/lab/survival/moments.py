@@ -1,7 +1,7 @@
-"""Recorded sessions cut where they were compacted: what was said before, what came after, and how much room there was.
+"""Recorded sessions, cut where they were compacted: the entries before, those after, and the room for a summary.
 
-A session that was never compacted but is long is cut where its context first held a given number of tokens. Reads
-Claude Code's transcripts, ours and pi's; never writes, and never shows a writer anything from behind the cut.
+A long session without a compaction is cut where its context first reaches a number of tokens. Reads transcripts of
+Claude Code, pi and Reverie.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from reverie.errors import UserError
-from reverie.lab.scratch import recordings
+from reverie.lab.scratch import find_recordings
 from reverie.models.calibration import Calibrator
 from reverie.models.features import measure_blocks
 from reverie.storage.transcript.chain import conversation
@@ -26,18 +26,18 @@ SIMULATED_AT = 100_000
 """Tokens at which a long session without a compaction is cut."""
 
 UNKNOWN_ROOM = 9_000
-"""The budget where no recording says one: about the median of recorded compactions."""
+"""The budget if no recording has one: about the median of recorded compactions."""
 
 _ENOUGH_AFTER = 5
-"""Calls behind a simulated cut; fewer say nothing about what was needed."""
+"""The least calls after a simulated cut; fewer do not show what was needed."""
 
-_ECHO = 8
-"""Records behind a boundary among which its summary stands."""
+_SUMMARY_WITHIN = 8
+"""The summary is among this many records after a boundary."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """One compaction. `summary` is the recording's own (None: simulated); `room` is the budget in tokens."""
+class CompactionMoment:
+    """One compaction. `summary` is from the recording (None: simulated); `room` is the budget in tokens."""
 
     session: str
     before: tuple[Entry, ...]
@@ -48,15 +48,15 @@ class Moment:
     calibrator: Calibrator
 
     def tokens(self, text: str) -> int:
-        """Tokens of a text by what this session's responses had taught up to here."""
+        """Tokens of a text, by the calibration of this session up to here."""
         if not text:
             return 0
         return round(max(0.0, self.calibrator.estimate(measure_blocks((TextBlock(text),)))))
 
 
-def load_moments(paths: Sequence[Path], simulated_at: int = SIMULATED_AT) -> list[Moment]:
-    """Every compaction of these files, and of the *.jsonl in these folders. UserError if there is none."""
-    found = [moment for path in recordings(paths) for moment in _moments(path, simulated_at)]
+def load_moments(paths: Sequence[Path], simulated_at: int = SIMULATED_AT) -> list[CompactionMoment]:
+    """Every compaction in these files and folders (*.jsonl). UserError if there is none."""
+    found = [moment for path in find_recordings(paths) for moment in _moments(path, simulated_at)]
     if not found:
         shown = ", ".join(map(str, paths)) or "nothing"
         raise UserError(
@@ -67,43 +67,38 @@ def load_moments(paths: Sequence[Path], simulated_at: int = SIMULATED_AT) -> lis
     return [moment if moment.room > 0 else replace(moment, room=usual) for moment in found]
 
 
-def _moments(path: Path, simulated_at: int) -> list[Moment]:
+def _moments(path: Path, simulated_at: int) -> list[CompactionMoment]:
     records = conversation(read_pi_session(path) if is_pi_session(path) else read_records(path).records)
     cuts = [at for at, record in enumerate(records) if isinstance(from_record(record), CompactBoundary)]
     if cuts:
         return [_real(path.stem, records, at) for at in cuts]
-    found = _simulated(path.stem, records, simulated_at)
+    found = _simulate(path.stem, records, simulated_at)
     return [found] if found is not None else []
 
 
-def _real(name: str, records: list[Record], at: int) -> Moment:
-    following = records[at : at + _ECHO]
+def _real(name: str, records: list[Record], at: int) -> CompactionMoment:
+    following = records[at : at + _SUMMARY_WITHIN]
     texts = [r.message.text for r in following if r.message is not None and r.data.get("isCompactSummary")]
     room = _first_prompt(records[at:]) - _first_prompt(records)
     view = View.of(records[:at])
-    before, after = tuple(view.history), _said(records[at:])
-    return Moment(name, before, after, "\n".join(texts), room, _cwd(records[:at]), view.meter.calibrator)
+    before, after = tuple(view.history), tuple(View.of(records[at:]).history)
+    return CompactionMoment(name, before, after, "\n".join(texts), room, _cwd(records[:at]), view.meter.calibrator)
 
 
-def _simulated(name: str, records: list[Record], tokens: int) -> Moment | None:
+def _simulate(name: str, records: list[Record], tokens: int) -> CompactionMoment | None:
     view = View()
     for at, record in enumerate(records):
         view.apply(record)
         if view.meter.tokens >= tokens and not view.open_calls:
-            after = _said(records[at + 1 :])
+            after = tuple(View.of(records[at + 1 :]).history)
             if sum(len(entry.message.tool_uses) for entry in after) < _ENOUGH_AFTER:
                 return None
-            return Moment(name, tuple(view.history), after, None, 0, _cwd(records), view.meter.calibrator)
+            return CompactionMoment(name, tuple(view.history), after, None, 0, _cwd(records), view.meter.calibrator)
     return None
 
 
-def _said(records: Sequence[Record]) -> tuple[Entry, ...]:
-    """What was said and done in these records, summaries left out."""
-    return tuple(View.of(records).history)
-
-
 def _first_prompt(records: Sequence[Record]) -> int:
-    """The size of the first prompt among these records, as the API reported it; 0 if none did."""
+    """The size of the first prompt that the API reported in these records; 0 if there is none."""
     for record in records:
         usage = record.message.usage if record.message is not None else None
         if usage is not None and usage.prompt:

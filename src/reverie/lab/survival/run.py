@@ -1,8 +1,7 @@
-"""What survives a compaction: what the rest of a recorded session went on to use, and how much of it stands.
+"""What survives a compaction: how much of what a recorded session used afterwards is still in the new context.
 
-At each compaction of recorded sessions, real or simulated, every context that could stand for the old one is looked
-through for the files, identifiers, requests and failed commands that were used again. Definitions of every figure are
-in docs/layers/work-by-code.md. Reads transcripts; never writes, never asks a model.
+At each compaction, real or simulated, several possible contexts are searched for the files, identifiers, requests and
+failed commands that were used again. docs/layers/work-by-code.md has the definitions. No model is asked.
 """
 
 from __future__ import annotations
@@ -13,46 +12,42 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from reverie.cli.output import table as columns
-from reverie.lab.survival.measures import Held, files_touched, held, used_again
-from reverie.lab.survival.moments import SIMULATED_AT, Moment, load_moments
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
+from reverie.lab.scratch import mean_or_none
+from reverie.lab.survival.measures import HeldItems, find_held, find_used_again, touched_files
+from reverie.lab.survival.moments import SIMULATED_AT, CompactionMoment, load_moments
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l3_session_notes.writer import default_template
 from reverie.layers.l4_compaction.by_code import Limits, operations, write_notes, write_summary
-from reverie.layers.l4_compaction.compose import Beside, Prose, Scope, summary_blocks
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.compose import CompactionScope, SummaryParts, SummaryText, summary_blocks
 from reverie.layers.l4_compaction.requests import requests_in
+from reverie.layers.l4_compaction.setup import CompactionNumbers
 from reverie.models.tokens import PROSE_BYTES
+from reverie.text.columns import table as columns
 from reverie.types import TextBlock
 
-_Writer = Callable[[Moment, int], str]
+_Writer = Callable[[CompactionMoment, int], str]
 
 NAMES = ("recorded", "last10", "notes", "summary", "reverie")
 _LAST = 10
 _FOR_REQUESTS = 0.7
-"""Of the room, at most: what the person said goes before everything else."""
+"""The most of the room for the requests of the user, which come first."""
 
 _STEPS = 8
 _LESS, _MORE = 0.6, 1.25
 _AIM, _FULL = 0.985, 0.96
 
 
-def context(name: str, moment: Moment) -> str | None:
-    """The new context by this name, within the moment's room; None where there is none (no recorded summary)."""
+def make_context(name: str, moment: CompactionMoment) -> str | None:
+    """The new context of this name, within the room; None if there is no recorded summary."""
     if name == "recorded":
         return moment.summary
     if name == "last10":
-        return "\n".join(files_touched(operations(moment.before), moment.cwd)[-_LAST:])
-    return _within(moment, moment.room, {"notes": _notes, "summary": _summary, "reverie": _composed}[name])
+        return "\n".join(touched_files(operations(moment.before), moment.cwd)[-_LAST:])
+    return write_within(moment, moment.room, {"notes": _notes, "summary": _summary, "reverie": compose}[name])
 
 
-def whole(moment: Moment, room: int) -> str:
-    """What our compaction would put into the new context, at most `room` tokens."""
-    return _within(moment, room, _composed)
-
-
-def _within(moment: Moment, room: int, write: _Writer) -> str:
-    """The longest text of this writer that fits: asked for less while it is too long, for more while there is room."""
+def write_within(moment: CompactionMoment, room: int, write: _Writer) -> str:
+    """The longest text of this writer within `room` tokens, found by asking for less or more."""
     asked, best = float(room), ("", -1)
     for _ in range(_STEPS):
         text = write(moment, int(asked))
@@ -67,23 +62,24 @@ def _within(moment: Moment, room: int, write: _Writer) -> str:
     return best[0] if best[1] >= 0 else write(moment, 0)
 
 
-def _notes(moment: Moment, tokens: int) -> str:
+def _notes(moment: CompactionMoment, tokens: int) -> str:
     numbers = NoteNumbers()
     limits = Limits.for_tokens(min(tokens, numbers.total_tokens))
     limits = replace(limits, section=min(limits.section, numbers.section_tokens * PROSE_BYTES))
     return write_notes(moment.before, default_template(), limits, cwd=moment.cwd)
 
 
-def _summary(moment: Moment, tokens: int) -> str:
+def _summary(moment: CompactionMoment, tokens: int) -> str:
     most = CompactionNumbers().summary_tokens
     return write_summary(moment.before, Limits.for_tokens(min(tokens, most)), cwd=moment.cwd)
 
 
-def _composed(moment: Moment, tokens: int) -> str:
+def compose(moment: CompactionMoment, tokens: int) -> str:
+    """The whole new context, as our compaction writes it."""
     usual = CompactionNumbers()
     usual = replace(usual, requests_tokens=min(usual.requests_tokens, max(1, int(_FOR_REQUESTS * tokens))))
     bare = replace(usual, ledger_characters=1, names=0)
-    left = tokens - moment.tokens(_joined(moment, "", bare))
+    left = tokens - moment.tokens(_join(moment, "", bare))
     limits = Limits.for_tokens(max(0, left))
     numbers = replace(
         usual,
@@ -91,11 +87,11 @@ def _composed(moment: Moment, tokens: int) -> str:
         names=min(usual.names, limits.names),
     )
     prose = replace(limits, total=max(0, limits.total - limits.ledger - limits.names * 15))
-    return _joined(moment, write_summary(moment.before, prose, cwd=moment.cwd, alone=False), numbers)
+    return _join(moment, write_summary(moment.before, prose, cwd=moment.cwd, alone=False), numbers)
 
 
-def _joined(moment: Moment, prose: str, numbers: CompactionNumbers) -> str:
-    beside = Beside(
+def _join(moment: CompactionMoment, prose: str, numbers: CompactionNumbers) -> str:
+    beside = SummaryParts(
         requests=requests_in(moment.before),
         requests_folder=Path("requests"),
         all_requests=Path("requests/all.txt"),
@@ -104,7 +100,7 @@ def _joined(moment: Moment, prose: str, numbers: CompactionNumbers) -> str:
         transcript=Path(f"{moment.session}.jsonl"),
         cwd=moment.cwd,
     )
-    blocks = summary_blocks(Scope("whole", moment.before), Prose(prose, "code"), beside, numbers)
+    blocks = summary_blocks(CompactionScope("whole", moment.before), SummaryText(prose, "code"), beside, numbers)
     return "\n\n".join(block.text for block in blocks if isinstance(block, TextBlock))
 
 
@@ -112,59 +108,59 @@ KINDS = ("files", "requests", "failed_commands", "identifiers")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One context looked through at one compaction."""
+class SearchedContext:
+    """One context at one compaction, and what was found in it."""
 
     name: str
-    held: Held
+    held: HeldItems
     tokens: int
 
     def share(self, kind: str) -> float | None:
-        """How much of what was used again it holds; None if nothing of the kind was."""
+        """The share of what was used again that it has; None if nothing of the kind was used."""
         total = self.held.total[kind]
         return self.held.kept[kind] / total if total else None
 
     @property
     def precision(self) -> float | None:
-        """How much of what it lists was used again; None if it lists nothing."""
+        """The share of what it lists that was used again; None if it lists nothing."""
         return self.held.listed_and_used / self.held.listed if self.held.listed else None
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
-    """One compaction with every context that was looked through. `equal`: ours at the size of the recorded summary."""
+class MeasuredCompaction:
+    """One compaction with all its contexts. `equal`: ours at the size of the recorded summary."""
 
     session: str
     real: bool
     room: int
-    looks: tuple[Look, ...]
-    equal: Look | None
+    looks: tuple[SearchedContext, ...]
+    equal: SearchedContext | None
 
 
-def measure(paths: Sequence[Path], simulated_at: int = SIMULATED_AT) -> list[Compacted]:
-    """Every compaction of these sessions. UserError if there is none."""
+def measure(paths: Sequence[Path], simulated_at: int = SIMULATED_AT) -> list[MeasuredCompaction]:
+    """Measures every compaction of these sessions. UserError if there is none."""
     return [measure_moment(moment) for moment in load_moments(paths, simulated_at)]
 
 
-def measure_moment(moment: Moment) -> Compacted:
-    """One compaction."""
-    used = used_again(moment.before, moment.after, moment.cwd)
-    looks = list[Look]()
-    for name in NAMES:
-        text = context(name, moment)
-        if text is not None:
-            looks.append(Look(name, held(used, text), moment.tokens(text)))
+def measure_moment(moment: CompactionMoment) -> MeasuredCompaction:
+    """Measures one compaction."""
+    used = find_used_again(moment.before, moment.after, moment.cwd)
+
+    def search(name: str, text: str) -> SearchedContext:
+        return SearchedContext(name, find_held(used, text), moment.tokens(text))
+
+    texts = ((name, make_context(name, moment)) for name in NAMES)
+    looks = tuple(search(name, text) for name, text in texts if text is not None)
     equal = None
     if moment.summary is not None:
-        text = whole(moment, moment.tokens(moment.summary))
-        equal = Look("reverie", held(used, text), moment.tokens(text))
-    return Compacted(moment.session, moment.summary is not None, moment.room, tuple(looks), equal)
+        equal = search("reverie", write_within(moment, moment.tokens(moment.summary), compose))
+    return MeasuredCompaction(moment.session, moment.summary is not None, moment.room, looks, equal)
 
 
-def summary(compacted: Sequence[Compacted]) -> dict[str, Any]:
-    """The figures a program reads. By name over the real compactions (over the simulated ones if there are no others).
+def summary(compacted: Sequence[MeasuredCompaction]) -> dict[str, Any]:
+    """The figures for programs, by context, over the real compactions (or the simulated ones if there are no others).
 
-    A share is the mean over the compactions that have something of the kind to lose; `pooled` counts things instead.
+    A share is the mean over the compactions that have something of the kind; `pooled` counts items instead.
     """
     real = [one for one in compacted if one.real]
     simulated = [one for one in compacted if not one.real]
@@ -184,44 +180,37 @@ def summary(compacted: Sequence[Compacted]) -> dict[str, Any]:
     return figures
 
 
-def _side_by_side(pairs: Sequence[tuple[Look, Look]]) -> dict[str, dict[str, float | None]]:
+def _side_by_side(pairs: Sequence[tuple[SearchedContext, SearchedContext]]) -> dict[str, dict[str, float | None]]:
     return {
         "recorded": _figures([recorded for recorded, _ in pairs]),
         "reverie": _figures([equal for _, equal in pairs]),
     }
 
 
-def by_name(compacted: Iterable[Compacted], *, pooled: bool = False) -> dict[str, dict[str, float | None]]:
-    """The six figures of each context."""
+def by_name(compacted: Iterable[MeasuredCompaction], *, pooled: bool = False) -> dict[str, dict[str, float | None]]:
+    """The six figures of each kind of context."""
     looks = [look for one in compacted for look in one.looks]
     found = {name: [look for look in looks if look.name == name] for name in NAMES}
     return {name: _figures(seen, pooled=pooled) for name, seen in found.items() if seen}
 
 
-def _figures(looks: Sequence[Look], *, pooled: bool = False) -> dict[str, float | None]:
+def _figures(looks: Sequence[SearchedContext], *, pooled: bool = False) -> dict[str, float | None]:
     if pooled:
         shares = {kind: _ratio((look.held.kept[kind], look.held.total[kind]) for look in looks) for kind in KINDS}
         precision = _ratio((look.held.listed_and_used, look.held.listed) for look in looks)
     else:
-        shares = {kind: _mean(look.share(kind) for look in looks) for kind in KINDS}
-        precision = _mean(look.precision for look in looks)
+        shares = {kind: mean_or_none(look.share(kind) for look in looks) for kind in KINDS}
+        precision = mean_or_none(look.precision for look in looks)
     return {**shares, "precision": precision, "tokens": round(fmean(look.tokens for look in looks)) if looks else None}
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return round(fmean(known), 4) if known else None
-
-
 def _ratio(pairs: Iterable[tuple[int, int]]) -> float | None:
-    kept, total = 0, 0
-    for part, whole_ in pairs:
-        kept, total = kept + part, total + whole_
+    kept, total = map(sum, zip(*pairs, strict=True))
     return round(kept / total, 4) if total else None
 
 
-def table(compacted: Sequence[Compacted]) -> str:
-    """The same for people: a line a context, for real and for simulated compactions, then what ours lost."""
+def table(compacted: Sequence[MeasuredCompaction]) -> str:
+    """The figures for people: one line per context, for real and simulated compactions, then what ours lost."""
     lines = list[str]()
     for title, chosen in (("recorded", True), ("simulated", False)):
         group = [one for one in compacted if one.real is chosen]

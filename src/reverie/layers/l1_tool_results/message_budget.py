@@ -1,7 +1,6 @@
-"""All results of one round together, before they are first sent: the largest go to disk until the rest fits.
+"""Limits all results of one round together, before they are first sent: the largest go to disk until the rest fits.
 
-Each message is judged alone and once. What was decided is recorded before the request goes out, for the results that
-stay as well, so that a resume with other settings or a healed disk cannot decide otherwise.
+Each message is judged once. The decision is recorded for every result, so that a resume cannot decide differently.
 """
 
 from __future__ import annotations
@@ -10,9 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reverie.layers.base import Commit, Effect, EffectResult, Now, WriteFile
-from reverie.layers.l1_tool_results.limits import NEVER_PERSISTED, LimitsNow, ResultLimits
-from reverie.layers.l1_tool_results.replacement import file_name, holds_image, persisted, text_and_form
+from reverie.layers.base import Effect, EffectResult, Now, StageCommit, WriteFile
+from reverie.layers.l1_tool_results.replacement import (
+    NEVER_PERSISTED,
+    LimitsNow,
+    ResultLimits,
+    file_name,
+    holds_image,
+    render_replacement,
+    text_and_form,
+)
 from reverie.storage.transcript.records import ResultDecisions
 from reverie.storage.transcript.view import View
 from reverie.types import ToolResultBlock
@@ -25,34 +31,33 @@ class _Candidate:
     structured: bool
 
 
+@dataclass(eq=False, slots=True)
 class MessageBudget:
     """The pipeline's first stage."""
 
     flag = "tool_results.message_budget"
-
-    def __init__(self, folder: Path, limits: LimitsNow) -> None:
-        self._folder = folder
-        self._limits = limits
+    folder: Path
+    limits: LimitsNow
 
     def plan(self, view: View, now: Now) -> Sequence[Effect] | None:
         fresh = view.fresh_results()
         if not fresh:
             return None
-        return [self._write(candidate) for candidate in self._chosen(view, fresh, self._limits())]
+        return [self._write(candidate) for candidate in self._chosen(view, fresh, self.limits())]
 
-    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> Commit:
+    def commit(self, view: View, now: Now, results: Sequence[EffectResult]) -> StageCommit:
         fresh = view.fresh_results()
-        limits = self._limits()
+        limits = self.limits()
         replaced = {
-            chosen.call_id: persisted(chosen.text, self._path(chosen), limits.preview)
+            chosen.call_id: render_replacement(chosen.text, self._path(chosen), limits.preview)
             for chosen, result in zip(self._chosen(view, fresh, limits), results, strict=True)
             if result.ok
         }
         kept = tuple(block.tool_use_id for block in fresh if block.tool_use_id not in replaced)
-        return Commit(payloads=(ResultDecisions(replaced, kept),))
+        return StageCommit(payloads=(ResultDecisions(replaced, kept),))
 
     def _chosen(self, view: View, fresh: Sequence[ToolResultBlock], limits: ResultLimits) -> list[_Candidate]:
-        """Largest first until the sum fits; ties by position, so that a replay chooses the same."""
+        """Chooses the largest first until the sum fits; ties by position, so that a replay chooses the same."""
         candidates = list[_Candidate]()
         for block in fresh:
             if view.call_name(block.tool_use_id) in NEVER_PERSISTED or holds_image(block.content or ""):
@@ -69,7 +74,7 @@ class MessageBudget:
         return chosen
 
     def _path(self, candidate: _Candidate) -> Path:
-        return self._folder / file_name(candidate.call_id, structured=candidate.structured)
+        return self.folder / file_name(candidate.call_id, structured=candidate.structured)
 
     def _write(self, candidate: _Candidate) -> WriteFile:
         return WriteFile(self._path(candidate), candidate.text.encode("utf-8", "surrogatepass"))

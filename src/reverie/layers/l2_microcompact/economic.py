@@ -1,8 +1,8 @@
-"""Clears when it pays: the saving of every round to come, against one break of the prefix and what is missed later.
+"""Clears results when it pays: the saving in all later rounds against one break of the prefix and later misses.
 
-The derivation is docs/decisions/0007-economic-clearing.md. In short: carrying a token costs `read` a round; taking
-tokens out makes everything behind them be written once more; whatever is needed again costs a round and is written
-again. All candidate cuts are tried, the best one is taken if it pays clearly. Pure arithmetic; it reads no clock.
+See docs/decisions/0007-economic-clearing.md. In short: a token costs `read` per round; taking tokens out means that
+everything after them is written again; a result that is needed again costs a round. All cuts are tried; the best
+is made if it clearly pays. Pure.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reverie.layers.l2_microcompact.results import Held, ResultIndex
+from reverie.layers.l2_microcompact.results import ClearableResult, ResultIndex
 from reverie.models.catalogue import ModelFacts
 from reverie.models.prices import output_ratio
 
 ROUNDS_TO_COME = 0.5
-"""A session is expected to go on for half as many rounds as it has had."""
+"""A session is expected to have half as many more rounds as it has had."""
 USED_AGAIN = {"Read": 0.5, "Edit": 0.02, "Write": 0.02, "Bash": 0.15}
 USED_AGAIN_OTHERWISE = 0.3
-"""How likely a fresh result is needed once more after it was answered, by tool."""
+"""How likely a fresh result is needed again after it was answered, by tool."""
 EDITED = 0.2
 REPEATED = 0.4
-"""What is left of that likelihood when the file was edited since, or the same was read or run again."""
+"""Factors on that likelihood if the file was edited since, or was read or run again."""
 FADES_OVER = 10
-"""Rounds after which the likelihood is half of what it was."""
+"""Rounds after which the likelihood is halved."""
 UNTOUCHED_ROUNDS = 1
-"""Results of this many latest rounds stay: the model has not answered with them in view."""
+"""Results of this many last rounds stay: the model has not answered with them in view."""
 CLEARLY = 0.15
-"""A cut must gain what its break costs, and this share of what writing the whole prompt again would cost."""
+"""A cut must gain the cost of its break plus this share of the cost to write the whole prompt again."""
 _ASKING = 60
 """Tokens of a call that asks for a result again."""
 _EXPIRED_PRIOR = (0.5, 20)
@@ -57,31 +57,30 @@ class Outlook:
     """What is expected of the rest of the session."""
 
     to_come: float
-    """Rounds."""
     expiring: float
     """The share of them that find the cache expired."""
-    likelihood: Callable[[Held, int], float] | None = None
-    """How likely a result is needed again, so many rounds after it came; None: as is usual for its kind."""
+    likelihood: Callable[[ClearableResult, int], float] | None = None
+    """How likely a result is needed again after so many rounds; None: `likelihood`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """What to clear, oldest first, and what that is expected to gain beyond its price, in tokens of fresh input."""
+class ClearingCut:
+    """What to clear, oldest first, and the expected gain beyond its price, in tokens of fresh input."""
 
-    chosen: tuple[Held, ...]
+    chosen: tuple[ClearableResult, ...]
     gain: float
     price: float
 
 
 def outlook(index: ResultIndex, rounds: int, rates: Rates) -> Outlook:
-    """What the session so far lets expect. `rounds`: responses of the whole session."""
+    """Returns the outlook from the session so far. `rounds` counts its responses."""
     known, of = _EXPIRED_PRIOR
     expiring = (index.expiries(rates.lifetime_s) + known) / (index.rounds + of)
     return Outlook(ROUNDS_TO_COME * rounds, expiring)
 
 
-def likelihood(held: Held, age: int) -> float:
-    """How likely the session needs this result again, `age` rounds after it came."""
+def likelihood(held: ClearableResult, age: int) -> float:
+    """Returns how likely the session needs this result again, `age` rounds after it came."""
     fresh = USED_AGAIN.get(held.tool, USED_AGAIN_OTHERWISE)
     if held.edited:
         fresh *= EDITED
@@ -90,18 +89,18 @@ def likelihood(held: Held, age: int) -> float:
     return fresh / (1 + age / FADES_OVER)
 
 
-def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahead: Outlook) -> Cut | None:
-    """The cut that pays best, or None if none pays clearly. `used`: tokens of the prompt as it stands."""
-    expired = _expired(index, now, rates)
+def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahead: Outlook) -> ClearingCut | None:
+    """Returns the cut that pays best, or None if none clearly pays. `used`: tokens of the current prompt."""
+    expired = _is_expired(index, now, rates)
     carried = ahead.to_come * (rates.read + ahead.expiring * (rates.write - rates.read))
     saved = carried + (rates.write if expired else rates.read)
-    again = rates.write + carried / 2  # written once more, and carried for half of the rest on average
+    again = rates.write + carried / 2  # written again, and carried for half of the remaining rounds on average
     one_round = rates.read * used + rates.output * _ASKING
     break_price = 0.0 if expired else rates.write - rates.read
     cached_since = _cached_since(index, now, rates)
     judge, rounds = ahead.likelihood or likelihood, index.rounds
     behind, gained, best, best_price, count = -index.fresh, 0.0, 0.0, 0.0, 0
-    saved_tokens, chosen = 0, list[Held]()
+    saved_tokens, chosen = 0, list[ClearableResult]()
     for held in reversed(index.held):
         behind += held.gap
         age = rounds - held.since
@@ -124,24 +123,23 @@ def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahea
         behind += held.marker_tokens
     if count == 0 or best < best_price + CLEARLY * break_price * used:
         return None
-    return Cut(tuple(reversed(chosen[:count])), best, best_price)
+    return ClearingCut(tuple(reversed(chosen[:count])), best, best_price)
 
 
-def _expired(index: ResultIndex, now: datetime, rates: Rates) -> bool:
+def _is_expired(index: ResultIndex, now: datetime, rates: Rates) -> bool:
     """Whether the cache is gone anyway, so that a break costs nothing. A clock that went back says no."""
     return bool(index.asked) and (now - index.asked[-1]).total_seconds() > rates.lifetime_s
 
 
 def _cached_since(index: ResultIndex, now: datetime, rates: Rates) -> int:
-    """From which round on what stands before a result is still cached by itself: the request that brought the result
-    read it last. For older ones everything is written again from where the turn began, which every request marks, or
-    from the start."""
+    """The round from which the prefix of a result has its own cache entry, made by the request that brought the result.
+    Before that round, everything is written again from the start of the turn, which has a marker, or from the start."""
     oldest = now - timedelta(seconds=rates.lifetime_s)
     return bisect_left(index.asked, oldest)
 
 
-def told(chosen: Sequence[Held], done: str) -> str:
-    """The clears in words: how many results, how many tokens, what became of them."""
+def describe_clears(chosen: Sequence[ClearableResult], done: str) -> str:
+    """Describes the clears: how many results, how many tokens, and what happened to them."""
     tokens = sum(held.saves for held in chosen)
     one = len(chosen) == 1
     results = "1 old tool result" if one else f"{len(chosen)} old tool results"

@@ -1,24 +1,36 @@
-"""An index of the tool results in view: how large each is, what stands behind it, whether it was overtaken since.
+"""An index of the tool results in view: the size of each, what follows it, and whether it is outdated; and its marker.
 
-Follows a view record by record, so that a round costs what is new in it, and begins anew when the view was rewritten
-(compaction, undo, resume). It only remembers what the view already says: two indexes of one view are equal. It
-decides nothing.
+Follows a view record by record, so a round costs only what is new. Starts again when the view was rewritten
+(compaction, undo, resume). It only derives data from the view and decides nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import cast
 
 from reverie.layers.l1_tool_results.replacement import file_name
-from reverie.layers.l2_microcompact.marker import CLEARABLE, cleared
 from reverie.models.features import begins_turn
 from reverie.models.tokens import estimate_block, estimate_text
-from reverie.moments import parsed
+from reverie.moments import parse_time
+from reverie.prompts import render
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Json, JsonObject, Message, ToolResultBlock, ToolUseBlock
+
+CLEARABLE = frozenset({"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetch", "Edit", "Write"})
+"""Tools whose results may be cleared: they can run again, or their effect is on disk."""
+
+_AGAIN = {
+    "Read": "read the file again if needed.",
+    "Bash": "run the command again if needed.",
+    "Edit": "the edit was made.",
+    "Write": "the file was written.",
+}
+_FAILED = {**_AGAIN, "Edit": "the edit failed.", "Write": "writing the file failed."}
+_OTHERWISE = "run the tool again with the same input if needed."
 
 _WRITERS = ("Edit", "Write")
 _RANGE = ("offset", "limit")
@@ -26,14 +38,29 @@ _SHORT_LIFE_S = 300
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def render_marker(tool: str, *, kept_in: str | None = None, failed: bool = False) -> str:
+    """Returns the marker for a cleared result. It is short, because it stays in the prompt and the call is above it.
+
+    `kept_in` is the file with the whole result, if layer 1 kept one.
+    """
+    if kept_in is not None:
+        return _render(f"all of it is in {kept_in}.")
+    return _render((_FAILED if failed else _AGAIN).get(tool, _OTHERWISE))
+
+
+@cache
+def _render(how: str) -> str:
+    return render("reverie.layers.l2_microcompact", "cleared.md", {"how": how})
+
+
 @dataclass(slots=True)
-class Held:
-    """One result that could be cleared. `gap`: tokens between it and the next one; `since`: rounds before it came."""
+class ClearableResult:
+    """A result that could be cleared. `gap`: tokens between it and the next one; `since`: rounds before it came."""
 
     call_id: str
     tool: str
     about: str
-    """The file, command or search it answers."""
+    """The file, command or search that it answers."""
     whole: bool
     tokens: int
     marker: str
@@ -41,43 +68,39 @@ class Held:
     since: int
     gap: int = 0
     edited: bool = False
-    """The file was changed since."""
     repeated: bool = False
-    """The same was read or run again since."""
     saves: int = 0
-    """Tokens that clearing it takes out of the prompt."""
+    """Tokens that clearing it removes from the prompt."""
 
 
 @dataclass(slots=True)
 class ResultIndex:
-    """What layer 2 knows of one conversation. `follow` brings it up to date."""
+    """What layer 2 knows about one conversation. `follow` brings it up to date."""
 
     folder: Path | None = None
-    """Where layer 1 puts results of this session."""
-    held: list[Held] = field(default_factory=list[Held])
+    held: list[ClearableResult] = field(default_factory=list[ClearableResult])
     rounds: int = 0
-    """Responses so far."""
     fresh: int = 0
-    """Tokens that came since the last request was made."""
+    """Tokens since the last request."""
     answered_at: datetime | None = None
     asked: list[datetime] = field(default_factory=list[datetime])
-    """When each request was made, as far as the records say."""
+    """The time of each request, as far as the records say."""
     turn: int = 0
-    """Tokens that came since the turn began, and `turn_since` rounds before it."""
+    """Tokens since the turn began; `turn_since` is the number of rounds before it."""
     turn_since: int = 0
     pauses: list[float] = field(default_factory=list[float])
-    """Seconds between two requests, where that was longer than the shortest life of a cache."""
+    """Seconds between two requests, if longer than the shortest life of a cache."""
     _entries: list[Entry] | None = None
     _seen: int = 0
     _decided: int = 0
     _response: str | None = None
     _entered_at: datetime | None = None
     _calls: dict[str, ToolUseBlock] = field(default_factory=dict[str, ToolUseBlock])
-    _about: dict[str, list[Held]] = field(default_factory=dict[str, list[Held]])
+    _about: dict[str, list[ClearableResult]] = field(default_factory=dict[str, list[ClearableResult]])
 
     @classmethod
     def of(cls, view: View, folder: Path | None = None) -> ResultIndex:
-        """The index of a view, kept with it so that a round costs only what is new."""
+        """Returns the index of a view. It is kept with the view, so that a round costs only what is new."""
         index = view.derived.get(cls)
         if index is None or index.folder != folder:
             index = view.derived[cls] = cls(folder)
@@ -85,7 +108,6 @@ class ResultIndex:
         return index
 
     def follow(self, view: View) -> None:
-        """Takes in what the view holds by now."""
         if view.entries is not self._entries:
             self._begin(view)
         for entry in view.entries[self._seen :]:
@@ -105,7 +127,7 @@ class ResultIndex:
         self._calls, self._about = {}, {}
 
     def _take(self, entry: Entry, view: View) -> None:
-        at = parsed(entry.timestamp)
+        at = parse_time(entry.timestamp)
         if entry.message.role == "assistant":
             self._respond(entry.message, at)
             return
@@ -135,19 +157,19 @@ class ResultIndex:
 
     def _ask(self, at: datetime | None) -> None:
         before = self.asked[-1] if self.asked else _EPOCH
-        at = max(at or before, before)  # a clock that went back is taken for one that stood still
+        at = max(at or before, before)  # a clock that went back counts as one that stood still
         pause = (at - before).total_seconds() if self.asked else 0.0
         self.pauses += [pause] if pause > _SHORT_LIFE_S else []
         self.asked.append(at)
 
     def expiries(self, lifetime_s: float) -> int:
-        """How often so much time passed between two requests that the cache was gone."""
+        """Returns how often the pause between two requests was longer than the cache lives."""
         return sum(pause > lifetime_s for pause in self.pauses)
 
     def _result(self, block: ToolResultBlock, view: View) -> None:
         call = self._calls.pop(block.tool_use_id, None)
         if call is None:
-            return  # an orphan or a second answer: not in view
+            return  # an orphan or a second result: not in view
         replaced = view.replaced.get(block.tool_use_id)
         tokens = estimate_block(block) if replaced is None else estimate_text(replaced)
         if call.name not in CLEARABLE or block.tool_use_id in view.cleared:
@@ -155,9 +177,11 @@ class ResultIndex:
             self._pass(tokens if marker is None else estimate_text(marker))
             return
         text = replaced if replaced is not None else block.text
-        marker = cleared(call.name, kept_in=self._kept_in(block.tool_use_id, text), failed=bool(block.is_error))
+        marker = render_marker(
+            call.name, kept_in=self._find_kept_file(block.tool_use_id, text), failed=bool(block.is_error)
+        )
         subject = _subject(call)
-        held = Held(
+        held = ClearableResult(
             block.tool_use_id,
             call.name,
             subject,
@@ -181,14 +205,14 @@ class ResultIndex:
         self.turn += tokens
 
     def _pass(self, tokens: int) -> None:
-        """Something that stays: it stands behind the last result that could be cleared."""
+        """Adds content that stays: it follows the last result that could be cleared."""
         self.fresh += tokens
         self.turn += tokens
         if self.held:
             self.held[-1].gap += tokens
 
-    def _kept_in(self, call_id: str, text: str) -> str | None:
-        """The file of layer 1 that holds this result. A result that merely looks as if it was kept is not believed."""
+    def _find_kept_file(self, call_id: str, text: str) -> str | None:
+        """Returns the file of layer 1 that holds this result. Its name must be in the text and in our folder."""
         if self.folder is None or len(text) > 20_000:
             return None
         for structured in (False, True):
@@ -198,8 +222,8 @@ class ResultIndex:
         return None
 
     def _drop(self, view: View) -> None:
-        """Takes out what was decided meanwhile; the marker (nothing, inside the server's cache) stays in its place."""
-        kept = list[Held]()
+        """Removes results that were cleared meanwhile. Their marker stays (nothing, inside the server's cache)."""
+        kept = list[ClearableResult]()
         for held in self.held:
             if held.call_id in view.cleared or held.call_id in view.cache_edits:
                 left = held.marker_tokens if held.call_id in view.cleared else 0
@@ -213,7 +237,6 @@ class ResultIndex:
 
 
 def _subject(call: ToolUseBlock) -> str:
-    """What a call is about: the file of those that name one, else the whole input."""
     given: Json = call.input
     if not isinstance(given, dict):
         return ""
@@ -226,5 +249,5 @@ def _subject(call: ToolUseBlock) -> str:
 
 
 def _is_whole(call: ToolUseBlock) -> bool:
-    """Whether a call shows all there is: reading another range does not overtake what was read before."""
+    """Whether a call shows everything. Reading another range does not outdate an earlier read."""
     return call.name != "Read" or not any(key in call.input for key in _RANGE)

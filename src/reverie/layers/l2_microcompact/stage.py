@@ -1,30 +1,35 @@
-"""The pipeline's stage: four ways of clearing, in a fixed order, at most one of which acts on a request."""
+"""The stage of layer 2: four ways of clearing in a fixed order. At most one of them acts on a request.
+
+In the last way the server clears by itself (`context_management`). Thinking comes first, as the API requires: all of it
+is kept until the conversation paused for more than an hour, and that of the last turn from then on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from reverie.layers.base import Break, BreakCause, Commit, Now, Steps
-from reverie.layers.l2_microcompact.economic import Outlook, Rates, best_cut, outlook, told
-from reverie.layers.l2_microcompact.results import Held, ResultIndex
-from reverie.layers.l2_microcompact.server_edits import wanted
+from reverie.layers.base import Break, BreakCause, Now, StageCommit, Steps
+from reverie.layers.l2_microcompact.economic import Outlook, Rates, best_cut, describe_clears, outlook
+from reverie.layers.l2_microcompact.results import CLEARABLE, ClearableResult, ResultIndex
 from reverie.models.base import Capabilities
 from reverie.models.catalogue import ModelFacts
 from reverie.models.window import scaled
-from reverie.storage.transcript.records import CacheEdits, Clears, ServerEdits
+from reverie.storage.transcript.records import CacheEdits, Clears, ServerEdits, SessionHeader
 from reverie.storage.transcript.view import View
+from reverie.types import JsonObject
 
 TIME, ECONOMIC = "microcompact.time", "microcompact.economic"
 _SHORTEST_PAUSE_S = 60
-"""No pause shorter than this is one, whatever the settings say: within a turn nobody is asked."""
+"""Shorter breaks never count as a pause, whatever the settings say."""
 CACHE_EDITS, SERVER = "microcompact.cache_edits", "microcompact.server"
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class MicrocompactNumbers:
     """The numbers of layer 2; tokens are for a window of 200,000."""
 
     pause_minutes: float = 60
@@ -34,87 +39,71 @@ class Numbers:
     server_target: int = 40_000
 
 
+@dataclass(eq=False, slots=True)
 class Microcompact:
-    """One a conversation. `is_on` asks a kill switch, `numbers` what the settings say now."""
+    """The layer 2 of one conversation. `is_on` reads a kill switch, `numbers` the current settings."""
 
-    flag = ""  # each way has a switch of its own
-
-    def __init__(
-        self,
-        facts: ModelFacts,
-        capabilities: Capabilities,
-        *,
-        warning_at: int,
-        is_on: Callable[[str], bool] = lambda _flag: True,
-        numbers: Callable[[], Numbers] = Numbers,
-        folder: Path | None = None,
-        outlook: Callable[[ResultIndex, int, Rates], Outlook] = outlook,
-    ) -> None:
-        self._facts = facts
-        self._capabilities = capabilities
-        self._warning_at = warning_at
-        self._is_on = is_on
-        self._numbers = numbers
-        self._folder = folder
-        self._outlook = outlook
+    flag = ""  # each way has its own switch
+    facts: ModelFacts
+    capabilities: Capabilities
+    _: KW_ONLY
+    warning_at: int
+    is_on: Callable[[str], bool] = lambda _flag: True
+    numbers: Callable[[], MicrocompactNumbers] = MicrocompactNumbers
+    folder: Path | None = None
+    outlook: Callable[[ResultIndex, int, Rates], Outlook] = outlook
 
     def steps(self, view: View, now: Now) -> Steps | None:
-        decided = self._decide(view, ResultIndex.of(view, self._folder), now) if now.main_thread else None
+        decided = self._decide(view, ResultIndex.of(view, self.folder), now) if now.main_thread else None
         return _at_once(decided) if decided is not None else None
 
-    def _decide(self, view: View, index: ResultIndex, now: Now) -> Commit | None:
-        """The first way that has something to do. What is switched off is as if it were not there."""
+    def _decide(self, view: View, index: ResultIndex, now: Now) -> StageCommit | None:
         if index.held:
             found = self._by_time(index, now) or self._by_price(view, index, now) or self._in_cache(index)
             if found is not None:
                 return found
         return self._at_server(view, index, now)
 
-    def _by_time(self, index: ResultIndex, now: Now) -> Commit | None:
-        """After a long pause the server's cache is gone anyway: what is old goes before everything is written again.
-
-        Asked again it finds nothing left to do. A clock that went back makes no answer old.
-        """
+    def _by_time(self, index: ResultIndex, now: Now) -> StageCommit | None:
+        """After a long pause the server's cache is gone, so old results go before everything is written again."""
         rested_s = (now.time - index.answered_at).total_seconds() if index.answered_at is not None else 0.0
-        if rested_s < _SHORTEST_PAUSE_S or not self._is_on(TIME):
+        if rested_s < _SHORTEST_PAUSE_S or not self.is_on(TIME):
             return None
-        numbers = self._numbers()
-        old = _but_the_newest(index, numbers.keep_recent) if rested_s >= numbers.pause_minutes * 60 else []
-        return _cleared("time", old, "the conversation rested and the cache is gone") if old else None
+        numbers = self.numbers()
+        old = _older_results(index, numbers.keep_recent) if rested_s >= numbers.pause_minutes * 60 else []
+        return _commit_clears("time", old, "the conversation rested and the cache is gone") if old else None
 
-    def _by_price(self, view: View, index: ResultIndex, now: Now) -> Commit | None:
-        if not self._is_on(ECONOMIC):
+    def _by_price(self, view: View, index: ResultIndex, now: Now) -> StageCommit | None:
+        if not self.is_on(ECONOMIC):
             return None
         ttl = view.header.ttl if view.header is not None else "5m"
-        rates = Rates.of(self._facts, ttl)
-        ahead = self._outlook(index, view.rounds, rates)
+        rates = Rates.of(self.facts, ttl)
+        ahead = self.outlook(index, view.rounds, rates)
         cut = best_cut(index, now.time, used=now.used, rates=rates, ahead=ahead)
-        return _cleared("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
+        return _commit_clears("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
 
-    def _in_cache(self, index: ResultIndex) -> Commit | None:
-        """Deletes old results inside the server's cache, for endpoints that can: messages and prefix stay.
-
-        Once sent, a deletion is sent again in its place with every later request.
-        """
-        if not self._capabilities.cache_edits or not self._is_on(CACHE_EDITS):
+    def _in_cache(self, index: ResultIndex) -> StageCommit | None:
+        """Deletes old results inside the server's cache, for endpoints that can. Messages and prefix stay; the deletion
+        is sent again in its place with every later request."""
+        if not self.capabilities.cache_edits or not self.is_on(CACHE_EDITS):
             return None
-        numbers = self._numbers()
-        gone = _but_the_newest(index, numbers.keep_recent)
+        numbers = self.numbers()
+        gone = _older_results(index, numbers.keep_recent)
         if not gone or len(index.held) <= numbers.cache_edits_above:
             return None
         edits = CacheEdits(tuple(held.call_id for held in gone), sum(held.tokens for held in gone))
-        return Commit((edits,), notice=told(gone, "deleted from the server's cache"))
+        return StageCommit((edits,), notice=describe_clears(gone, "deleted from the server's cache"))
 
-    def _at_server(self, view: View, index: ResultIndex, now: Now) -> Commit | None:
-        if not self._capabilities.context_edits:
+    def _at_server(self, view: View, index: ResultIndex, now: Now) -> StageCommit | None:
+        if not self.capabilities.context_edits:
             return None
-        if self._is_on(SERVER):
-            numbers = self._numbers()
-            body = wanted(
+        if self.is_on(SERVER):
+            numbers = self.numbers()
+            body = wanted_edits(
                 view,
                 index,
                 now.time,
-                trigger=min(scaled(numbers.server_trigger, now.window), self._warning_at),
+                trigger=min(scaled(numbers.server_trigger, now.window), self.warning_at),
                 target=numbers.server_target,
                 keep_recent=numbers.keep_recent,
                 window=now.window,
@@ -124,26 +113,67 @@ class Microcompact:
         if body == view.server_edits:
             return None
         # Announced with the first request too: nothing on record says whether one went out unanswered before it.
-        return Commit(
+        return StageCommit(
             (ServerEdits(body),), breaks=Break(BreakCause.SERVER_EDITS, "the server is asked to clear differently")
         )
 
 
-def _but_the_newest(index: ResultIndex, keep_recent: int) -> list[Held]:
-    """All results but the newest (one at least), and none that the model has not seen yet."""
+def _older_results(index: ResultIndex, keep_recent: int) -> list[ClearableResult]:
+    """Returns all results except the newest (at least one) and those that the model has not seen yet."""
     return [held for held in index.held[: -max(1, keep_recent)] if held.since < index.rounds]
 
 
-def _at_once(commit: Commit) -> Steps:
-    """Steps that want nothing done."""
+def _at_once(commit: StageCommit) -> Steps:
     yield from ()
     return commit
 
 
-def _cleared(strategy: Literal["time", "economic"], chosen: Sequence[Held], why: str) -> Commit:
-    """One batch of clears, oldest first, and the break it announces."""
+def _commit_clears(strategy: Literal["time", "economic"], chosen: Sequence[ClearableResult], why: str) -> StageCommit:
     saved = sum(held.saves for held in chosen)
     record = Clears(strategy, {held.call_id: held.marker for held in chosen}, saved)
-    what = told(chosen, f"cleared: {why}")
-    # What pays is everyday work and stands in the ledger; that a pause cost the model its memory is worth a word.
-    return Commit((record,), breaks=Break(BreakCause.CLEARED, what), notice=what if strategy == "time" else None)
+    what = describe_clears(chosen, f"cleared: {why}")
+    # Clearing that pays is everyday work and is in the ledger. A pause is worth a notice.
+    return StageCommit((record,), breaks=Break(BreakCause.CLEARED, what), notice=what if strategy == "time" else None)
+
+
+BETA = "context-management-2025-06-27"
+THINKING = "clear_thinking_20251015"
+TOOL_USES = "clear_tool_uses_20250919"
+_PAUSE_S = 3_600
+_LAST_TURN: JsonObject = {"type": "thinking_turns", "value": 1}
+
+
+def wanted_edits(
+    view: View, index: ResultIndex, now: datetime, *, trigger: int, target: int, keep_recent: int, window: int
+) -> JsonObject:
+    """Returns the body for the next requests. `trigger` is for this window, `target` for a window of 200K."""
+    edits = list[JsonObject]()
+    header = view.header
+    if header is not None and (header.thinking or {}).get("type") in ("enabled", "adaptive"):
+        edits.append({"type": THINKING, "keep": _LAST_TURN if _has_paused(view, index, now) else "all"})
+    clearing: JsonObject = {
+        "type": TOOL_USES,
+        "trigger": {"type": "input_tokens", "value": trigger},
+        "keep": {"type": "tool_uses", "value": max(1, keep_recent)},
+        "clear_at_least": {"type": "input_tokens", "value": max(1, trigger - scaled(target, window))},
+    }
+    never = _unclearable_tools(header)
+    edits.append({**clearing, "exclude_tools": never} if never else clearing)
+    return {"edits": edits}
+
+
+def _has_paused(view: View, index: ResultIndex, now: datetime) -> bool:
+    """Whether the conversation ever paused for more than an hour. What was sent once stays."""
+    for edit in _edits(view.server_edits):
+        if edit.get("type") == THINKING and edit.get("keep") == _LAST_TURN:
+            return True
+    return index.answered_at is not None and (now - index.answered_at).total_seconds() > _PAUSE_S
+
+
+def _edits(management: JsonObject) -> list[dict[str, Any]]:
+    return list(management.get("edits") or ())
+
+
+def _unclearable_tools(header: SessionHeader | None) -> list[str]:
+    names = [str(tool.get("name", "")) for tool in header.tools] if header is not None else []
+    return [name for name in names if name and name not in CLEARABLE]

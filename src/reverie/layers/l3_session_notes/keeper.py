@@ -1,7 +1,7 @@
-"""Keeps the session's notes: asks after every response whether they are due, and has a fork bring them up to date.
+"""Keeps the session's notes: checks after every response whether they are due, and lets a fork update them.
 
-Runs in the background, one update after the other. A failed update is counted and tried again when more was said; it
-never reaches the conversation, and leaves the notes as they were.
+Runs in the background, one update at a time. A failed update leaves the notes unchanged and is tried again later; the
+conversation does not notice it.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from time import monotonic
 
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
 from reverie.layers.base import Companion, ForkResult, Forks
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
-from reverie.layers.l3_session_notes.sections import is_empty, is_intact, mended
-from reverie.layers.l3_session_notes.trigger import WRITER, due, growth, safe_point
+from reverie.layers.l3_session_notes.sections import is_empty, is_intact, repair_notes
+from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers, is_due, measure_growth, safe_point
 from reverie.layers.l3_session_notes.writer import TEMPLATE, directive, only_edit, template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l4_compaction.summary import compact_instructions
@@ -30,7 +29,7 @@ from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.transcript.records import Cursor
-from reverie.tools.base import FileSeen
+from reverie.tools.base import SeenFile
 from reverie.tools.files import digest
 from reverie.types import Block, Purpose
 
@@ -38,77 +37,71 @@ SERIAL = "notes"
 
 
 def note_numbers(parts: Parts) -> NoteNumbers:
-    """The numbers of layer 3 as they hold now, for the window."""
+    """Returns the numbers of layer 3 for the current settings and window."""
     return parts.numbers(NoteNumbers, "notes").for_window(parts.limits.window)
 
 
+@dataclass(eq=False)
 class NoteKeeper(Companion):
-    """One a session."""
+    """The notes of one session."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        tasks: Tasks,
-        forks: Forks,
-        *,
-        auto_on: Callable[[], bool],
-        emit: Callable[[Event], None],
-    ) -> None:
-        self._parts = parts
-        self._tasks = tasks
-        self._forks = forks
-        self._auto_on = auto_on
-        self._emit = emit
-        self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER))
+    parts: Parts
+    tasks: Tasks
+    forks: Forks
+    _: KW_ONLY
+    auto_on: Callable[[], bool]
+    emit: Callable[[Event], None]
+
+    def __post_init__(self) -> None:
+        self._heartbeat = Heartbeat(self.parts.places.heartbeat(WRITER))
         self._tried: str | None = None
-        self._told = set[str]()
+        self._reported = set[str]()
 
     @property
     def path(self) -> Path:
-        return self._parts.places.session_notes(self._parts.log.session_id)
+        return self.parts.places.session_notes(self.parts.log.session_id)
 
     async def after_response(self) -> None:
-        """Asked when a response is recorded; where it made calls, the end of the round is waited for."""
-        if not self._parts.log.view.open_calls:
+        """Waits for the end of the round if the response made calls."""
+        if not self.parts.log.view.open_calls:
             await self.consider()
 
     async def between_rounds(self) -> tuple[Block, ...]:
-        """Asked when the results of a round are in."""
         await self.consider()
         return ()
 
     async def consider(self) -> None:
-        """Starts an update if one is due and none is under way."""
-        parts = self._parts
-        if (why := self._switched_off()) is not None:
+        """Starts an update if one is due and none is running."""
+        parts = self.parts
+        if (why := self._why_off()) is not None:
             self._heartbeat.stop(why)
             return
-        if self._under_way():
+        if any(info.purpose is Purpose.NOTES for info in self.tasks.running):
             return
         numbers = note_numbers(parts)
-        patience = 1 + self._tasks.failures_in_a_row(Purpose.NOTES)  # whoever keeps failing is asked less and less
+        patience = 1 + self.tasks.failures_in_a_row(Purpose.NOTES)  # after failures the notes are due later
         numbers = replace(numbers, growth_tokens=numbers.growth_tokens * patience)
-        if not due(growth(parts.log.view, self._tried), numbers):
+        if not is_due(measure_growth(parts.log.view, self._tried), numbers):
             return
-        if (why := self._forks.may_begin(Purpose.NOTES)) is not None:
+        if (why := self.forks.may_begin(Purpose.NOTES)) is not None:
             self._heartbeat.stop(why)
             return
         self._start()
-        await asyncio.sleep(0)  # its request goes out before ours: it shares what is cached now
+        await asyncio.sleep(0)  # the fork's request goes out before ours: it shares the current cache
 
-    def _switched_off(self) -> str | None:
-        if not self._parts.flags.on("session_notes"):
+    def _why_off(self) -> str | None:
+        if not self.parts.flags.on("session_notes"):
             return "the flag `session_notes` is off"
-        return None if self._auto_on() else "auto-compaction is off, and notes are taken for it"
+        return None if self.auto_on() else "auto-compaction is off, and notes are taken for it"
 
     def update_now(self) -> Task[None]:
-        """Starts an update by hand, whatever the conversation's size; it waits for one under way."""
-        if not self._parts.log.view.entries:
-            raise UserError("there is nothing to take notes of yet")
+        """Starts an update by hand, at any size of the conversation. It waits for a running one."""
+        if not self.parts.log.view.entries:
+            raise UserError("there is nothing to write notes about yet")
         return self._start()
 
     def set_aside(self) -> None:
-        """Begins new notes, as after /clear; the old ones stay beside them."""
+        """Begins new notes, as after /clear. The old ones stay next to them."""
         number = 1
         while (aside := self.path.with_name(f"summary-{number}.md")).exists():
             number += 1
@@ -119,30 +112,26 @@ class NoteKeeper(Companion):
         except OSError as error:
             raise storage_error(error, self.path, "put aside") from error
         self._tried = None
-        self._parts.log.append(Cursor(WRITER, None))
-
-    def _under_way(self) -> bool:
-        return any(info.purpose is Purpose.NOTES for info in self._tasks.running)
+        self.parts.log.append(Cursor(WRITER, None))
 
     def _start(self) -> Task[None]:
-        return self._tasks.start(Purpose.NOTES, "session notes", self._counted, serial=SERIAL)
+        return self.tasks.start(Purpose.NOTES, "session notes", self._run_update, serial=SERIAL)
 
     # -- one update -----------------------------------------------------------------------------------------------
 
-    async def _counted(self, task: TaskHandle) -> None:
-        """One update, and what the heartbeat keeps of it."""
+    async def _run_update(self, task: TaskHandle) -> None:
         began = monotonic()
         try:
             result = await self._update(task)
         except ReverieError as error:
             if self._heartbeat.failure(str(error)):
                 text = f"taking notes has failed three times in a row: {error} (`reverie doctor` says more)"
-                self._emit(Notice(text, "warning", "notes"))
+                self.emit(Notice(text, "warning", "notes"))
             raise
         self._heartbeat.success(**run_figures(result.usage, rounds=result.rounds, seconds=monotonic() - began))
 
     async def _update(self, task: TaskHandle) -> ForkResult:
-        parts, path = self._parts, self.path
+        parts, path = self.parts, self.path
         view = parts.log.view
         reached, self._tried = safe_point(view), next((e.uuid for e in reversed(view.entries) if e.uuid), None)
         template = self._template()
@@ -153,11 +142,11 @@ class NoteKeeper(Companion):
             before.decode(), path, template, numbers, prompt=self._own("prompt.md"), instructions=instructions
         )
         status = path.stat()
-        seen = FileSeen(status.st_mtime_ns, status.st_size, digest(before), partial=False, order=0)
+        seen = SeenFile(status.st_mtime_ns, status.st_size, digest(before), partial=False, order=0)
         try:
-            result = await self._forks.attempt(
+            result = await self.forks.attempt(
                 Purpose.NOTES,
-                self._forks.now(),
+                self.forks.now(),
                 lambda fork: fork.run(
                     asked,
                     purpose=Purpose.NOTES,
@@ -170,7 +159,7 @@ class NoteKeeper(Companion):
             )
             self._check(before, template, is_new=reached != view.cursors.get(WRITER))
         except ReverieError:
-            if is_empty(before.decode(), template):  # better than none; what a model wrote is not overwritten
+            if is_empty(before.decode(), template):  # better than none; never overwrites what a model wrote
                 self._by_code(template)
                 parts.log.append(Cursor(WRITER, reached))
             raise
@@ -179,41 +168,41 @@ class NoteKeeper(Companion):
         return result
 
     def _check(self, before: bytes, template: str, *, is_new: bool) -> None:
-        """Raises if the fork broke the notes, which are then put back, or changed nothing although there was news."""
+        """Raises if the fork broke the notes, which are then restored, or changed nothing although there was news."""
         now = self._read(self.path)
         if now is None or not is_intact(now, template):
             write_atomic(self.path, before)
             raise ReverieError("the update changed a heading or a hint of the notes and was taken back")
         if now.encode() == before and is_new:
-            write_atomic(self.path, before)  # where the disk refuses that, it is the disk that is named
+            write_atomic(self.path, before)  # if the disk refuses this, the error names the disk
             raise ReverieError("the update left the notes as they were")
 
     def _by_code(self, template: str) -> None:
-        numbers, parts = note_numbers(self._parts), self._parts
+        numbers, parts = note_numbers(self.parts), self.parts
         limits = Limits(total=numbers.total_tokens * PROSE_BYTES, ledger=numbers.section_tokens * PROSE_BYTES)
         text = write_notes(parts.log.view.history, template, limits, cwd=str(parts.places.cwd))
-        write_atomic(self.path, mended(text, template).encode("utf-8", "replace"))
+        write_atomic(self.path, repair_notes(text, template).encode("utf-8", "replace"))
 
     def _load(self, template: str) -> bytes:
-        """The notes as they are; begun from the template, and mended where somebody broke them."""
+        """Returns the notes; writes the template if there are none, and repairs broken headings."""
         text = self._read(self.path)
         if text is None:
             make_private(self.path.parent)
         if text is None or not is_intact(text, template):
-            text = mended(text or "", template) if text else template
+            text = repair_notes(text or "", template) if text else template
             write_atomic(self.path, text.encode("utf-8", "replace"))
         return text.encode("utf-8", "replace")
 
     def _template(self) -> str:
         template, problem = template_or_default(self._own(TEMPLATE))
-        if problem is not None and problem not in self._told:
-            self._told.add(problem)
-            where = self._parts.places.notes_config / TEMPLATE
-            self._emit(Notice(f"{where} is not used: {problem}", "warning", "notes"))
+        if problem is not None and problem not in self._reported:
+            self._reported.add(problem)
+            where = self.parts.places.notes_config / TEMPLATE
+            self.emit(Notice(f"{where} is not used: {problem}", "warning", "notes"))
         return template
 
     def _own(self, name: str) -> str | None:
-        return self._read(self._parts.places.notes_config / name)
+        return self._read(self.parts.places.notes_config / name)
 
     def _read(self, path: Path) -> str | None:
         try:

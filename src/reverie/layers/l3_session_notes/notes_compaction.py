@@ -1,23 +1,19 @@
-"""Which messages are kept beside the notes: what they do not cover yet, and enough to go on from. Pure.
-
-Never cuts between a call and its result, nor between records of one response, and never goes behind the last boundary.
-"""
+"""Chooses the messages that stay next to the notes: what the notes do not cover yet, and enough to go on from. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
-from reverie.layers.l3_session_notes.trigger import WRITER
+from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers
 from reverie.layers.weighing import weigh_entries
 from reverie.storage.transcript.view import Entry, View
 
 
 def first_kept(view: View, numbers: NoteNumbers) -> int | None:
-    """Where the kept messages begin among the entries; None if the cursor is not there (any more).
+    """Returns the index of the first kept entry; None if the cursor is not there (any more).
 
-    Everything after the cursor; then further back until there are enough tokens and messages with text, or the most
-    that is kept; then as far as it takes to split nothing.
+    Keeps everything after the cursor, then goes back until there are enough tokens and messages with text, or the most
+    that may stay, and then to a place that splits nothing.
     """
     cursor = view.cursors.get(WRITER)
     entries = view.entries
@@ -40,14 +36,14 @@ def first_kept(view: View, numbers: NoteNumbers) -> int | None:
 
 
 def unsplit(entries: Sequence[Entry], start: int) -> int:
-    """The nearest place at or before `start` from which no result lacks its call and no record its siblings."""
+    """Returns the nearest place at or before `start` that separates no result from its call and splits no response."""
     calls = {use.id: i for i, entry in enumerate(entries) for use in entry.message.tool_uses}
     firsts = dict[str, int]()
     for i, entry in enumerate(entries):
         if entry.message.role == "assistant" and entry.message.id is not None:
             firsts.setdefault(entry.message.id, i)
     at = len(entries)
-    while at > start:  # everything from `at` on is looked at; a call found further back moves `start`, never forward
+    while at > start:  # looks at everything from the end; a call that is further back moves `start` back
         at -= 1
         message = entries[at].message
         needed = [calls[result.tool_use_id] for result in message.tool_results if result.tool_use_id in calls]

@@ -1,7 +1,7 @@
-"""The sections of the notes: taken apart by the template's headings, checked, mended, measured and cut. Pure text.
+"""The sections of the notes: split by the template's headings, checked, repaired, measured and cut. Pure.
 
-A heading is a line of the template that begins with `#`; the line in italics under it is its hint. Both belong to the
-template. Whatever else stands in the file is text of the section it stands in, also lines that look like headings.
+A heading is a line of the template that begins with `#`; an italic line below it is its hint. Everything else is text
+of its section, even lines that look like headings.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ CUT = "[… the rest of this section is in {path}]"
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """One section: its heading line, its hint (may be empty) and the text below."""
+class NoteSection:
+    """One section: its heading line, its hint (may be empty) and its text."""
 
     heading: str
     hint: str
@@ -30,19 +30,19 @@ class Section:
         return f"{head}\n{self.body}\n" if self.body else head
 
 
-def outline(template: str) -> list[Section]:
-    """The empty sections of a template, in order; none if it has no heading."""
+def outline(template: str) -> list[NoteSection]:
+    """Returns the empty sections of a template in order; none if it has no heading."""
     lines = template.splitlines()
-    found = list[Section]()
+    found = list[NoteSection]()
     for at, line in enumerate(lines):
         if _HEADING.match(line):
             following = next((other.strip() for other in lines[at + 1 : at + 3] if other.strip()), "")
-            found.append(Section(line.strip(), following if _ITALIC.match(following) else ""))
+            found.append(NoteSection(line.strip(), following if _ITALIC.match(following) else ""))
     return found
 
 
-def split(notes: str, template: str) -> list[Section]:
-    """The notes by the template's sections. A missing heading is an empty section; nothing that was written is lost."""
+def split(notes: str, template: str) -> list[NoteSection]:
+    """Splits the notes by the template's sections. A missing heading becomes an empty section; no text is lost."""
     empty = outline(template)
     bodies: dict[str, list[str]] = {section.heading: [] for section in empty}
     hints = {section.hint for section in empty if section.hint}
@@ -52,16 +52,16 @@ def split(notes: str, template: str) -> list[Section]:
             at = line.strip()
         elif line.strip() not in hints:
             bodies.setdefault(at, []).append(line)
-    return [Section(s.heading, s.hint, "\n".join(bodies[s.heading]).strip("\n").rstrip()) for s in empty]
+    return [NoteSection(s.heading, s.hint, "\n".join(bodies[s.heading]).strip("\n").rstrip()) for s in empty]
 
 
-def mended(notes: str, template: str) -> str:
-    """The notes with every heading and hint of the template in its place."""
+def repair_notes(notes: str, template: str) -> str:
+    """Returns the notes with every heading and hint of the template in its place."""
     return "\n".join(section.text for section in split(notes, template))
 
 
 def is_intact(notes: str, template: str) -> bool:
-    """Whether every heading stands once, in order, with its hint under it."""
+    """Returns whether every heading is there once, in order, with its hint below it."""
     lines = [line.strip() for line in notes.splitlines() if line.strip()]
     at = -1
     for section in outline(template):
@@ -74,13 +74,13 @@ def is_intact(notes: str, template: str) -> bool:
 
 
 def is_empty(notes: str, template: str) -> bool:
-    """Whether nothing was written yet: the notes are the template."""
+    """Returns whether nothing was written yet: the notes are the template."""
     untouched = {section.heading: section.body for section in split(template, template)}
     return all(section.body in ("", untouched[section.heading]) for section in split(notes, template))
 
 
 def over_limit(notes: str, template: str, *, section_tokens: int, total_tokens: int) -> list[str]:
-    """What is too long, a line each; empty if nothing is."""
+    """Returns one line for each thing that is too long."""
     found = list[str]()
     total = 0
     for section in split(notes, template):
@@ -94,8 +94,8 @@ def over_limit(notes: str, template: str, *, section_tokens: int, total_tokens: 
     return found
 
 
-def shortened(notes: str, template: str, *, characters: int, path: str) -> str:
-    """The notes with every section longer than this cut at the end of a line, and a marker that says so."""
+def shorten_sections(notes: str, template: str, *, characters: int, path: str) -> str:
+    """Cuts every section that is too long at the end of a line, with a marker."""
     out = list[str]()
     for section in split(notes, template):
         body = section.body
@@ -103,5 +103,5 @@ def shortened(notes: str, template: str, *, characters: int, path: str) -> str:
             cut = body[:characters]
             newline = cut.rfind("\n")
             body = (cut[:newline] if newline > characters // 2 else cut).rstrip() + "\n" + CUT.format(path=path)
-        out.append(Section(section.heading, section.hint, body).text)
+        out.append(NoteSection(section.heading, section.hint, body).text)
     return "\n".join(out)

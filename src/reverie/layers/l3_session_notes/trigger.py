@@ -1,20 +1,46 @@
-"""When notes are due: how much was said since they were last taken. Pure; asked after every response."""
+"""When notes are due, what they lack, and the numbers of layer 3. Pure; asked after every response."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
-from reverie.layers.weighing import weigh_early
+from reverie.layers.l3_session_notes.sections import over_limit, split
+from reverie.layers.weighing import weigh_early, weigh_entries
+from reverie.models.window import scaled
 from reverie.storage.transcript.view import View
+from reverie.types import JsonObject
 
 WRITER = "notes"
-"""The name the cursor of the notes has among the records."""
+"""The name of the notes' cursor in the records."""
+_FIXED = frozenset({"growth_calls", "max_rounds", "wait_s", "ignore_after_s", "keep_messages"})
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
-    """What came since the notes were last taken. `first`: they never were."""
+class NoteNumbers:
+    """Tokens unless the name says otherwise, for a window of 200,000."""
+
+    first_tokens: int = 10_000
+    growth_tokens: int = 5_000
+    growth_calls: int = 3
+    section_tokens: int = 2_000
+    total_tokens: int = 12_000
+    max_rounds: int = 5
+    wait_s: float = 15.0
+    ignore_after_s: float = 60.0
+    section_characters: int = 8_000
+    keep_tokens: int = 10_000
+    keep_messages: int = 5
+    keep_tokens_most: int = 40_000
+
+    def for_window(self, window: int) -> NoteNumbers:
+        """Returns the numbers for a smaller window: everything except counts and seconds shrinks with it."""
+        names = [field.name for field in fields(self) if field.name not in _FIXED]
+        return replace(self, **{name: max(1, scaled(getattr(self, name), window)) for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class NoteGrowth:
+    """What came since the last notes. `first`: there were none."""
 
     first: bool
     tokens: int
@@ -22,8 +48,8 @@ class Growth:
     last_made_calls: bool
 
 
-def growth(view: View, since: str | None = None) -> Growth:
-    """What came after the cursor, or after `since` where that is later: the last message an attempt has looked at."""
+def measure_growth(view: View, since: str | None = None) -> NoteGrowth:
+    """Returns what came after the cursor, or after `since` if that is later: the last message of an attempt."""
     cursor = view.cursors.get(WRITER)
     new = view.entries
     for at in range(len(view.entries) - 1, -1, -1):
@@ -32,7 +58,7 @@ def growth(view: View, since: str | None = None) -> Growth:
             break
     said = [entry for entry in new if not entry.brought]
     answers = [entry for entry in view.entries if entry.message.role == "assistant"]
-    return Growth(
+    return NoteGrowth(
         first=cursor is None and since is None,
         tokens=weigh_early(view, said),
         calls=sum(len(entry.message.tool_uses) for entry in said),
@@ -40,8 +66,8 @@ def growth(view: View, since: str | None = None) -> Growth:
     )
 
 
-def due(grown: Growth, numbers: NoteNumbers) -> bool:
-    """Whether it is time. The tokens are always needed; then either enough calls, or a pause."""
+def is_due(grown: NoteGrowth, numbers: NoteNumbers) -> bool:
+    """Returns whether notes are due: always enough tokens, then enough calls or a pause."""
     if grown.first:
         return grown.tokens >= numbers.first_tokens
     if grown.tokens < numbers.growth_tokens:
@@ -50,7 +76,7 @@ def due(grown: Growth, numbers: NoteNumbers) -> bool:
 
 
 def safe_point(view: View) -> str | None:
-    """The last message with no open call behind it: as far as a cursor may go. None if there is none."""
+    """Returns the last message without an open call before it: the farthest place for a cursor."""
     open_calls = {call.id for call in view.open_calls}
     entries = view.entries
     end = len(entries)
@@ -61,3 +87,47 @@ def safe_point(view: View) -> str | None:
         while response is not None and end > 0 and entries[end - 1].message.id == response:
             end -= 1
     return next((entry.uuid for entry in reversed(entries[:end]) if entry.uuid is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteCoverage:
+    """`behind` and `behind_tokens`: messages, and their tokens, that the notes do not cover yet."""
+
+    empty: tuple[str, ...]
+    too_long: tuple[str, ...]
+    behind: int
+    behind_tokens: int
+
+    def to_json(self) -> JsonObject:
+        return {
+            "empty": list(self.empty),
+            "too_long": list(self.too_long),
+            "behind": {"messages": self.behind, "tokens": self.behind_tokens},
+        }
+
+    def in_words(self) -> list[str]:
+        """Returns one sentence for each thing that the user should know."""
+        said = list[str]()
+        if self.behind:
+            messages = f"{self.behind} message" + ("s" if self.behind > 1 else "")
+            said.append(f"Not in it yet: the last {messages}, about {self.behind_tokens:,} tokens.")
+        else:
+            said.append("It covers everything that was said.")
+        if self.empty:
+            said.append(f"Nothing under: {', '.join(self.empty)}.")
+        return [*said, *(line.removeprefix("- ") for line in self.too_long)]
+
+
+def measure_coverage(view: View, notes: str, template: str, numbers: NoteNumbers) -> NoteCoverage:
+    """Compares the notes with the conversation."""
+    cursor = view.cursors.get(WRITER)
+    names = [entry.uuid for entry in view.history]
+    new = view.history[names.index(cursor) + 1 :] if cursor is not None and cursor in names else view.history
+    return NoteCoverage(
+        empty=tuple(s.heading.lstrip("# ") for s in split(notes, template) if not s.body.strip()),
+        too_long=tuple(
+            over_limit(notes, template, section_tokens=numbers.section_tokens, total_tokens=numbers.total_tokens)
+        ),
+        behind=len(new),
+        behind_tokens=weigh_entries(view, new),
+    )

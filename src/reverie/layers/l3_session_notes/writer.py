@@ -1,4 +1,4 @@
-"""What the writer of the notes is told, and what it may do: edit one file, nothing else. Pure but for its words."""
+"""The directive of the notes' writer, and its permission: to edit one file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from reverie.layers.l3_session_notes.numbers import NoteNumbers
 from reverie.layers.l3_session_notes.sections import outline, over_limit
+from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.prompts import fill, render
 
@@ -16,12 +16,12 @@ TEMPLATE = "template.md"
 
 
 def default_template() -> str:
-    """Our ten sections."""
+    """Returns our ten sections."""
     return render(_PACKAGE, TEMPLATE) + "\n"
 
 
 def template_or_default(given: str | None) -> tuple[str, str | None]:
-    """The user's template if it can be used, else ours; and why theirs was not."""
+    """Returns the user's template if it is usable, else ours; and why theirs is not."""
     if given is None:
         return default_template(), None
     sections = outline(given)
@@ -42,7 +42,7 @@ def directive(
     prompt: str | None = None,
     instructions: str = "",
 ) -> str:
-    """What the fork is asked. `prompt` is the user's own wording; the limits are said either way."""
+    """Returns the directive of the fork. `prompt` is the user's own wording; the limits are added to both."""
     values = {"currentNotes": notes.rstrip(), "notesPath": str(path)}
     asked = fill(prompt, values).rstrip() if prompt is not None else render(_PACKAGE, "update.md", values)
     limits = {"section": f"{numbers.section_tokens:,}", "total": f"{numbers.total_tokens:,}"}
@@ -56,7 +56,7 @@ def directive(
 
 
 def only_edit(path: Path) -> Callable[[ToolCall], Awaitable[Decision]]:
-    """Allows Edit of this very file; everything else is refused with a reason."""
+    """Allows Edit of this file only and refuses everything else with a reason."""
     real = os.path.realpath(path)
 
     async def decide(call: ToolCall) -> Decision:

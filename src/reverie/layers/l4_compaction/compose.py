@@ -1,7 +1,7 @@
-"""The new context: what stands for the old one, block by block, and the records that bring it. Pure.
+"""The new context block by block, and the records that bring it. Pure.
 
-Beside the prose, whoever wrote it, stand by code: every message of the person, the operation ledger, the names in use
-and the pins. So a bad summary loses prose, not facts.
+Next to the summary, whoever wrote it, code puts every message of the user, the operation ledger, the names in use and
+the pins. So a bad summary loses prose, not facts.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Literal
 
 from reverie.layers.base import Append
 from reverie.layers.l4_compaction.by_code import names_beside, operation_ledger, operations
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
-from reverie.layers.l4_compaction.requests import Request, render_requests
+from reverie.layers.l4_compaction.requests import UserRequest, render_requests
+from reverie.layers.l4_compaction.setup import CompactionNumbers, Trigger
 from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.origins import fence
 from reverie.prompts import render
@@ -23,12 +23,11 @@ from reverie.storage.transcript.view import Entry, View
 from reverie.types import Block, Message, Origin, Record, TextBlock
 
 Extent = Literal["whole", "from", "up_to"]
-Trigger = Literal["auto", "manual"]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What is summarised (`gone`) and what stays in view, as a stretch of the entries: before the rest, or after it."""
+class CompactionScope:
+    """What is summarised (`gone`) and what stays in view, as one stretch before or after the rest."""
 
     extent: Extent
     gone: tuple[Entry, ...]
@@ -40,8 +39,8 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Prose:
-    """The written part: by whom (`notes`, `fork`, `plain`, `code`), and why nobody better did."""
+class SummaryText:
+    """The written part, its writer (`notes`, `fork`, `plain` or `code`), and why better writers failed."""
 
     text: str
     writer: str
@@ -49,10 +48,10 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SummaryParts:
     """What else goes into the new context."""
 
-    requests: Sequence[Request]
+    requests: Sequence[UserRequest]
     requests_folder: Path
     all_requests: Path
     unsaved: frozenset[Path]
@@ -61,8 +60,10 @@ class Beside:
     cwd: str
 
 
-def summary_blocks(scope: Scope, prose: Prose, beside: Beside, numbers: CompactionNumbers) -> tuple[Block, ...]:
-    """The summary message: prose, requests, ledger, names, pins, and how to go on."""
+def summary_blocks(
+    scope: CompactionScope, prose: SummaryText, beside: SummaryParts, numbers: CompactionNumbers
+) -> tuple[Block, ...]:
+    """Returns the summary message: prose, requests, ledger, names, pins, and how to go on."""
     title = "Its notes, kept while working:" if prose.writer == "notes" else "Its summary:"
     opening = {"transcript": str(beside.transcript), "title": title, "prose": prose.text}
     parts = [render(PACKAGE, "context.md", opening)]
@@ -92,7 +93,7 @@ def summary_blocks(scope: Scope, prose: Prose, beside: Beside, numbers: Compacti
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The uuids of the records that others name, chosen beforehand."""
+    """The uuids of records that other records name, chosen beforehand."""
 
     boundary: str
     summary: str
@@ -102,8 +103,8 @@ class Ids:
 
 
 def records(
-    scope: Scope,
-    prose: Prose,
+    scope: CompactionScope,
+    prose: SummaryText,
     ids: Ids,
     *,
     trigger: Trigger,
@@ -114,7 +115,7 @@ def records(
     attachments: tuple[Block, ...],
     hooks: tuple[Block, ...],
 ) -> list[Append]:
-    """Boundary, header, summary, (kept messages), attachments, hook results: in this order, all of one compaction."""
+    """Returns boundary, header, summary, attachments and hook results in this order, all of one compaction."""
     parts = [
         Append(header, {"uuid": ids.header}),
         Append(Message("user", summary), {"uuid": ids.summary, "isCompactSummary": True}),
@@ -127,7 +128,7 @@ def records(
         trigger=trigger,
         tokens_before=tokens_before,
         last_uuid=last,
-        preserved=_preserved(scope, ids),
+        preserved=_preserved_range(scope, ids),
         writer=prose.writer,
         extent=scope.extent,
         sealed_by=parts[-1].fields["uuid"],
@@ -136,7 +137,7 @@ def records(
     return [Append(boundary, {"uuid": ids.boundary}), *belonging]
 
 
-def _preserved(scope: Scope, ids: Ids) -> tuple[str, str, str] | None:
+def _preserved_range(scope: CompactionScope, ids: Ids) -> tuple[str, str, str] | None:
     named = [entry.uuid for entry in scope.kept if entry.uuid is not None]
     if not named:
         return None
@@ -144,7 +145,7 @@ def _preserved(scope: Scope, ids: Ids) -> tuple[str, str, str] | None:
 
 
 def after(view: View, appends: Sequence[Append]) -> View:
-    """The view as it will be once these are recorded; the given one does not change."""
+    """Returns the view after these records; the given view does not change."""
     twin = view.copy()
     for append in appends:
         if isinstance(append.what, Message):

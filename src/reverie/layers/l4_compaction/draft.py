@@ -1,16 +1,23 @@
-"""One compaction on its way: the files it wants written, and its records once everything is known. Pure."""
+"""One compaction in progress: the files to write, and its records once everything is known. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reverie.layers.base import Append, Break, BreakCause, Commit, Now, WriteFile
-from reverie.layers.l4_compaction.compose import Beside, Ids, Prose, Scope, after, records, summary_blocks
-from reverie.layers.l4_compaction.ground import Ground, Wanted
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
-from reverie.layers.l4_compaction.requests import everything, files_for, requests_in
-from reverie.layers.l4_compaction.survival import in_words, inventory, survival, texts_of
+from reverie.layers.base import Append, Break, BreakCause, Now, StageCommit, WriteFile
+from reverie.layers.l4_compaction.compose import (
+    CompactionScope,
+    Ids,
+    SummaryParts,
+    SummaryText,
+    after,
+    records,
+    summary_blocks,
+)
+from reverie.layers.l4_compaction.requests import all_requests_file, files_for, requests_in
+from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionRequest, CompactionSetup
+from reverie.layers.l4_compaction.survival import describe_survival, inventory, survival, texts_of
 from reverie.models.tokens import estimate_text
 from reverie.origins import fence
 from reverie.storage.transcript.records import SessionHeader
@@ -20,24 +27,23 @@ from reverie.types import Block, Origin
 _SMALLEST_SHARE = 10
 _WORTH = 0.8
 _ROOMY = 0.6
-"""Of the threshold: files come back whole only where the new context stays below this."""
+"""Share of the threshold: files come back whole only if the new context stays below it."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """A compaction of this view: what leaves, what stays, and what stands for what left."""
+    """A compaction of this view: what leaves, what stays, and the summary of what leaves."""
 
-    ground: Ground
+    ground: CompactionSetup
     view: View
     now: Now
-    wanted: Wanted
-    scope: Scope
-    prose: Prose
+    wanted: CompactionRequest
+    scope: CompactionScope
+    prose: SummaryText
     ids: Ids = field(init=False)
     all_requests: Path = field(init=False)
     header: SessionHeader = field(init=False)
     smallest: int = 0
-    """The smallest context that was tried, in tokens."""
 
     def __post_init__(self) -> None:
         names = [self.ground.new_id() for _ in range(5)]
@@ -45,15 +51,15 @@ class Draft:
         self.all_requests = self.ground.requests / f"all-{names[0]}.txt"
         header = self.view.header
         assert header is not None, "a conversation has a header before it is compacted"
-        # Where the first part stays, so does what stands before it: the prefix survives.
+        # If the first part stays, so does the header: the prefix survives.
         self.header = header if self.scope.kept_first else self.ground.render_header(header)
 
     def writes(self) -> list[WriteFile]:
-        """The long messages of the person, and all of them if they may not fit."""
+        """Returns files for the long messages of the user, and for all of them if they may not fit."""
         numbers, said = self.ground.numbers(), requests_in(self.scope.gone)
         files = files_for(said, self.ground.requests, numbers.request_bytes)
         if sum(estimate_text(one.text) for one in said) > numbers.requests_tokens // _SMALLEST_SHARE:
-            files.append(everything(said, self.all_requests))
+            files.append(all_requests_file(said, self.all_requests))
         return files
 
     def made(
@@ -64,10 +70,10 @@ class Draft:
         numbers: CompactionNumbers,
         *,
         roomy: bool = False,
-    ) -> Commit | None:
-        """The commit within these budgets; None if the new context would not be smaller, or still over the threshold.
+    ) -> StageCommit | None:
+        """Returns the commit within these budgets; None if the new context is not smaller, or still over the threshold.
 
-        `roomy`: or if it would leave little room to work in.
+        With `roomy` it must also leave room to work in.
         """
         view, scope, now = self.view, self.scope, self.now
         appends = records(
@@ -96,21 +102,21 @@ class Draft:
             tokens_after=tokens,
             limit=numbers.request_bytes,
         )
-        return Commit(
+        return StageCommit(
             appends=(*appends, Append(report, {"compactOf": self.ids.boundary})),
             breaks=Break(BreakCause.COMPACTED, "the conversation was compacted"),
-            notice=f"{_how(self.prose)}: {now.used:,} → {tokens:,} tokens; {in_words(report)}",
+            notice=f"{_how(self.prose)}: {now.used:,} → {tokens:,} tokens; {describe_survival(report)}",
         )
 
     def _limit(self) -> int:
-        """What the new context must be below. Notes that would leave it nearly full again are not worth a break."""
+        """Returns the limit of the new context. Notes that leave it nearly full again are not worth a break."""
         worth = _WORTH if self.prose.writer == "notes" and self.wanted.trigger == "auto" else 1.0
         return int(self.now.autocompact_at * worth)
 
-    def _beside(self, unsaved: frozenset[Path]) -> Beside:
+    def _beside(self, unsaved: frozenset[Path]) -> SummaryParts:
         scope = self.scope
         visible = texts_of(entry.message for entry in scope.kept) if scope.kept_first else ""
-        return Beside(
+        return SummaryParts(
             requests=requests_in(scope.gone),
             requests_folder=self.ground.requests,
             all_requests=self.all_requests,
@@ -121,7 +127,7 @@ class Draft:
         )
 
 
-def _how(prose: Prose) -> str:
+def _how(prose: SummaryText) -> str:
     by = {
         "notes": "Compacted from the notes, without a model call",
         "fork": "Compacted",

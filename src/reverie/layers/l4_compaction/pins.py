@@ -1,4 +1,4 @@
-"""Pins: texts that stand in the context after every compaction, word for word, within a budget of bytes."""
+"""Pins: texts that stay in the context after every compaction, word for word, within a budget of bytes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from reverie.errors import UserError
 
 
 def size(pins: Mapping[str, str]) -> int:
-    """Bytes of all pins together."""
+    """Returns the bytes of all pins together."""
     return sum(len(text.encode("utf-8", "replace")) for text in pins.values())
 
 
 def check_pin(text: str, pins: Mapping[str, str], budget: int) -> str:
-    """The text if it can be pinned; a UserError that says what is in the way otherwise."""
+    """Returns the text if it can be pinned, else raises a `UserError` that says why not."""
     clean = text.strip()
     if not clean:
         raise UserError("there is nothing to pin: give the text, as in `/pin Never touch the generated files`")
@@ -29,12 +29,12 @@ def check_pin(text: str, pins: Mapping[str, str], budget: int) -> str:
 
 
 def next_id(pins: Mapping[str, str]) -> str:
-    """A short name for a new pin."""
+    """Returns a short name for a new pin."""
     return str(1 + max((int(name) for name in pins if name.isdigit()), default=0))
 
 
 def find_pin(given: str, pins: Mapping[str, str]) -> str:
-    """The id of the pin meant: its number, or the beginning of its text if only one begins so."""
+    """Returns the id of a pin, given its number or the beginning of its text if only one pin begins like that."""
     if given in pins:
         return given
     found = [name for name, text in pins.items() if given and text.startswith(given)]

@@ -1,7 +1,7 @@
-"""What the person said, word for word, for the new context: all of it that is short, excerpts of what is long.
+"""The messages of the user for the new context: short ones word for word, long ones as excerpts.
 
-A message over the limit is kept whole in a file beside the transcript, and its excerpt names that file. If all of them
-together are too many, the oldest are shortened first and stand whole in a file as well: nothing said is out of reach.
+A long message is kept whole in a file next to the transcript, and its excerpt names that file. If all messages together
+are too long, the oldest are shortened first and are whole in a file too.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 from reverie.layers.base import WriteFile
 from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.models.tokens import encoded, estimate_text
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.storage.transcript.view import Entry
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 from reverie.types import TextBlock
 
 _LINE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class UserRequest:
     """One message of the user: their own words and what they piped or pasted, in order."""
 
     uuid: str
@@ -34,12 +34,12 @@ class Request:
 
     @property
     def plain(self) -> str:
-        """Word for word, without the tags around what was piped or pasted."""
-        return "\n".join(untagged(part.text) for part in self.parts)
+        """The text without the tags around piped or pasted parts."""
+        return "\n".join(strip_tags(part.text) for part in self.parts)
 
     @property
     def words(self) -> str:
-        """The user's own words; where there are none, what they gave without a word."""
+        """The user's own words; if there are none, what they piped or pasted."""
         return "\n".join(part.text for part in self.parts if part.origin.is_users) or self.plain
 
     @property
@@ -47,20 +47,20 @@ class Request:
         return len(self.text.encode("utf-8", "replace"))
 
 
-def requests_in(entries: Iterable[Entry]) -> list[Request]:
-    """Every message of the user, in order."""
-    found = list[Request]()
+def requests_in(entries: Iterable[Entry]) -> list[UserRequest]:
+    """Returns every message of the user, in order."""
+    found = list[UserRequest]()
     for entry in entries:
         if entry.message.role != "user" or entry.brought:
             continue
         given = tuple(b for b in entry.message.content if isinstance(b, TextBlock) and b.origin.is_given)
         if any(block.text.strip() for block in given):
-            found.append(Request(entry.uuid or "", given))
+            found.append(UserRequest(entry.uuid or "", given))
     return found
 
 
-def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[WriteFile]:
-    """The files that the long ones are kept in."""
+def files_for(requests: Sequence[UserRequest], folder: Path, limit: int) -> list[WriteFile]:
+    """Returns the files that keep the long ones."""
     return [
         WriteFile(path_of(request, folder), request.plain.encode("utf-8", "replace"))
         for request in requests
@@ -68,23 +68,29 @@ def files_for(requests: Sequence[Request], folder: Path, limit: int) -> list[Wri
     ]
 
 
-def path_of(request: Request, folder: Path) -> Path:
-    """Where a long message is kept whole."""
+def path_of(request: UserRequest, folder: Path) -> Path:
+    """Returns the file of a long message."""
     return folder / file_name(request.uuid or request.text, structured=False)
 
 
-def everything(requests: Sequence[Request], path: Path) -> WriteFile:
-    """One file with every message in full, for when not all of them can be shown."""
+def all_requests_file(requests: Sequence[UserRequest], path: Path) -> WriteFile:
+    """Returns one file with every message in full, for when not all of them can be shown."""
     text = "\n\n".join(f"--- message {number} ---\n{one.plain}" for number, one in enumerate(requests, 1))
     return WriteFile(path, text.encode("utf-8", "replace"))
 
 
 def render_requests(
-    requests: Sequence[Request], folder: Path, *, limit: int, budget: int, kept_whole: Path, unsaved: frozenset[Path]
+    requests: Sequence[UserRequest],
+    folder: Path,
+    *,
+    limit: int,
+    budget: int,
+    kept_whole: Path,
+    unsaved: frozenset[Path],
 ) -> str:
-    """The messages as a numbered list. `limit` is bytes of one, `budget` tokens of all.
+    """Renders the messages as a numbered list within `limit` bytes per message and `budget` tokens in total.
 
-    `unsaved` are files the disk refused: what should be in them is shown in full as long as it fits.
+    The disk refused the files in `unsaved`: their content is shown in full as long as it fits.
     """
     shown = [one.text for one in requests]
     for at, one in enumerate(requests):
@@ -93,8 +99,8 @@ def render_requests(
             shown[at] = _excerpt(one, limit, path)
     sizes = [estimate_text(text) + 4 for text in shown]
     total, first = sum(sizes), 0
-    while first < len(requests) and total > budget:  # the oldest give way first: a line each
-        line = shortened(requests[first].text, _LINE)
+    while first < len(requests) and total > budget:  # the oldest are shorten first, to one line each
+        line = shorten(requests[first].text, _LINE)
         total += estimate_text(line) + 4 - sizes[first]
         shown[first], sizes[first] = line, estimate_text(line) + 4
         first += 1
@@ -110,8 +116,7 @@ def render_requests(
     return "\n".join(lines)
 
 
-def _excerpt(request: Request, limit: int, path: Path) -> str:
-    """The user's words as far as they fit, and of material its beginning and its end."""
+def _excerpt(request: UserRequest, limit: int, path: Path) -> str:
     own = sum(len(encoded(part.text)) for part in request.parts if part.origin.is_users)
     material = [part for part in request.parts if not part.origin.is_users]
     room = max(limit - own, limit // 4) // max(1, len(material))

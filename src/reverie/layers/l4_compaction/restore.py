@@ -1,8 +1,7 @@
-"""The working set after a compaction: plan, skills and the files read last, from disk again, within budgets. Pure.
+"""The working set after a compaction: plan, skills and the last files, read from disk again, within budgets. Pure.
 
-A skill is a `SKILL.md` in a folder of its own under `skills/` of a `.reverie` or `.claude` folder, or of our home;
-reading it invokes it. A plan is a Markdown file right under `plans/` there; the one touched last is the plan. Neither
-counts among the files.
+A skill is a `SKILL.md` in its own folder under `skills/` of a `.reverie` or `.claude` folder, or of our home; reading
+it invokes it. A plan is a Markdown file directly under `plans/` there; the last touched one is the plan.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from pathlib import Path
 
 from reverie.layers.base import EffectResult, ReadFile
 from reverie.layers.l4_compaction.by_code.operations import operations
-from reverie.layers.l4_compaction.numbers import CompactionNumbers
+from reverie.layers.l4_compaction.setup import CompactionNumbers
 from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.models.tokens import JSON_BYTES, PROSE_BYTES, estimate_text, is_json_file
-from reverie.origins import broken_tags
+from reverie.origins import escape_tags
 from reverie.prompts import render
 from reverie.storage.transcript.view import Entry
 from reverie.types import Block, Origin, TextBlock
@@ -36,7 +35,7 @@ class WorkingSet:
 
     @property
     def reads(self) -> tuple[ReadFile, ...]:
-        """All of them, in the order `restored` takes their results."""
+        """All of them, in the order of `restore_blocks`'s results."""
         return (*self.plans, *self.skills, *self.files)
 
 
@@ -48,7 +47,7 @@ def working_set(
     numbers: CompactionNumbers,
     leave_out: Callable[[Path], bool],
 ) -> WorkingSet:
-    """What was read or written last, but for what is still in view and what `leave_out` names. `home` is Reverie's."""
+    """Returns what was read or written last, except for what is in view and what `leave_out` names."""
     in_view = {cwd / o.target for o in operations(visible) if o.kind == "read" and o.ok}
     touched, read = dict[Path, None](), set[Path]()
     for operation in reversed(operations(said)):
@@ -69,12 +68,12 @@ def working_set(
 
 
 def is_skill(path: Path, home: Path) -> bool:
-    """Whether this file is what a skill says."""
+    """Returns whether this file is a skill."""
     return path.name == SKILL and len(path.parts) > 3 and _is_own(path.parents[1], "skills", home)
 
 
 def is_plan(path: Path, home: Path) -> bool:
-    """Whether this file is a plan."""
+    """Returns whether this file is a plan."""
     return path.suffix == ".md" and len(path.parts) > 2 and _is_own(path.parent, "plans", home)
 
 
@@ -82,38 +81,30 @@ def _is_own(folder: Path, name: str, home: Path) -> bool:
     return folder.name == name and (folder.parent == home or folder.parent.name in _OWN_FOLDERS)
 
 
-def restored(wanted: WorkingSet, results: Sequence[EffectResult], numbers: CompactionNumbers) -> tuple[Block, ...]:
-    """What is shown of it, each kind until its budget is used up; what could not be read is left out."""
+def restore_blocks(
+    wanted: WorkingSet, results: Sequence[EffectResult], numbers: CompactionNumbers
+) -> tuple[Block, ...]:
+    """Returns blocks for what could be read, each kind until its budget is used up."""
     read = dict(zip(wanted.reads, results, strict=True))
     each, skill = numbers.restore_file_tokens, numbers.restore_skill_tokens
-    return (
-        *(_plan(*one) for one in _within_budget(wanted.plans, read, each, each)),
-        *(_skill(*one) for one in _within_budget(wanted.skills, read, skill, numbers.restore_skills_tokens)),
-        *(_file(*one) for one in _within_budget(wanted.files, read, each, numbers.restore_tokens)),
-    )
-
-
-def _plan(path: Path, text: str, cut: str) -> TextBlock:
-    return TextBlock(render(PACKAGE, "restored_plan.md", _values(path, text, cut)), Origin.PLAN)
-
-
-def _skill(path: Path, text: str, cut: str) -> TextBlock:
-    values = {"name": broken_tags(path.parent.name), **_values(path, text, cut)}
-    return TextBlock(render(PACKAGE, "restored_skill.md", values), Origin.TOOL)
-
-
-def _file(path: Path, text: str, cut: str) -> TextBlock:
-    return TextBlock(render(PACKAGE, "restored.md", _values(path, text, cut)), Origin.TOOL)
-
-
-def _values(path: Path, text: str, cut: str) -> dict[str, str]:
-    return {"path": broken_tags(str(path)), "cut": cut, "text": broken_tags(text)}
+    found = list[Block]()
+    for template, origin, reads, most, together in (
+        ("restored_plan.md", Origin.PLAN, wanted.plans, each, each),
+        ("restored_skill.md", Origin.TOOL, wanted.skills, skill, numbers.restore_skills_tokens),
+        ("restored.md", Origin.TOOL, wanted.files, each, numbers.restore_tokens),
+    ):
+        for path, text, cut in _within_budget(reads, read, most, together):
+            values = {"path": escape_tags(str(path)), "cut": cut, "text": escape_tags(text)}
+            if reads is wanted.skills:
+                values["name"] = escape_tags(path.parent.name)
+            found.append(TextBlock(render(PACKAGE, template, values), origin))
+    return tuple(found)
 
 
 def _within_budget(
     wanted: Sequence[ReadFile], read: dict[ReadFile, EffectResult], each: int, together: int
 ) -> Iterator[tuple[Path, str, str]]:
-    """Path, text and a note where only the beginning is shown, as long as there is room. Numbers are tokens."""
+    """Yields path, text and a note if only the beginning is shown, while there is room. Numbers are tokens."""
     left = together
     for effect in wanted:
         result = read[effect]

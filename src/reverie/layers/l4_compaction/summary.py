@@ -1,7 +1,6 @@
-"""Asking a model for a summary, and judging what comes back: nine parts, the draft thrown away, nothing half accepted.
+"""Asks a model for a summary and checks the answer: nine parts, without the draft.
 
-Pure. Rejected: nothing, an answer without a summary, one that was cut off, one that is larger than what it replaces,
-and one that called tools.
+Pure. Rejects empty answers, answers without a summary, cut ones, and summaries larger than what they replace.
 """
 
 from __future__ import annotations
@@ -16,32 +15,27 @@ from reverie.prompts import render
 
 PACKAGE = "reverie.layers.l4_compaction"
 _ENOUGH_PARTS = 3
+_SCOPES = {"whole": "scope_whole.md", "from": "scope_from.md", "up_to": "scope_up_to.md"}
 _COMPACT_HEADING = re.compile(
     r"^(#{1,6})[ \t]*+compact(?:ion)? instructions[ \t]*+:?[ \t\r]*+$", re.IGNORECASE | re.MULTILINE
 )
 
 
 def directive(scope: Literal["whole", "from", "up_to"], instructions: str, *, beginning: str = "") -> str:
-    """What the summariser is asked. `beginning` is where a partial summary starts, quoted."""
-    match scope:
-        case "whole":
-            where = render(PACKAGE, "scope_whole.md")
-        case "from":
-            where = render(PACKAGE, "scope_from.md", {"beginning": beginning})
-        case "up_to":
-            where = render(PACKAGE, "scope_up_to.md")
+    """Returns the directive of the summariser. `beginning` quotes where a partial summary starts."""
+    where = render(PACKAGE, _SCOPES[scope], {"beginning": beginning} if scope == "from" else None)
     wanted = f"\nThe user wants of this summary:\n{instructions.strip()}" if instructions.strip() else ""
     parts = "\n".join(f"## {title}" for title in PARTS)
     return render(PACKAGE, "summarise.md", {"scope": where, "parts": parts, "instructions": wanted})
 
 
 def plain_system() -> str:
-    """The small system prompt of a plain request."""
+    """Returns the small system prompt of a plain request."""
     return render(PACKAGE, "plain_system.md")
 
 
-def judged(result: EffectResult, replaced: int, weigh: Callable[[str], int]) -> tuple[str, str]:
-    """The summary in an answer, or an empty one and why it is not taken. `replaced`: tokens of what it stands for."""
+def check_summary(result: EffectResult, replaced: int, weigh: Callable[[str], int]) -> tuple[str, str]:
+    """Returns the summary of an answer, or an empty one and why it is rejected. `replaced`: tokens that it replaces."""
     if not result.ok:
         return "", result.text or "the model did not answer"
     summary = _between(result.text, "<summary>", "</summary>")
@@ -57,7 +51,7 @@ def judged(result: EffectResult, replaced: int, weigh: Callable[[str], int]) -> 
 
 
 def compact_instructions(text: str) -> str:
-    """The section "Compact instructions" of instruction files; of several, all. Empty if there is none."""
+    """Returns all sections "Compact instructions" of the instruction files."""
     found = list[str]()
     for match in _COMPACT_HEADING.finditer(text):
         rest = text[match.end() :]
@@ -67,7 +61,6 @@ def compact_instructions(text: str) -> str:
 
 
 def _between(text: str, opening: str, closing: str) -> str | None:
-    """What is between the first opening tag and the next closing one; None if one of them is missing."""
     lower = text.lower() if len(text.lower()) == len(text) else text
     start = lower.find(opening)
     end = lower.find(closing, start + len(opening)) if start >= 0 else -1
@@ -75,7 +68,7 @@ def _between(text: str, opening: str, closing: str) -> str | None:
 
 
 def _without_analysis(text: str) -> str:
-    """The text without its draft, which ends with its tag or where the summary begins."""
+    """Returns the text without its draft, which ends with its tag or where the summary begins."""
     lower = text.lower() if len(text.lower()) == len(text) else text
     start = lower.find("<analysis>")
     if start < 0:

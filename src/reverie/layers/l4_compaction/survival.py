@@ -1,7 +1,6 @@
-"""What survived a compaction: names, paths, numbers, constraints and requests of the old context that stand in the new.
+"""Reports what survived a compaction: names, paths, numbers, constraints and requests that are in the new context.
 
-Counted by code, so that the report does not depend on who wrote the summary. What matters most is named when lost:
-constraints and requests in full, the rest by how often it came up.
+Counted by code, so the report does not depend on the writer of the summary. The most important losses are listed.
 """
 
 from __future__ import annotations
@@ -9,12 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
-from reverie.layers.l4_compaction.requests import Request
+from reverie.layers.l4_compaction.requests import UserRequest
 from reverie.storage.transcript.records import Survival
 from reverie.text.sentences import sentences
-from reverie.types import Block, Json, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, Json, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 _PATH = re.compile(r"(?<![\w/.@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]{1,80}/){1,20}[\w.@+-]{0,80}\w")
 _NAME = re.compile(
@@ -26,60 +25,59 @@ _LIMITING = re.compile(
     r"\b(?:must|never|always|don't|do not|only|without|at most|at least|no more than|avoid|keep)\b", re.IGNORECASE
 )
 _MOST_NAMES, _LOST_SHOWN, _LINE, _SENTENCE_LENGTH = 400, 12, 160, 500
+Inventory: TypeAlias = dict[str, list[str]]
 KINDS = ("requests", "constraints", "paths", "names", "numbers")
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """What a context speaks of, by kind; the more often it came up, the earlier it stands."""
-
-    found: dict[str, list[str]]
-
-
 def texts_of(messages: Iterable[Message]) -> str:
-    """Everything a model would read in these messages."""
+    """Returns everything that a model would read in these messages."""
     return "\n".join(_text(block) for message in messages for block in message.content)
 
 
-def inventory(text: str, requests: Sequence[Request]) -> Inventory:
-    """What may matter of an old context."""
+def inventory(text: str, requests: Sequence[UserRequest]) -> Inventory:
+    """Returns what an old context mentions, by kind, the most frequent first."""
     text = _LINE_NUMBER.sub("", text)
     said = (part for one in requests for part in sentences(one.words, is_chat=True))
     constraints = [part for part in said if len(part) <= _SENTENCE_LENGTH and _LIMITING.search(part)]
-    return Inventory(
-        {
-            "requests": [one.words for one in requests],
-            "constraints": list(dict.fromkeys(constraints)),
-            "paths": _often(_PATH.findall(text)),
-            "names": _often(_NAME.findall(text)),
-            "numbers": _often(_NUMBER.findall(text)),
-        }
-    )
+    return {
+        "requests": [one.words for one in requests],
+        "constraints": list(dict.fromkeys(constraints)),
+        "paths": _most_common(_PATH.findall(text)),
+        "names": _most_common(_NAME.findall(text)),
+        "numbers": _most_common(_NUMBER.findall(text)),
+    }
 
 
 def survival(
-    old: Inventory, new: str, *, boundary: str, writer: str, tokens_before: int, tokens_after: int, limit: int
+    old: dict[str, list[str]],
+    new: str,
+    *,
+    boundary: str,
+    writer: str,
+    tokens_before: int,
+    tokens_after: int,
+    limit: int,
 ) -> Survival:
-    """The report. A request counts as there if it stands whole, or if it is over `limit` bytes and its excerpt does."""
+    """Makes the report. A request counts as kept if it is whole, or is over `limit` bytes and its excerpt is there."""
     flat = " ".join(new.split())
     words = set(_NAME.findall(new)) | set(_PATH.findall(new)) | set(_NUMBER.findall(new))
     kept, total, lost = dict[str, int](), dict[str, int](), dict[str, list[str]]()
     for kind in KINDS:
-        items = old.found[kind]
-        missing = [item for item in items if not _stands(kind, item, flat, words, limit)]
+        items = old[kind]
+        missing = [item for item in items if not _is_kept(kind, item, flat, words, limit)]
         kept[kind], total[kind] = len(items) - len(missing), len(items)
         if missing:
             lost[kind] = [" ".join(item.split())[:_LINE] for item in missing[:_LOST_SHOWN]]
     return Survival(boundary, writer, tokens_before, tokens_after, kept, total, lost)
 
 
-def in_words(report: Survival) -> str:
-    """The report in one line."""
+def describe_survival(report: Survival) -> str:
+    """Describes the report in one line."""
     shares = [f"{kind} {report.kept[kind]}/{report.total[kind]}" for kind in KINDS if report.total.get(kind)]
     return f"still there: {', '.join(shares)}" if shares else "there was nothing to lose"
 
 
-def _stands(kind: str, item: str, flat: str, words: set[str], limit: int) -> bool:
+def _is_kept(kind: str, item: str, flat: str, words: set[str], limit: int) -> bool:
     if kind in ("requests", "constraints"):
         whole = " ".join(item.split())
         if whole in flat:
@@ -89,7 +87,7 @@ def _stands(kind: str, item: str, flat: str, words: set[str], limit: int) -> boo
     return item in words or item in flat
 
 
-def _often(found: list[str]) -> list[str]:
+def _most_common(found: list[str]) -> list[str]:
     return [item for item, _ in Counter(found).most_common(_MOST_NAMES)]
 
 
@@ -102,7 +100,5 @@ def _text(block: Block) -> str:
             return " ".join(map(str, given.values())) if isinstance(given, dict) else str(given)  # pyright: ignore
         case ToolResultBlock():
             return block.text
-        case ThinkingBlock():
-            return ""
         case _:
             return ""

@@ -1,135 +1,119 @@
-"""Layer 5 while a conversation goes on: after an answer, a fork learns from what is new, and nobody waits for it.
+"""Layer 5 during a conversation: after an answer, a fork learns from the new messages in the background.
 
-What fails here is counted, logged and tried again from the same cursor; it never reaches the conversation.
+Failures are counted, logged and tried again from the same cursor; they never reach the conversation.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.layers.base import Fork, Forks
-from reverie.layers.l5_extraction.gates import Gate, Turn, stopped_by
-from reverie.layers.l5_extraction.learning import Learnt, Numbers, learn
-from reverie.layers.l5_extraction.own_writes import OwnWrites
-from reverie.layers.l5_extraction.span import Span, new_since
-from reverie.layers.l5_extraction.state import WRITER, State
-from reverie.layers.l5_extraction.writes import Done
+from reverie.layers.l5_extraction.gates import WRITER, ExtractionGate, RunState, find_closed_gate
+from reverie.layers.l5_extraction.learning import ExtractionNumbers, LearningResult, learn
+from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites, new_since
+from reverie.layers.l5_extraction.writes import VERBS, Done
 from reverie.memory.directory import MemoryDirectory
 from reverie.runtime.heartbeat import Heartbeat
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.storage.transcript.records import Cursor, from_record
 from reverie.storage.transcript.session_log import Clock
-from reverie.storage.transcript.view import Entry
 from reverie.types import Purpose
 
 SERIAL = "extraction"
-_WORDS: Mapping[Done, str] = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
 
 
+@dataclass(eq=False)
 class Extractor:
-    """One a session. `turn_ended` is all the session calls; it returns at once and raises nothing."""
+    """The extractor of one session. The session calls only `turn_ended`, which returns at once and never raises."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        tasks: Tasks,
-        forks: Forks,
-        *,
-        memory: MemoryDirectory | None,
-        interactive: bool,
-        emit: Callable[[Event], None],
-        clock: Clock,
-    ) -> None:
-        self._parts = parts
-        self._tasks = tasks
-        self._forks = forks
-        self._memory = memory
-        self._interactive = interactive
-        self._emit = emit
-        self._clock = clock
-        self._state: State[Fork] = State()
-        self._task: Task[None] | None = None
-        self._heartbeat = Heartbeat(parts.places.heartbeat(WRITER), now=clock)
+    parts: Parts
+    tasks: Tasks
+    forks: Forks
+    _: KW_ONLY
+    memory: MemoryDirectory | None
+    interactive: bool
+    emit: Callable[[Event], None]
+    clock: Clock
+    _task: Task[None] | None = field(default=None, init=False)
 
-    def turn_ended(self, *, answered: bool, main_agent: bool = True) -> Gate | None:
-        """Looks at a turn of the main conversation that is over; the gate it stopped at, if it did."""
+    def __post_init__(self) -> None:
+        self._state: RunState[Fork] = RunState()
+        self._heartbeat = Heartbeat(self.parts.places.heartbeat(WRITER), now=self.clock)
+
+    def turn_ended(self, *, answered: bool, main_agent: bool = True) -> ExtractionGate | None:
+        """Looks at a turn that is over. Returns the gate that stopped it, if one did."""
         gate = self._gate(answered, main_agent)
-        if gate not in (None, Gate.NOT_ANSWERED, Gate.RUNNING):
+        if gate not in (None, ExtractionGate.NOT_ANSWERED, ExtractionGate.RUNNING):
             self._heartbeat.stop(gate.value)
         return gate
 
-    def _gate(self, answered: bool, main_agent: bool) -> Gate | None:
-        parts = self._parts
-        shut = stopped_by(
-            Turn(
-                answered=answered,
-                memory=self._memory is not None,
-                main_agent=main_agent,
-                remote=parts.settings.remote.enabled,
-                interactive=self._interactive,
-                daily_log=parts.prefix_flag("daily_log"),
-                is_on=parts.flags.on,
-            )
+    def _gate(self, answered: bool, main_agent: bool) -> ExtractionGate | None:
+        parts = self.parts
+        closed = find_closed_gate(
+            parts.flags.on,
+            answered=answered,
+            memory=self.memory is not None,
+            main_agent=main_agent,
+            remote=parts.settings.remote.enabled,
+            interactive=self.interactive,
+            daily_log=parts.prefix_flag("daily_log"),
         )
-        if shut is not None:
-            return shut
-        every = parts.numbers(Numbers, "extraction").every_turns
+        if closed is not None:
+            return closed
+        every = parts.numbers(ExtractionNumbers, "extraction").every_turns
         if self._task is not None and self._task.info.state.is_over:  # also one that was killed before it began
             self._state = self._state.killed()
             self._task = None
         if self._state.running is not None:
-            self._state, _ = self._state.ended(self._forks.kept())
-            return Gate.RUNNING
-        span = self._span(parts.log.view.entries)
-        if (skipped := self._skips(span)) is not None:
+            self._state, _ = self._state.ended(self.forks.kept())
+            return ExtractionGate.RUNNING
+        span = new_since(parts.log.view.entries, self._cursors())
+        if (skipped := self._why_skip(span)) is not None:
             return skipped
         if not self._state.is_due(every):
             self._state = self._state.waited()
-            return Gate.THROTTLE
-        if self._forks.may_begin(Purpose.EXTRACTION) is not None:
-            return Gate.BUDGET
-        self._state, start = self._state.ended(self._forks.kept(), every=every)
+            return ExtractionGate.THROTTLE
+        if self.forks.may_begin(Purpose.EXTRACTION) is not None:
+            return ExtractionGate.BUDGET
+        self._state, start = self._state.ended(self.forks.kept(), every=every)
         assert start is not None
         self._start(start)
         return None
 
-    def _span(self, entries: Sequence[Entry]) -> Span:
-        return new_since(entries, self._cursors())
-
     def _cursors(self) -> Iterator[str | None]:
-        """How far it has looked, newest first; older ones count where a rewind has taken the newest away."""
-        log = self._parts.log
+        log = self.parts.log
         yield log.view.cursors.get(WRITER)
         for record in reversed(log.records):
             payload = from_record(record)
             if isinstance(payload, Cursor) and payload.writer == WRITER:
                 yield payload.uuid
 
-    def _skips(self, span: Span) -> Gate | None:
-        """Why there is nothing to do for these messages. What the agent saved itself counts as looked at."""
-        memory = self._memory
+    def _why_skip(self, span: MessageSpan) -> ExtractionGate | None:
+        """Returns why there is nothing to do for these messages. What the agent saved itself counts as looked at."""
+        memory = self.memory
         assert memory is not None
         if not span.has_person:
-            return Gate.NOTHING_NEW
-        parts = self._parts
+            return ExtractionGate.NOTHING_NEW
+        parts = self.parts
         own = OwnWrites(memory.root, parts.places.cwd, parts.settings.places.user_home)
         if span.wrote_memory(own.is_one):
-            self._looked_at(span)
-            return Gate.OWN_WRITE
+            self._move_cursor(span)
+            return ExtractionGate.OWN_WRITE
         return None
 
-    def _looked_at(self, span: Span) -> None:
+    def _move_cursor(self, span: MessageSpan) -> None:
         if span.end is not None:
-            self._parts.log.append(Cursor(WRITER, span.end))
+            self.parts.log.append(Cursor(WRITER, span.end))
 
     # -- one run --------------------------------------------------------------------------------------------------
 
     def _start(self, turn: Fork) -> None:
-        self._task = self._tasks.start(
+        self._task = self.tasks.start(
             Purpose.EXTRACTION, "learning from the conversation", lambda task: self._work(turn, task), serial=SERIAL
         )
 
@@ -140,36 +124,35 @@ class Extractor:
             self._state = self._state.killed()
             raise
         except Exception as error:
-            self._failed(error)
+            self._report_failure(error)
             self._go_on()
             raise
         self._go_on()
 
     def _go_on(self) -> None:
-        """The run is over: the turn that waited for it, if any, has its own now."""
         self._state, trailing = self._state.over()
         if trailing is not None:
             self._start(trailing)
 
     async def _run(self, turn: Fork, task: TaskHandle) -> None:
-        parts, memory = self._parts, self._memory
+        parts, memory = self.parts, self.memory
         assert memory is not None
-        span = self._span(turn.view.entries)
-        gate = self._skips(span)
-        if gate is None and self._forks.may_begin(Purpose.EXTRACTION) is not None:
-            gate = Gate.BUDGET
+        span = new_since(turn.view.entries, self._cursors())
+        gate = self._why_skip(span)
+        if gate is None and self.forks.may_begin(Purpose.EXTRACTION) is not None:
+            gate = ExtractionGate.BUDGET
         if gate is not None:
             self._heartbeat.stop(gate.value)
             return
-        began = self._clock()
-        learnt = await self._forks.attempt(
+        began = self.clock()
+        learnt = await self.forks.attempt(
             Purpose.EXTRACTION,
             turn,
             lambda fork: learn(
                 fork,
                 span,
                 memory,
-                parts.numbers(Numbers, "extraction"),
+                parts.numbers(ExtractionNumbers, "extraction"),
                 session=parts.log.session_id,
                 today=began.astimezone().date(),
                 keeps_index=not parts.prefix_flag("recall.no_index"),
@@ -177,32 +160,32 @@ class Extractor:
                 progress=task.progress,
             ),
         )
-        self._looked_at(span)
-        self._tell(learnt, (self._clock() - began).total_seconds())
+        self._move_cursor(span)
+        self._tell(learnt, (self.clock() - began).total_seconds())
 
-    def _tell(self, learnt: Learnt, seconds: float) -> None:
+    def _tell(self, learnt: LearningResult, seconds: float) -> None:
         figures = {"seconds": round(seconds, 3), **learnt.figures()}
-        self._parts.background.write("extraction_done", files=list(learnt.done), ended=learnt.reason, **figures)
+        self.parts.background.write("extraction_done", files=list(learnt.done), ended=learnt.reason, **figures)
         self._heartbeat.success(**figures)
         text = notice(learnt.done)
         if text is not None:
-            self._emit(Notice(text, source="memory"))
+            self.emit(Notice(text, source="memory"))
 
-    def _failed(self, error: Exception) -> None:
+    def _report_failure(self, error: Exception) -> None:
         # What other people's errors say may quote the conversation; the kind is enough.
         said = str(error) if isinstance(error, ReverieError) else f"Unexpected {type(error).__name__}."
         if self._heartbeat.failure(said):
             text = (
                 f"learning from the conversation has failed three times in a row: {said} (`reverie doctor` says more)"
             )
-            self._emit(Notice(text, "warning", "memory"))
+            self.emit(Notice(text, "warning", "memory"))
 
 
 def notice(done: Mapping[str, Done]) -> str | None:
-    """What the user is told after a run, in one sentence; None if no topic file was written."""
+    """Describes the result of a run for the user in one sentence; None if no topic file was written."""
     parts = [
         f"{word} {', '.join(name for name, what in done.items() if what == kind)}"
-        for kind, word in _WORDS.items()
+        for kind, word in VERBS.items()
         if kind in done.values()
     ]
     return "; ".join(parts) + " (`reverie memory log` shows it, `memory undo` takes it back)" if parts else None

@@ -1,14 +1,23 @@
-"""Whether a turn is looked at, cheapest question first. Pure; a turn that stops here costs microseconds."""
+"""Whether a turn is looked at, and when a run begins: one run at a time, one pending turn, a throttle. Pure.
+
+The cheapest question comes first. `T` is what the caller keeps of a turn that ended.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+WRITER = "extraction"
+"""The name of this layer's cursor in the records."""
 
 
-class Gate(StrEnum):
-    """Why a turn was not looked at, in the words `reverie doctor` uses."""
+class ExtractionGate(StrEnum):
+    """Why a turn was not looked at, as `reverie doctor` shows it."""
 
     NOT_ANSWERED = "the turn ended without an answer"
     MEMORY = "memory is off"
@@ -24,33 +33,59 @@ class Gate(StrEnum):
     BUDGET = "the day's budget for background work is spent"
 
 
+def find_closed_gate(
+    is_on: Callable[[str], bool],
+    *,
+    answered: bool,
+    memory: bool,
+    main_agent: bool,
+    remote: bool,
+    interactive: bool,
+    daily_log: bool,
+) -> ExtractionGate | None:
+    """Returns the first closed gate; None if the turn may be looked at. `is_on` reads a flag."""
+    gates = (
+        (answered, ExtractionGate.NOT_ANSWERED),
+        (memory, ExtractionGate.MEMORY),
+        (main_agent, ExtractionGate.MAIN_AGENT),
+        (not remote, ExtractionGate.REMOTE),
+        (not daily_log, ExtractionGate.DAILY_LOG),
+        (is_on("extraction"), ExtractionGate.FLAG),
+        (interactive or is_on("extraction.noninteractive"), ExtractionGate.INTERACTIVE),
+    )
+    return next((gate for is_open, gate in gates if not is_open), None)
+
+
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """What the gates know of a turn and its session. `is_on` reads a flag, each time anew."""
+class RunState(Generic[T]):
+    """The runs of one session. `turns` counts the turns since the last run began."""
 
-    answered: bool
-    memory: bool
-    main_agent: bool
-    remote: bool
-    interactive: bool
-    daily_log: bool
-    is_on: Callable[[str], bool]
+    running: T | None = None
+    pending: T | None = None
+    turns: int = 0
 
+    def is_due(self, every: int) -> bool:
+        """Returns whether a turn that ends now starts a run or becomes pending."""
+        return self.running is not None or self.turns + 1 >= every
 
-def stopped_by(turn: Turn) -> Gate | None:
-    """The first gate that is shut; None if the turn may be looked at."""
-    if not turn.answered:
-        return Gate.NOT_ANSWERED
-    if not turn.memory:
-        return Gate.MEMORY
-    if not turn.main_agent:
-        return Gate.MAIN_AGENT
-    if turn.remote:
-        return Gate.REMOTE
-    if turn.daily_log:
-        return Gate.DAILY_LOG
-    if not turn.is_on("extraction"):
-        return Gate.FLAG
-    if not turn.interactive and not turn.is_on("extraction.noninteractive"):
-        return Gate.INTERACTIVE
-    return None
+    def ended(self, turn: T, *, every: int = 1) -> tuple[RunState[T], T | None]:
+        """A turn ended. Returns the new state and the turn whose run begins; during a run the turn becomes pending."""
+        if self.running is not None:
+            return replace(self, pending=turn, turns=self.turns + 1), None
+        if not self.is_due(every):
+            return self.waited(), None
+        return RunState(running=turn), turn
+
+    def waited(self) -> RunState[T]:
+        """A turn ended before a run is due."""
+        return replace(self, turns=self.turns + 1)
+
+    def over(self) -> tuple[RunState[T], T | None]:
+        """The run ended, well or not. The run of a pending turn begins at once, without the throttle."""
+        if self.pending is None:
+            return replace(self, running=None), None
+        return RunState(running=self.pending), self.pending
+
+    def killed(self) -> RunState[T]:
+        """The run was stopped, and the pending turn with it. The cursor did not move, so nothing is lost."""
+        return replace(self, running=None, pending=None)

@@ -1,37 +1,39 @@
-"""One run of layer 5: a fork looks at what is new in a conversation and writes what is worth keeping.
+"""One run of layer 5: a fork reads the new messages of a conversation and writes what is worth keeping.
 
-The same for a running session and for recorded conversations. Every write passes the directory's gate. It decides
-neither when it runs nor what happens after it failed.
+The same for running sessions and recorded conversations. Every write passes the gate of the memory directory.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from reverie.errors import ReverieError
 from reverie.layers.base import Fork
-from reverie.layers.l5_extraction.directive import directive
-from reverie.layers.l5_extraction.span import Span
-from reverie.layers.l5_extraction.writes import Done, MemoryWrites, Source
+from reverie.layers.l5_extraction.span import MessageSpan
+from reverie.layers.l5_extraction.writes import Done, MemoryWrites, RunSource
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.scan import scan
+from reverie.memory.scan import ScanEntry, manifest, scan
 from reverie.permissions.background import BackgroundWriter
+from reverie.prompts import render
 from reverie.runtime.heartbeat import run_figures
+from reverie.text.cutting import shorten
 from reverie.tools.base import Keeper
 from reverie.types import JsonObject, Purpose, Usage
 
+_OPENING_WORDS = 60
+
 
 class ExtractionFailed(ReverieError):
-    """A run came to no good end; its messages are looked at again."""
+    """A run failed; its messages are looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
-    """The numbers of layer 5 as they hold now."""
+class ExtractionNumbers:
+    """The numbers of layer 5."""
 
     every_turns: int = 1
     max_rounds: int = 5
@@ -40,8 +42,8 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
-    """What a run came to. `done`: what became of each topic file. `refused` and `denied`: why other writes were not."""
+class LearningResult:
+    """The result of a run. `done`: what happened to each topic file. `refused`, `denied`: why others were not."""
 
     done: dict[str, Done]
     refused: tuple[str, ...]
@@ -51,7 +53,7 @@ class Learnt:
     reason: str
 
     def figures(self) -> JsonObject:
-        """What the log and the heartbeat keep of it."""
+        """Returns the figures for the log and the heartbeat."""
         return {
             "written": len(self.done),
             "refused": len(self.refused),
@@ -60,11 +62,32 @@ class Learnt:
         }
 
 
+def directive(span: MessageSpan, memories: Iterable[ScanEntry], directory: Path, *, rounds: int, today: date) -> str:
+    """Renders the directive of the fork. `today` counts if the messages have no dates."""
+    count = span.messages
+    values = {
+        "count": "The last message" if count == 1 else f"The last {count} messages",
+        "are": "is" if count == 1 else "are",
+        "directory": str(directory),
+        "dates": _list_dates(span.days() or [(today, "")]),
+        "rounds": str(rounds),
+        "manifest": manifest(memories) or "(none yet)",
+    }
+    return render("reverie.layers.l5_extraction", "directive.md", values)
+
+
+def _list_dates(days: Sequence[tuple[date, str]]) -> str:
+    if len(days) == 1:
+        return f"The user wrote them on {days[0][0]:%A, %Y-%m-%d}."
+    lines = [f"- from “{shorten(words, _OPENING_WORDS)}” on: {day:%A, %Y-%m-%d}" for day, words in days]
+    return "\n".join(["The user wrote them on these days:", *lines])
+
+
 async def learn(
     fork: Fork,
-    span: Span,
+    span: MessageSpan,
     directory: MemoryDirectory,
-    numbers: Numbers,
+    numbers: ExtractionNumbers,
     *,
     session: str,
     today: date,
@@ -72,19 +95,17 @@ async def learn(
     addressed: Path | None = None,
     report: Callable[[str, str], None] = lambda _kind, _reason: None,
     progress: Callable[[str], None] = lambda _text: None,
-) -> Learnt:
-    """One run over the new messages. `report` is told at once what was denied or refused, and why.
+) -> LearningResult:
+    """Runs once over the new messages. `report` gets every refusal at once, with its reason.
 
-    `addressed`: the path by which the model knows the directory, where `directory` is a copy of it.
-
-    Raises what the model raised, `StorageError` if the disk refused a write, or `ExtractionFailed` if the run came to
-    no end.
+    `addressed` is the path by which the model knows the directory, if `directory` is a copy. Raises what the model
+    raises, `StorageError` if the disk refused a write, or `ExtractionFailed`.
     """
     await asyncio.to_thread(directory.make)
     found = await asyncio.to_thread(scan, directory.root)
     known_as = addressed or directory.root
     asked = directive(span, found.entries, known_as, rounds=numbers.max_rounds, today=today)
-    source = Source(session, span.end or "", span.evidence())
+    source = RunSource(session, span.end or "", span.evidence())
     writes = MemoryWrites(
         directory,
         source,
@@ -119,4 +140,4 @@ async def learn(
         raise ExtractionFailed("the model refused to answer")
     if result.reason != "answered" and not writes.done:
         raise ExtractionFailed(f"it came to no end in {result.rounds} rounds and wrote nothing")
-    return Learnt(writes.done, tuple(writes.refused), result.denied, result.usage, result.rounds, result.reason)
+    return LearningResult(writes.done, tuple(writes.refused), result.denied, result.usage, result.rounds, result.reason)

@@ -1,39 +1,45 @@
-"""What is new since the cursor: the messages to learn from, who said what in them, and whether the agent saved already.
+"""The messages since the cursor, with the origin of every text, and whether the agent saved something itself. Pure.
 
-Pure. Only what a person typed there may become a memory; all other blocks are carried along as what they are, so that
-the write gate can tell them apart.
+Only what the user typed may become a memory. All other texts keep their origin, so that the write gate can judge them.
+A turn in which the main agent changed a memory is skipped: it is saved already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
+from typing import Any, Final, cast
 
 from reverie.memory.changes import Evidence
 from reverie.moments import local_day
+from reverie.permissions.memory_paths import is_inside
+from reverie.permissions.shell.commands import all_commands
+from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.storage.transcript.view import Entry
-from reverie.types import Block, Message, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 MOST_CHARACTERS = 50_000
-"""Of one block, as evidence: what is longer is no statement of a person's."""
+"""Of one block, as evidence: a longer text is not a statement of the user."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """New messages, in order. `before` is the answer that stands right in front of them: what a "yes" refers to."""
+class MessageSpan:
+    """New messages in order. `before` is the answer right before them, which a "yes" refers to."""
 
     entries: tuple[Entry, ...]
     before: Entry | None = None
 
     @property
     def end(self) -> str | None:
-        """As far as a cursor may go: the last message that has a name."""
+        """The last message with a uuid: the farthest place for a cursor."""
         return next((entry.uuid for entry in reversed(self.entries) if entry.uuid is not None), None)
 
     @property
     def messages(self) -> int:
-        """How many they are as a model sees them: records of one role in a row are one message."""
+        """The number of messages as a model sees them: records of one role in a row are one message."""
         roles = [entry.message.role for entry in self.entries if entry.message.content]
         return sum(role != before for before, role in zip([None, *roles], roles, strict=False))
 
@@ -42,14 +48,14 @@ class Span:
         return any(_is_typed(block) for entry in self.entries for block in entry.message.content)
 
     def evidence(self) -> tuple[Evidence, ...]:
-        """Every text of the new messages with its origin; in front of them the answer they may say yes to."""
+        """Returns every new text with its origin, and the answer before them, which they may confirm."""
         said = [] if self.before is None else [(block, self.before) for block in self.before.message.content]
         said += [(block, entry) for entry in self.entries for block in entry.message.content]
         found = ((block.origin, _text(block), entry.uuid or "") for block, entry in said)
         return tuple(Evidence(origin, text[:MOST_CHARACTERS], uuid) for origin, text, uuid in found if text.strip())
 
     def days(self) -> list[tuple[date, str]]:
-        """The days on which a person wrote, each with the first words of that day. Local time, as they would say it."""
+        """Returns the local days on which the user wrote, each with the first words of that day."""
         found = dict[date, str]()
         for entry in self.entries:
             day = local_day(entry.timestamp)
@@ -59,7 +65,7 @@ class Span:
         return list(found.items())
 
     def wrote_memory(self, is_write: Callable[[ToolUseBlock], bool]) -> bool:
-        """Whether the agent itself changed a memory in these messages, successfully. `is_write` judges a call."""
+        """Returns whether the agent itself changed a memory successfully. `is_write` judges a call."""
         wrote = {call.id for entry in self.entries for call in entry.message.tool_uses if is_write(call)}
         return bool(wrote) and any(
             result.tool_use_id in wrote and not result.is_error
@@ -68,24 +74,23 @@ class Span:
         )
 
 
-def new_since(entries: Sequence[Entry], cursors: Iterable[str | None]) -> Span:
-    """What came after the newest cursor that is still there; if none is (a compaction), everything after the boundary.
+def new_since(entries: Sequence[Entry], cursors: Iterable[str | None]) -> MessageSpan:
+    """Returns what came after the newest cursor that is still there; after a compaction, everything since the boundary.
 
-    `cursors` come newest first. What a compaction brought along was said by nobody and is never new.
+    `cursors` come newest first. What a compaction brought along is never new.
     """
     at = _place(entries, cursors)
     fresh = tuple(entry for entry in entries[at + 1 :] if not entry.brought)
     last = entries[at] if at >= 0 else None
-    return Span(fresh, last if last is not None and last.message.role == "assistant" else None)
+    return MessageSpan(fresh, last if last is not None and last.message.role == "assistant" else None)
 
 
 def _place(entries: Sequence[Entry], cursors: Iterable[str | None]) -> int:
-    """Where the newest of the cursors stands that is there at all; -1 if none is."""
     places: dict[str | None, int] | None = None
     for cursor in cursors:
         if cursor is None:
             continue
-        if places is None:  # nearly always it is close to the end: look there before all places are noted
+        if places is None:  # usually near the end: look there before indexing everything
             for at in range(len(entries) - 1, -1, -1):
                 if entries[at].uuid == cursor:
                     return at
@@ -96,7 +101,7 @@ def _place(entries: Sequence[Entry], cursors: Iterable[str | None]) -> int:
 
 
 def with_short_results(entries: Iterable[Entry], characters: int) -> list[Entry]:
-    """The same with long tool results cut: they are no source, and where nothing is cached they cost."""
+    """Cuts long tool results: they are not evidence, and they cost tokens where nothing is cached."""
     return [replace(entry, message=_short(entry.message, characters)) for entry in entries]
 
 
@@ -118,3 +123,73 @@ def _is_typed(block: Block) -> bool:
 
 def _text(block: Block) -> str:
     return block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
+
+
+_READERS: Final = frozenset(
+    {"ls", "find", "grep", "rg", "cat", "stat", "wc", "head", "tail", "less", "diff", "sort", "file", "echo", "printf"}
+)
+"""Programs that change none of their files. Their output may still be redirected into one."""
+_SAVING: Final = frozenset({"remember", "forget"})
+_INTO = re.compile(r">[>|]?\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s;&|<>()]+))")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWrites:
+    """Recognises them by the memory directory and by the folder that relative paths start from."""
+
+    root: Path
+    cwd: Path
+    home: Path
+
+    def is_one(self, call: ToolUseBlock) -> bool:
+        """Returns whether this call changed a memory, if it succeeded."""
+        given: Any = call.input
+        if not isinstance(given, dict):
+            return False
+        about = cast(JsonObject, given)
+        match call.name:
+            case "Write" | "Edit":
+                return self._is_inside(str(about.get("file_path")))
+            case "Bash":
+                return self._changes(str(about.get("command") or ""))
+            case _:
+                return False
+
+    def _changes(self, command: str) -> bool:
+        if not self._may_name_memory(command) or is_read_only_shell(command):
+            return False
+        if any(
+            self._is_inside(self._expand_home(found[1] or found[2] or found[3])) for found in _INTO.finditer(command)
+        ):
+            return True
+        at = self.cwd
+        for program, *rest in _commands(command):
+            words = [at / self._expand_home(word) for word in rest if word]
+            if program == "reverie":
+                if _SAVING & set(rest[:1]):
+                    return True
+            elif program == "cd":
+                at = words[0] if words else self.home
+            elif program not in _READERS and any(self._is_inside(str(path)) for path in (at, *words)):
+                return True
+        return self._is_inside(str(at)) and ">" in command
+
+    def _may_name_memory(self, command: str) -> bool:
+        """A cheap check first: a turn may have hundreds of commands."""
+        return self.root.name in command or "reverie" in command or self.cwd.is_relative_to(self.root)
+
+    def _expand_home(self, word: str) -> str:
+        for short in ("~", "$HOME", "${HOME}"):
+            if word == short or word.startswith(f"{short}/"):
+                return f"{self.home}{word.removeprefix(short)}"
+        return word
+
+    def _is_inside(self, path: str) -> bool:
+        return bool(path) and is_inside(str(self.cwd / path), self.root)
+
+
+def _commands(command: str) -> Iterator[list[str]]:
+    """Yields each simple command as its program's name and its words; words that only the shell knows are empty."""
+    for one in all_commands(command):
+        program, *rest = [word or "" for word in one.words] or [""]
+        yield [program.rsplit("/", 1)[-1], *rest]

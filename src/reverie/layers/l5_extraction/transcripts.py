@@ -1,7 +1,7 @@
-"""`reverie extract`, the work: many transcripts, turn by turn, with a small file that says how far each has come.
+"""The work of `reverie extract`: many transcripts, turn by turn, with a small state file for each.
 
-The state is kept in the home, by transcript and memory directory, and written after every turn. A dry run works on a
-copy of the memory and writes neither.
+The state is in the home, by transcript and memory directory, and is written after every turn. A dry run works on a copy
+of the memory and writes neither.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from reverie.errors import ModelError, ReverieError, StorageError, UserError
-from reverie.layers.l5_extraction.learning import Learnt
-from reverie.layers.l5_extraction.own_writes import OwnWrites
-from reverie.layers.l5_extraction.recorded import Learner, Talk, read_talk, spans
-from reverie.layers.l5_extraction.span import Span
+from reverie.layers.l5_extraction.learning import LearningResult
+from reverie.layers.l5_extraction.recordings import Learner, Recording, read_recording, spans
+from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites
+from reverie.layers.l5_extraction.writes import VERBS
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
 from reverie.memory.topic_file import decode
-from reverie.origins import untagged
+from reverie.origins import strip_tags
 from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.regular_files import read_head, read_regular
@@ -44,30 +44,28 @@ OpenLearner: TypeAlias = Callable[[Settings, MemoryDirectory, Path], AbstractAsy
 _HEAD_BYTES = 262_144
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-[^"]+)"')
 _OURS = (Origin.CODE, Origin.RECALLED)
-_VERBS = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MemoryChange:
     """A memory that a turn changed."""
 
     file: str
     verb: str
     transcript: str
     day: str
-    """When the turn was held."""
 
 
 @dataclass(slots=True)
-class Report:
-    """What came of it. `stopped`: why the rest was left for another time."""
+class ExtractionReport:
+    """The result. `stopped`: why the rest was left for another time."""
 
     transcripts: int = 0
     turns: int = 0
     passed_over: int = 0
     not_yours: dict[str, int] = field(default_factory=dict[str, int])
-    """Characters in messages of the user that the user did not write, by origin: nothing is learnt from them."""
-    changes: list[Change] = field(default_factory=list[Change])
+    """Characters in messages of the user that the user did not write, by origin. Nothing is learnt from them."""
+    changes: list[MemoryChange] = field(default_factory=list[MemoryChange])
     refused: list[str] = field(default_factory=list[str])
     failures: list[str] = field(default_factory=list[str])
     diffs: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -82,7 +80,7 @@ class Report:
 
 
 def transcripts_in(paths: Sequence[Path]) -> list[Path]:
-    """The transcripts that are meant, oldest first; of a folder those directly in it. `UserError` if one is missing."""
+    """Returns the transcripts, oldest first; of a folder those directly in it. `UserError` if one is missing."""
     found = dict[Path, str]()
     for path in paths:
         if not path.exists():
@@ -90,12 +88,11 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
         whole = path.is_dir()
         for file in sorted(path.glob("*.jsonl")) if whole else [path]:
             if not file.name.startswith("agent-") and (file.is_file() or not whole):
-                found[file] = _began(file)
+                found[file] = _start_time(file)
     return sorted(found, key=lambda file: (found[file], file.name))
 
 
-def _began(file: Path) -> str:
-    """When the first message with a time was said; files without any come first."""
+def _start_time(file: Path) -> str:
     try:
         head = read_head(file, _HEAD_BYTES)
     except OSError as error:
@@ -112,19 +109,23 @@ async def extract_all(
     dry_run: bool = False,
     again: bool = False,
     progress: Callable[[str], None] = lambda _text: None,
-) -> Report:
-    """Learns from every file into the memory of `cwd`. A model that cannot answer ends it; what is done is done.
+) -> ExtractionReport:
+    """Learns from every file into the memory of `cwd`. A model that cannot answer ends it; finished turns stay.
 
-    `open_learner` is given the settings, the directory to write to, and the path by which the model knows it.
+    `open_learner` gets the settings, the directory to write to, and the path by which the model knows it.
     """
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
     log = BackgroundLog(places.background_log)
-    memory = open_memory(settings, places, report=lambda refusal: _log_refusal(log, refusal))
+
+    def log_refusal(refusal: Refusal) -> None:  # the kind for `reverie doctor` to count, never the text
+        log.write("memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail)
+
+    memory = open_memory(settings, places, report=log_refusal)
     memory.require_on("nothing can be learnt")
-    report = Report()
+    report = ExtractionReport()
     with tempfile.TemporaryDirectory(prefix="reverie-extract-") as folder:
-        directory = _copied(memory, Path(folder) / "memory") if dry_run else memory.directory
+        directory = _copy_memory(memory, Path(folder) / "memory") if dry_run else memory.directory
         own = OwnWrites(memory.directory.root, cwd, settings.places.user_home)
         async with open_learner(settings, directory, memory.directory.root) as learner:
             try:
@@ -132,10 +133,10 @@ async def extract_all(
                     name = f"{number} of {len(files)}: {file.name}"
                     state = _State(places, file, memory.directory.root, keep=not dry_run)
                     report.transcripts += 1
-                    tell = _Telling(
+                    tell = _TranscriptReporter(
                         report, file.name, lambda text, n=name: progress(f"{n}, {text}"), None if dry_run else log
                     )
-                    await _one(read_talk(file), state, learner, own, tell, again=again)
+                    await _learn_from(read_recording(file), state, learner, own, tell, again=again)
             except ModelError as error:
                 report.stopped, report.exit_code = str(error), error.exit_code
         if dry_run:
@@ -145,10 +146,10 @@ async def extract_all(
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
-    """Where it is told how one transcript goes: in the report, to whoever watches, and in the background log."""
+class _TranscriptReporter:
+    """Reports the progress of one transcript: in the report, to the caller, and in the background log."""
 
-    report: Report
+    report: ExtractionReport
     name: str
     progress: Callable[[str], None]
     log: BackgroundLog | None
@@ -161,7 +162,7 @@ class _Telling:
         counted = self.report.not_yours
         for block in (block for entry in entries if entry.message.role == "user" for block in entry.message.content):
             if isinstance(block, TextBlock) and not block.origin.is_users and block.origin not in _OURS:
-                size = len(untagged(block.text).strip())
+                size = len(strip_tags(block.text).strip())
                 counted[block.origin.value] = counted.get(block.origin.value, 0) + size
 
     def failed(self, turn: int, error: ReverieError) -> None:
@@ -169,10 +170,10 @@ class _Telling:
         self.report.exit_code = error.exit_code
         self._log("extraction_failed", turn=turn, error=str(error))
 
-    def learnt(self, turn: str, day: str, learnt: Learnt) -> None:
+    def learnt(self, turn: str, day: str, learnt: LearningResult) -> None:
         for name, what in learnt.done.items():
-            self.report.changes.append(Change(name, _VERBS[what], self.name, day))
-            self.progress(f"{turn}: {_VERBS[what]} {name}")
+            self.report.changes.append(MemoryChange(name, VERBS[what], self.name, day))
+            self.progress(f"{turn}: {VERBS[what]} {name}")
         if learnt.done:
             self._log("extraction_done", files=list(learnt.done), ended=learnt.reason, **learnt.figures())
 
@@ -181,15 +182,17 @@ class _Telling:
             self.log.write(kind, transcript=self.name, **fields)
 
 
-async def _one(talk: Talk, state: _State, learner: Learner, own: OwnWrites, tell: _Telling, *, again: bool) -> None:
-    """One transcript. The cursor moves on success only, so a turn that failed is looked at with the next one."""
+async def _learn_from(
+    talk: Recording, state: _State, learner: Learner, own: OwnWrites, tell: _TranscriptReporter, *, again: bool
+) -> None:
+    """Works through one transcript. The cursor moves on success only, so a failed turn is seen again with the next."""
     done = 0 if again else max(talk.place_of(talk.learnt), state.done(talk))
     turns = list(spans(talk, done))
     tell.not_yours(talk.entries[done:])
     tell.report.passed_over += len(talk.turns) - len(turns)
     start = turns[0][0] if turns else 0
     for number, (_, end) in enumerate(turns, 1):
-        span = Span(talk.entries[start:end])
+        span = MessageSpan(talk.entries[start:end])
         day = str(span.days()[0][0]) if span.days() else ""
         turn = f"turn {number} of {len(turns)} {day}"
         tell.progress(turn)
@@ -207,26 +210,19 @@ async def _one(talk: Talk, state: _State, learner: Learner, own: OwnWrites, tell
         start = end
 
 
-def _log_refusal(log: BackgroundLog, refusal: Refusal) -> None:
-    """The kind of what the write gate refused, never the text: for `reverie doctor` to count."""
-    log.write("memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail)
-
-
 class _State:
-    """How far a transcript has been looked through, for one memory directory."""
-
     def __init__(self, places: Places, transcript: Path, memory: Path, *, keep: bool) -> None:
         real = Path(os.path.realpath(transcript))
         own, whole = (
             places.extracted / f"{hashlib.sha256(os.fsencode(key)).hexdigest()[:24]}.json"
             for key in (f"{places.below_home(real)}\0{places.below_home(memory)}", f"{real}\0{memory}")
         )
-        self._path, self._readable = own, (own, whole)  # whole paths: what an older version wrote
+        self._path, self._readable = own, (own, whole)  # older versions used the whole paths
         self._about: JsonObject = {"transcript": str(real), "memory": str(memory)}
         self._keep = keep
 
-    def done(self, talk: Talk) -> int:
-        """How many entries were looked at; 0 if none, or the file is another one now."""
+    def done(self, talk: Recording) -> int:
+        """Returns how many entries were looked at; 0 if the file is a different one now."""
         try:
             raw: Any = load_json(read_regular(next(filter(Path.is_file, self._readable), self._path)))
             given = cast(JsonObject, raw)
@@ -237,8 +233,8 @@ class _State:
             return talk.place_of(str(last))
         return min(count, len(talk.entries))
 
-    def reached(self, talk: Talk, end: int) -> None:
-        """Notes it, unless this is a dry run. A disk that refuses costs a repetition and nothing else."""
+    def reached(self, talk: Recording, end: int) -> None:
+        """Writes it, unless this is a dry run. If the disk refuses, the work is only repeated."""
         if not self._keep:
             return
         body = {**self._about, "entries": end, "last": talk.entries[end - 1].uuid}
@@ -247,8 +243,7 @@ class _State:
             write_atomic(self._path, json.dumps(body, ensure_ascii=False).encode() + b"\n", fsync=False)
 
 
-def _copied(memory: OpenedMemory, to: Path) -> MemoryDirectory:
-    """A copy of the memory to try things on: same files, same gate, an inbox and a history of its own."""
+def _copy_memory(memory: OpenedMemory, to: Path) -> MemoryDirectory:
     if memory.directory.root.is_dir():
         shutil.copytree(memory.directory.root, to, ignore=shutil.ignore_patterns(".*"), symlinks=True)
     gate = ProjectGate(replace(memory.place, directory=to), memory.places, memory.settings, None)

@@ -1,14 +1,13 @@
-"""What a run writes into memory: through the directory and its gate, with its index line, as one version a file.
+"""The memory writes of a run: through the directory and its gate, with an index line, one version per file.
 
-Beyond the gate, which judges what is added, this judges what is taken away: a file is emptied, or loses statements,
-only if the new messages speak of its subject, and only so many a run. So a mind that deletes everything deletes
-nothing.
+The gate judges what is added; this judges what is removed. A file is emptied or loses statements only if the new
+messages mention its subject, and only a few files per run. So a model that deletes everything deletes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -16,64 +15,58 @@ from typing import Literal
 from reverie.errors import ReverieError, StorageError
 from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.evidence import Ground, assess, other_language, spoken
+from reverie.memory.gate.evidence import EvidenceText, assess, other_language, typed_text
 from reverie.memory.gate.privacy import is_shared, why_private
-from reverie.memory.gate.turned import turned_round, why_turned
+from reverie.memory.gate.reversal import explain_reversal, find_reversal
 from reverie.memory.gate.write_gate import Refused
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import MemoryType, index_of, is_index, is_log, is_topic
-from reverie.memory.topic_file import TopicFile, decode, said_in
-from reverie.permissions.inside import PermissionRefused, inside_for_write
+from reverie.memory.topic_file import TopicFile, decode, statements_of
+from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
 from reverie.storage.history.objects import blob_id
-from reverie.text.sameness import Said
+from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
 Done = Literal["added", "updated", "forgotten"]
-_SPOKEN_OF = 2  # words of a file's subject that a person must have typed
+VERBS: Mapping[Done, str] = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
+_SPOKEN_OF = 2  # words of a file's subject that the user must have typed
 
 
 class WriteRefused(ReverieError):
-    """A write of this layer's that the gate would let pass, and that must not be: it takes away too much."""
+    """A write that the gate allows but that removes too much."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What a run rests on: the session, the last new message, and every new text with who said it."""
+class RunSource:
+    """The basis of a run: the session, the last new message, and every new text with its origin."""
 
     session: str
     message: str
     evidence: tuple[Evidence, ...]
 
 
+@dataclass(eq=False)
 class MemoryWrites:
-    """The writes of one run. `done` lists what became of each topic file; `refused` why others were not written."""
+    """The writes of one run. `done` lists what happened to each topic file, `refused` why others were not written."""
 
-    def __init__(
-        self,
-        directory: MemoryDirectory,
-        source: Source,
-        *,
-        keeps_index: bool,
-        most_losses: int,
-        report: Callable[[str], None] = lambda _reason: None,
-    ) -> None:
-        self.done: dict[str, Done] = {}
-        self.refused: list[str] = []
-        self.unstored: StorageError | None = None
-        """The disk refused a write: the messages are to be looked at again."""
-        self._directory = directory
-        self._source = source
-        self._keeps_index = keeps_index
-        self._most_losses = most_losses
-        self._report = report
-        self._losses = set[str]()
+    directory: MemoryDirectory
+    source: RunSource
+    _: KW_ONLY
+    keeps_index: bool
+    most_losses: int
+    report: Callable[[str], None] = lambda _reason: None
+    done: dict[str, Done] = field(default_factory=dict[str, Done], init=False)
+    refused: list[str] = field(default_factory=list[str], init=False)
+    unstored: StorageError | None = field(default=None, init=False)
+    """The disk refused a write: the messages must be looked at again."""
+    _losses: set[str] = field(default_factory=set[str], init=False)
 
     def keeper(self, path: Path) -> Callable[[bytes, bytes | None], bool] | None:
-        """Who puts new content into a file of the memory directory; None for any other file."""
-        root = self._directory.root
+        """Returns the function that writes a file of the memory directory; None for any other file."""
+        root = self.directory.root
         try:
-            real = inside_for_write(str(path), root)
+            real = check_memory_write(str(path), root)
         except PermissionRefused:
             return None  # the permission function has refused the call already
         name = real.relative_to(root).as_posix()
@@ -84,36 +77,36 @@ class MemoryWrites:
             except ReverieError as error:
                 self.refused.append(str(error))
                 self.unstored = error if isinstance(error, StorageError) else self.unstored
-                self._report(f"{name}: {_kind(error)}")
+                self.report(f"{name}: {_kind(error)}")
                 raise
             return real.exists()
 
         return keep
 
     def _write(self, name: str, text: str, stood: bytes | None) -> None:
-        directory = self._directory
+        directory = self.directory
         before = None if stood is None else decode(stood)
         base = ABSENT if stood is None else blob_id(stood)
         info = WriteInfo(
             Writer.EXTRACTION,
             "learnt from the conversation",
-            session=self._source.session,
-            message=self._source.message,
-            evidence=self._source.evidence,
+            session=self.source.session,
+            message=self.source.message,
+            evidence=self.source.evidence,
         )
         if is_log(name):
             raise WriteRefused(f"{name} is a daily log: only the main agent adds to it.")
         if is_index(name):
             _check_index(name, before or "", text, directory)
-        if is_shared(name) and (private := why_private(name, text, before, self._notes())) is not None:
+        if is_shared(name) and (private := why_private(name, text, before, self._private_texts())) is not None:
             raise WriteRefused(private)
         gone = is_topic(name) and not text.strip("\ufeff \t\r\n")
         if is_topic(name) and before is not None:
             self._check_losses(name, before, text)
         elif is_topic(name) and not gone:
             _check_head(name, text)
-        if is_topic(name) and self._keeps_index:
-            topic = TopicFile.parse("") if gone else self._trusted(text, before)
+        if is_topic(name) and self.keeps_index:
+            topic = TopicFile.parse("") if gone else self._with_trust(text, before)
             changed = directory.update(name, topic, info, base=base)
         else:
             changed = directory.apply_tool_write(str(directory.root / name), text, info, base=base)
@@ -121,26 +114,22 @@ class MemoryWrites:
             new = self.done.get(name, "added") == "added" and before is None
             self.done[name] = "forgotten" if gone else "added" if new or self.done.get(name) == "added" else "updated"
 
-    def _trusted(self, text: str, before: str | None) -> TopicFile:
-        """A new memory with the trust it deserves, a changed one with the trust it had: not for the writer to say."""
+    def _with_trust(self, text: str, before: str | None) -> TopicFile:
+        """Sets the trust: a new memory gets what it deserves, a changed one keeps what it had."""
         topic = TopicFile.parse(text)
         if before is not None:
-            return topic.updated(trust=TopicFile.parse(before).trust)
-        return topic.updated(trust=assess(said_in(text), self._source.evidence).trust)
+            return topic.with_changes(trust=TopicFile.parse(before).trust)
+        return topic.with_changes(trust=assess(statements_of(text), self.source.evidence).trust)
 
-    def _notes(self) -> list[str]:
-        """The memories that are nobody's but the user's."""
+    def _private_texts(self) -> list[str]:
         return [text for name, text in self._texts().items() if not is_shared(name)]
 
-    def _standing(self) -> Iterable[str]:
-        return self._texts().values()
-
     def _texts(self) -> dict[str, str]:
-        return {name: self._directory.read(name).text for name in self._directory.names()}
+        return {name: self.directory.read(name).text for name in self.directory.names()}
 
     def _check_losses(self, name: str, before: str, after: str) -> None:
-        if (turned := turned_round(after, before, self._ground, self._standing)) is not None:
-            raise WriteRefused(why_turned(name, *turned))
+        if (turned := find_reversal(after, before, self._ground, lambda: self._texts().values())) is not None:
+            raise WriteRefused(explain_reversal(name, *turned))
         lost = lost_statements(before, after)
         if not lost:
             return
@@ -151,7 +140,7 @@ class MemoryWrites:
                 f"{name}: not written, because it would take out {quoted}, and nothing the user said speaks of that "
                 "memory. Leave it as it is, or keep its statements and add to them."
             )
-        most = self._most_losses if is_meant else min(1, self._most_losses)
+        most = self.most_losses if is_meant else min(1, self.most_losses)
         if len(self._losses | {name}) > most:
             raise WriteRefused(
                 f"{name}: not written, because it would take out {quoted}, and one look at a conversation may shorten "
@@ -161,34 +150,33 @@ class MemoryWrites:
 
     @cached_property
     def _spoken(self) -> str:
-        return spoken(self._source.evidence)
+        return typed_text(self.source.evidence)
 
     @cached_property
-    def _ground(self) -> Ground:
-        return Ground([self._spoken])
+    def _ground(self) -> EvidenceText:
+        return EvidenceText([self._spoken])
 
 
 def lost_statements(before: str, after: str) -> list[str]:
-    """The statements of a file's body that none of the new body's shares most of its words with."""
-    kept = Said(statements(TopicFile.parse(after).body))
+    """Returns the statements of the old body that the new body does not repeat in most of their words."""
+    kept = StatementIndex(statements(TopicFile.parse(after).body))
     return [statement for statement in statements(TopicFile.parse(before).body) if not kept.has(statement)]
 
 
-def speaks_of(ground: Ground, text: str) -> bool:
-    """Whether what was typed speaks of a memory's subject: half of its name's words, or two of its name, description
-    and first statement."""
+def speaks_of(ground: EvidenceText, text: str) -> bool:
+    """Returns whether the typed text mentions a memory's subject: half of the words of its name, or two words of its
+    name, description and first statement."""
     topic = TopicFile.parse(text)
     title = content_terms(topic.name)
     if title and 2 * sum(ground.has(term) for term in title) >= len(title):
         return True
-    said = said_in(text)
+    said = statements_of(text)
     subject = " ".join([topic.name, topic.description, *(said[:1] if topic.description else said[:2])])
     terms = content_terms(subject)
     return sum(ground.has(term) for term in terms) >= min(_SPOKEN_OF, len(terms))
 
 
 def _check_head(name: str, text: str) -> None:
-    """A new memory must be findable: selection reads its head alone."""
     topic = TopicFile.parse(text)
     parts = {"name": topic.name, "description": topic.description, f"type ({', '.join(MemoryType)})": topic.type}
     missing = [part for part, given in parts.items() if not given]
@@ -200,7 +188,7 @@ def _check_head(name: str, text: str) -> None:
 
 
 def _check_index(name: str, before: str, after: str, directory: MemoryDirectory) -> None:
-    """An index may be worded otherwise, but must go on naming every file that is there, and keep people's own lines."""
+    """An index may be reworded, but must name every existing file and keep the user's own lines."""
     named = {entry.file for entry in entries(after)}
     for entry in entries(before):
         if entry.file not in named and directory.exists(_beside(name, entry.file)):
@@ -218,5 +206,5 @@ def _beside(index: str, file: str) -> str:
 
 
 def _kind(error: ReverieError) -> str:
-    """What may be logged of a refusal: a sentence of ours quotes the memory, so only its kind is told."""
+    """Returns what may be logged of a refusal. Our sentences quote the memory, so only the kind."""
     return error.refusal.kind if isinstance(error, Refused) else type(error).__name__

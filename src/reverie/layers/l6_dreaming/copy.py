@@ -1,8 +1,7 @@
-"""The copy a dream works on: it speaks of the real paths, and every one of them is mapped here.
+"""The copy that a dream works on: the dream uses the real paths, and every one of them is mapped to the copy.
 
-Made whole before the dream begins, with the times of the files (dates in them are told by these), and thrown away
-afterwards. What was there at the beginning is remembered, so that the result can be compared and merged. Nothing here
-writes to the memory directory.
+Made before the dream begins, with the times of the files, and removed afterwards. The first state is remembered, so
+that the result can be compared and merged. Nothing here writes to the memory directory.
 """
 
 from __future__ import annotations
@@ -16,16 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reverie.layers.l6_dreaming.lock import is_alive
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 
 LARGEST_FILE: Final = 16_000_000
-"""Bytes; a larger file is not a memory and is left out."""
+"""Bytes; a larger file is not a memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedFile:
-    """What a file became. None: it was not there, or is gone (an empty file counts as gone)."""
+    """A changed file. None: it was not there, or is gone (an empty file counts as gone)."""
 
     name: str
     before: bytes | None
@@ -33,17 +33,17 @@ class CopiedFile:
 
 
 class MemoryCopy:
-    """A copy of one memory directory. Make it with `make`, throw it away with `remove`."""
+    """A copy of one memory directory. Create it with `make`, delete it with `remove`."""
 
     def __init__(self, root: Path, folder: Path, base: dict[str, bytes]) -> None:
         self.root = root
         self.folder = folder
         self.base = base
-        """Every `.md` file as it was when the copy was made, by relative path."""
+        """Every `.md` file of the first state, by relative path."""
 
     @classmethod
     def make(cls, root: Path, parent: Path) -> MemoryCopy:
-        """Copies the files of `root` (none if it is not there) to a new folder below `parent`."""
+        """Copies the files of `root` (none if it does not exist) to a new folder below `parent`."""
         sweep(parent)
         real = Path(os.path.realpath(root))
         folder = Path(os.path.realpath(parent)) / f"{os.getpid()}-{secrets.token_hex(4)}" / real.name
@@ -57,22 +57,22 @@ class MemoryCopy:
         return cls(real, folder, base)
 
     def map_path(self, path: Path) -> Path:
-        """Where a path leads for the dream: into the copy if it is inside the memory directory, however spelled."""
+        """Maps a path to the copy if it is inside the memory directory, however it is spelled."""
         real = Path(os.path.realpath(path))
         return self.folder / real.relative_to(self.root) if real.is_relative_to(self.root) else path
 
     def shown(self, text: str) -> str:
-        """Text of a program that saw the copy, as if it had seen the real directory."""
+        """Replaces the paths of the copy in a text by the real ones."""
         return text.replace(str(self.folder), str(self.root))
 
     def name_of(self, path: Path) -> str | None:
-        """The relative path of a file inside the memory directory; None if it is elsewhere."""
+        """Returns the relative path of a file inside the memory directory; None if it is elsewhere."""
         real = Path(os.path.realpath(path))
         inside = real.is_relative_to(self.root) and real != self.root
         return real.relative_to(self.root).as_posix() if inside else None
 
     def read(self, name: str) -> bytes | None:
-        """A file as it is in the copy now."""
+        """Returns the current content of a file in the copy."""
         try:
             return read_regular(self.folder / name)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -81,7 +81,7 @@ class MemoryCopy:
             raise storage_error(error, self.folder / name, "read") from error
 
     def write(self, name: str, data: bytes | None) -> None:
-        """Puts a file into the copy, or takes it out of it."""
+        """Writes a file of the copy, or removes it."""
         path = self.folder / name
         if data is None:
             path.unlink(missing_ok=True)
@@ -90,7 +90,7 @@ class MemoryCopy:
             write_atomic(path, data, fsync=False)
 
     def files(self) -> dict[str, bytes]:
-        """Every `.md` file of the copy as it is now."""
+        """Returns every `.md` file of the copy."""
         found: dict[str, bytes] = {}
         for path in sorted(self.folder.rglob("*.md")):
             name = path.relative_to(self.folder).as_posix()
@@ -102,7 +102,7 @@ class MemoryCopy:
         return found
 
     def changes(self) -> tuple[CopiedFile, ...]:
-        """What differs from the beginning, by name."""
+        """Returns what differs from the first state, by name."""
         now = {name: data for name, data in self.files().items() if data.strip() or self.base.get(name) == data}
         names = sorted(self.base.keys() | now.keys())
         return tuple(
@@ -112,22 +112,21 @@ class MemoryCopy:
         )
 
     def restore(self) -> None:
-        """Puts every file back as it was in the beginning, for a dream that begins anew."""
+        """Restores the first state, for a dream that starts again."""
         for one in self.changes():
             self.write(one.name, one.before)
 
     def remove(self) -> None:
-        """Throws the copy away."""
         shutil.rmtree(self.folder.parent, ignore_errors=True)
 
 
 def sweep(parent: Path) -> int:
-    """Removes copies whose process is gone; how many there were."""
+    """Removes copies whose process is gone. Returns how many."""
     swept = 0
     with suppress(OSError):
         for folder in list(parent.iterdir()):
             pid = folder.name.partition("-")[0]
-            if pid.isdigit() and not _lives(int(pid)):
+            if pid.isdigit() and not is_alive(int(pid)):
                 shutil.rmtree(folder, ignore_errors=True)
                 swept += 1
     return swept
@@ -152,18 +151,8 @@ def _copy(source: Path, target: Path, above: str, base: dict[str, bytes]) -> Non
                 continue
             data = read_regular(Path(entry.path))
         except FileNotFoundError:
-            continue  # removed while we looked
+            continue  # removed meanwhile
         place.write_bytes(data)
         os.utime(place, ns=(status.st_atime_ns, status.st_mtime_ns))
         if name.endswith(".md"):
             base[name] = data
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True

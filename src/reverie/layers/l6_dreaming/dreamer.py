@@ -1,8 +1,7 @@
-"""The agent that dreams: a fork of the conversation or a fresh one, whose every tool call is mapped to a copy.
+"""The agent that dreams: a fork of the conversation or a fresh one, its price, its prompts, and its tools on a copy.
 
-It speaks of the real paths and never touches them: Read, Grep, Glob, Write and Edit go through the path mapping, a
-shell command is rewritten before it runs and its output afterwards, and each write passes the write gate on its way
-into the copy. It lands nothing.
+The agent uses the real paths and never touches them: file tools go through the path mapping, a shell command and its
+output are rewritten, and each write passes the write gate before it is in the copy.
 """
 
 from __future__ import annotations
@@ -10,48 +9,54 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from reverie.errors import ReverieError
 from reverie.events import Event, RoundFinished, TextStreamed, ToolStarted
 from reverie.layers.base import Fork, ForkResult
 from reverie.layers.l6_dreaming.copy import MemoryCopy
-from reverie.layers.l6_dreaming.phases import system_prompt
 from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
+from reverie.memory.daily_log import list_logs
+from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES
+from reverie.memory.scan import manifest, scan
+from reverie.models.catalogue import ModelFacts
+from reverie.moments import SKEW_S, parse_time, to_datetime
 from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
+from reverie.prompts import render
+from reverie.storage.transcript.view import View
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
-from reverie.tools.registry import tool_schemas
+from reverie.tools.registry import list_schemas
 from reverie.types import JsonObject, Purpose
 
 T = TypeVar("T")
 
 TOOLS: Final = ("Read", "Grep", "Glob", "Bash", "Edit", "Write")
-"""What a fresh dreamer is given; a fork keeps its parent's tools, which are denied by permission."""
+"""The tools of a fresh dreamer. A fork keeps its parent's tools; its permission denies the others."""
 LAST_TURNS: Final = 30
 MOST_LINES: Final = 50
-"""Of transcripts, that are shown at once."""
+"""Lines of transcripts that are shown at once."""
 MOST_CHARACTERS: Final = 18_000
-"""Of all these lines: a record of a transcript may hold a whole file, and what is larger goes to disk unread."""
+"""Characters of all these lines: one record of a transcript may hold a whole file."""
 _TRANSCRIPT: Final = ".jsonl"
 
 
 @dataclass(slots=True)
 class DreamProgress:
-    """A dream as it stands: what whoever watches is shown."""
+    """The state of a dream, for whoever watches it."""
 
     phase: str = "starting"
     """`starting`, then `updating` from the first write on."""
     turns: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_TURNS))
-    """What it said and called, the last thirty rounds."""
+    """What it said and called in the last thirty rounds."""
     tools: int = 0
     touched: dict[str, None] = field(default_factory=dict[str, None])
-    """Files it wrote, in order."""
 
     def line(self) -> str:
-        """All of it on one line."""
+        """Returns all of it on one line."""
         files = f"; {', '.join(self.touched)}" if self.touched else ""
         last = f"; {self.turns[-1]}" if self.turns else ""
         return f"{self.phase}: {self.tools} tool calls{files}{last}"
@@ -65,8 +70,8 @@ class DreamProgress:
         }
 
 
-class Wrapped:
-    """A tool of the session for a dream in it: the same to the model, and run with care."""
+class WrappedTool:
+    """A tool of the session for a dream: looks the same to the model."""
 
     def __init__(self, inner: Tool) -> None:
         self._inner = inner
@@ -83,8 +88,8 @@ class Wrapped:
         return self._inner.is_read_only(given)
 
 
-class MappedBash(Wrapped):
-    """Bash, run on the copy."""
+class MappedBash(WrappedTool):
+    """Bash on the copy."""
 
     def __init__(self, inner: Tool, copy: MemoryCopy, home: Path) -> None:
         super().__init__(inner)
@@ -104,12 +109,12 @@ class MappedBash(Wrapped):
         return replace(output, content=narrow(shown) if _TRANSCRIPT in command else shown)
 
 
-class NarrowGrep(Wrapped):
-    """Grep: of matches in transcripts the last fifty, each within bounds."""
+class NarrowGrep(WrappedTool):
+    """Grep that shows only the last fifty matches in transcripts, shortened."""
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         means_them = _TRANSCRIPT in f"{given.get('path')} {given.get('glob')}"
-        # The last matches are wanted, and the tool would stop at the first ones.
+        # The last matches are wanted, but the tool would stop at the first ones.
         output = await self._inner.run({"head_limit": 0, **given} if means_them else given, context)
         if not isinstance(output.content, str) or not (means_them or f"{_TRANSCRIPT}:" in output.content):
             return output
@@ -117,7 +122,7 @@ class NarrowGrep(Wrapped):
 
 
 def narrow(text: str) -> str:
-    """What a look into transcripts may show: the last fifty lines, of long ones the beginning."""
+    """Returns the last fifty lines of a search in transcripts, long ones shortened."""
     lines = text.splitlines()
     last = lines[-MOST_LINES:]
     room = MOST_CHARACTERS // max(1, len(last))
@@ -128,29 +133,24 @@ def narrow(text: str) -> str:
     return "\n".join([*([left_out] if len(last) < len(lines) else []), *shown])
 
 
-def mapped_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dict[str, Tool]:
-    """The tools of a session for a dream in it."""
-
-    def mapped(name: str, tool: Tool) -> Tool:
-        match name:
-            case "Bash":
-                return MappedBash(tool, copy, home)
-            case "Grep":
-                return NarrowGrep(tool)
-            case _:
-                return tool
-
-    return {name: mapped(name, tool) for name, tool in tools.items()}
+def map_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dict[str, Tool]:
+    """Returns the tools of a session for a dream."""
+    found = dict(tools)
+    if "Bash" in found:
+        found["Bash"] = MappedBash(found["Bash"], copy, home)
+    if "Grep" in found:
+        found["Grep"] = NarrowGrep(found["Grep"])
+    return found
 
 
-def fresh(fork: Fork, model: str = "") -> Fork:
-    """A dreamer with a conversation of its own: its own system prompt, and only the tools that may be used."""
+def fresh_dreamer(fork: Fork, model: str = "") -> Fork:
+    """Returns a dreamer with its own conversation: its own system prompt, and only the tools that it may use."""
     return fork.afresh(system_prompt(), TOOLS, model=model)
 
 
 def own_tokens(fork: Fork) -> int:
-    """About how large the prefix of a fresh dreamer is, in tokens."""
-    schemas = tool_schemas([tool for name, tool in fork.tools.items() if name in TOOLS])
+    """Returns about how many tokens the prefix of a fresh dreamer has."""
+    schemas = list_schemas([tool for name, tool in fork.tools.items() if name in TOOLS])
     return len(system_prompt().encode()) // 4 + len(json.dumps(schemas).encode()) // 2
 
 
@@ -167,7 +167,7 @@ async def run_dream(
     progress: DreamProgress,
     on_progress: Callable[[], None],
 ) -> ForkResult:
-    """Runs the dreamer to its end on the copy. Raises what a model raises; what it may not do it is told."""
+    """Runs the dreamer to its end on the copy. Raises what the model raises; refusals are tool results."""
     said: list[str] = []
 
     def heard(event: Event) -> None:
@@ -189,7 +189,7 @@ async def run_dream(
         purpose=Purpose.DREAM,
         permission=permission,
         max_rounds=max_rounds,
-        tools=mapped_tools(fork.tools, copy, home),
+        tools=map_tools(fork.tools, copy, home),
         map_path=copy.map_path,
         keeper=keeper,
         emit=heard,
@@ -203,7 +203,7 @@ def _turn(text: str) -> str:
 
 
 async def to_the_end(work: Callable[[], T]) -> T:
-    """Runs the landing in a thread. A kill that comes while it runs is too late: it is waited for, and counts."""
+    """Runs the landing in a thread. A kill during it is too late: the landing is finished and counts."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)
@@ -215,4 +215,124 @@ async def to_the_end(work: Callable[[], T]) -> T:
 
 
 class DreamFailed(ReverieError):
-    """A dream came to no result; the sentence says why."""
+    """A dream had no result; the sentence says why."""
+
+
+_PACKAGE: Final = "reverie.layers.l6_dreaming"
+_MOST_TRANSCRIPTS: Final = 40
+_MOST_LOGS: Final = 60
+
+
+def system_prompt() -> str:
+    """Returns the system prompt of a dream that is not a fork."""
+    return render(_PACKAGE, "system.md")
+
+
+def directive(
+    memory: Path, *, today: date, transcripts: Sequence[Path], undistilled: Sequence[Path] = (), here: bool = False
+) -> str:
+    """Returns the directive. `undistilled`: list_logs that are its main source; `here`: it also sees a conversation."""
+    found = scan(memory, newest=None)
+    around = [_transcripts(transcripts)]
+    if undistilled:
+        around.insert(0, render(_PACKAGE, "distil.md", {"logs": _list_paths(undistilled, _MOST_LOGS)}))
+    elif all_logs := list_logs(memory):
+        newest = all_logs[-_MOST_LOGS:]
+        around.insert(0, f"Daily list_logs, oldest first:\n{_list_paths(newest, _MOST_LOGS)}")
+    if here:
+        around.append("The conversation above is the current session: it is not what this is about.")
+    return render(
+        _PACKAGE,
+        "dream.md",
+        {
+            "memory": str(memory),
+            "today": today.isoformat(),
+            "files": manifest(found.entries) or "(none yet)",
+            "around": "\n\n".join(around),
+            "line": str(LINE_CHARACTERS),
+            "lines": f"{MAX_LINES:,}",
+            "bytes": f"{MAX_BYTES:,}",
+        },
+    )
+
+
+def _transcripts(paths: Sequence[Path]) -> str:
+    if not paths:
+        return "No transcripts have changed since the last dream."
+    lines = [f"- {path} ({_format_time(path)})" for path in paths[:_MOST_TRANSCRIPTS]]
+    more = f"\n- and {len(paths) - _MOST_TRANSCRIPTS} older ones" if len(paths) > _MOST_TRANSCRIPTS else ""
+    return (
+        "\n".join(["Transcripts that changed since the last dream, newest first, one JSON record per line:", *lines])
+        + more
+    )
+
+
+def _list_paths(paths: Sequence[Path], most: int) -> str:
+    return "\n".join(f"- {path}" for path in paths[:most])
+
+
+def _format_time(path: Path) -> str:
+    try:
+        written = to_datetime(path.stat().st_mtime)
+    except OSError:
+        return "gone"
+    return written.isoformat(timespec="minutes").replace("+00:00", "Z")
+
+
+Way = Literal["fork", "fresh"]
+
+USUAL_ROUNDS = 12
+"""Rounds of a dream if there was none yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the prefix of a dream costs in all its rounds, both ways, as tokens of fresh input."""
+
+    fork: float
+    fresh: float
+    rounds: int
+
+    @property
+    def way(self) -> Way:
+        return "fork" if self.fork <= self.fresh else "fresh"
+
+    def told(self) -> str:
+        return f"about {self.fork:,.0f} tokens as a fork, {self.fresh:,.0f} fresh, over {self.rounds} rounds"
+
+
+def estimate(
+    facts: ModelFacts,
+    *,
+    conversation: int,
+    own: int,
+    cached: bool,
+    markers: bool | None = None,
+    rounds: int = USUAL_ROUNDS,
+) -> Estimate:
+    """Estimates both ways. `conversation`: tokens of a fork's prefix, `own`: of a fresh one; `cached`: the fork's is
+    cached now; `markers`: whether the endpoint takes cache markers, if it differs from the catalogue."""
+    marked = facts.cache_markers if markers is None else markers
+
+    def prefix(tokens: int, *, is_cached: bool) -> float:
+        if not (marked or facts.automatic_cache) or tokens < facts.cache_minimum:
+            return float(tokens * rounds)
+        first = facts.cache_read if is_cached else facts.cache_write_5m if marked else 1.0
+        return tokens * (first + (rounds - 1) * facts.cache_read)
+
+    return Estimate(prefix(conversation, is_cached=cached), prefix(own, is_cached=False), rounds)
+
+
+def expected_rounds(last: int) -> int:
+    """Returns the expected rounds after a dream of `last` rounds (0: none yet)."""
+    return max(USUAL_ROUNDS // 2, last) if last else USUAL_ROUNDS
+
+
+def is_cached(view: View, now: datetime) -> bool:
+    """Returns whether the server still has the prefix of this conversation."""
+    last = next((entry for entry in reversed(view.entries) if entry.message.role == "assistant"), None)
+    answered = parse_time(last.timestamp) if last is not None else None
+    if view.header is None or answered is None:
+        return False
+    passed = (now - answered).total_seconds()
+    return -SKEW_S <= passed < (3_600 if view.header.ttl == "1h" else 300)

@@ -1,7 +1,7 @@
-"""Dreaming while a session runs: asks the gates after every turn, and runs a dream in the background or by hand.
+"""Dreaming during a session: checks the gates after every turn, and runs a dream in the background or by hand.
 
-A dream works on a copy while it holds the lock of the memory directory; its result lands as one version, waits for a
-person, or is dropped. Whatever goes wrong is counted and logged and puts the lock back; the conversation never notices.
+A dream works on a copy while it holds the lock of the memory directory. Its result lands as one version, waits for the
+user, or is dropped. Failures are counted and logged and release the lock; the conversation does not notice them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,23 @@ from reverie.errors import ReverieError, UserError
 from reverie.events import Event
 from reverie.layers.base import Fork, ForkResult, Forks
 from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
-from reverie.layers.l6_dreaming.dreamer import DreamFailed, DreamProgress, fresh, own_tokens, run_dream, to_the_end
+from reverie.layers.l6_dreaming.dreamer import (
+    DreamFailed,
+    DreamProgress,
+    Estimate,
+    directive,
+    estimate,
+    expected_rounds,
+    fresh_dreamer,
+    is_cached,
+    own_tokens,
+    run_dream,
+    to_the_end,
+)
 from reverie.layers.l6_dreaming.gates import (
     Circumstances,
     Closed,
-    Gate,
+    DreamGate,
     GateNumbers,
     Gates,
     Open,
@@ -32,33 +44,27 @@ from reverie.layers.l6_dreaming.gates import (
     transcript_folders,
 )
 from reverie.layers.l6_dreaming.guard import DreamGuard
-from reverie.layers.l6_dreaming.landing import land
+from reverie.layers.l6_dreaming.landing import dream_info, land
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, Holding
-from reverie.layers.l6_dreaming.outcome import Dreamt, told
-from reverie.layers.l6_dreaming.phases import directive
-from reverie.layers.l6_dreaming.pricing import Estimate, estimate, expected_rounds, is_cached
 from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
-from reverie.layers.l6_dreaming.review import dream_info
+from reverie.layers.l6_dreaming.reporter import DreamOutcome, DreamReporter, describe_outcome
 from reverie.layers.l6_dreaming.state import StateFile
-from reverie.layers.l6_dreaming.telling import DreamTelling
-from reverie.memory.daily_log import logs
-from reverie.memory.gate.forgotten import forgotten
+from reverie.memory.daily_log import list_logs
+from reverie.memory.gate.forgotten import list_forgotten
 from reverie.memory.opening import OpenedMemory
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.storage.transcript.session_log import Clock
 from reverie.types import Purpose
 
-_ROOM: Final = 40_000  # tokens a fork needs below the blocking limit to come to an end
+_ROOM: Final = 40_000  # tokens that a fork needs below the blocking limit
 
 
 @dataclass(slots=True)
 class _Run:
-    """One dream under way."""
-
     transcripts: tuple[Path, ...]
     undistilled: tuple[Path, ...] = ()
     dry: bool = False
@@ -69,7 +75,7 @@ class _Run:
 
 
 class Dreaming:
-    """One a session, where there is a memory."""
+    """The dreams of one session with a memory."""
 
     def __init__(
         self,
@@ -93,13 +99,13 @@ class Dreaming:
         rule_s = parts.flags.number("dream.lock_minutes", parts.settings.dream.lock_minutes) * 60
         self.lock = ConsolidationLock(root, rule_s=rule_s)
         self.state = StateFile(root)
-        self.telling = DreamTelling(root, self.state, parts.background, emit)
+        self.reporter = DreamReporter(root, self.state, parts.background, emit)
         self.proposals = Proposals(root)
         self.running: DreamProgress | None = None
         self.shown: Proposal | None = None
-        """What the last dry run of this session would change."""
-        self.closed: Counter[Gate] = Counter()
-        """How often each gate was shut in this session."""
+        """The changes of the last dry run of this session."""
+        self.closed: Counter[DreamGate] = Counter()
+        """How often each gate was closed in this session."""
         self._waiting: dict[str, Holding] = {}
         self._distilled_on: date | None = None
         self.gates = Gates(
@@ -120,7 +126,7 @@ class Dreaming:
     # -- when -----------------------------------------------------------------------------------------------------
 
     def recover(self) -> None:
-        """Once, when a session begins: what a crash left is put right, and what waits is told."""
+        """Cleans up after a crash when a session begins, and reports dreams that wait for the user."""
         try:
             if self.lock.recover(self._now().timestamp()):
                 self._parts.background.write("dream_lock_recovered")
@@ -131,10 +137,10 @@ class Dreaming:
             return
         if waiting and self._parts.settings.dream.mode == "ask":
             wait = "1 dream waits" if waiting == 1 else f"{waiting} dreams wait"
-            self.telling.tell(f"{wait} for you: /dream review, or `reverie dream review`")
+            self.reporter.tell(f"{wait} for you: /dream review, or `reverie dream review`")
 
     def after_turn(self) -> Closed | None:
-        """Asks the gates, and begins a dream if all are open; else says which is not. Raises nothing."""
+        """Starts a dream if all gates are open, else returns the closed one. Never raises."""
         try:
             if self._keeps_log() and self._distil_if_due():
                 return None
@@ -149,8 +155,8 @@ class Dreaming:
         self.closed[found.gate] += 1
         return found
 
-    def start(self, *, dry_run: bool = False) -> Task[Dreamt]:
-        """Begins a dream by hand, whatever the gates say but for the lock. UserError if it cannot be."""
+    def start(self, *, dry_run: bool = False) -> Task[DreamOutcome]:
+        """Starts a dream by hand: only the lock can stop it. `UserError` if it cannot start."""
         if not self._parts.flags.on("dream"):
             raise UserError("dreaming is switched off (the flag dream)")
         transcripts = changed_transcripts(
@@ -164,20 +170,20 @@ class Dreaming:
             raise UserError(begun.reason)
         return begun
 
-    def _begin(self, run: _Run) -> Task[Dreamt] | Closed:
+    def _begin(self, run: _Run) -> Task[DreamOutcome] | Closed:
         now = self._now().timestamp()
         holding = self.lock.take(now)
         if holding is None:
             holder = self.lock.state(now).pid
             own = "a dream is under way already; /dream status shows how it goes"
-            return Closed(Gate.LOCK, own if self.running else f"another process dreams just now (PID {holder})")
+            return Closed(DreamGate.LOCK, own if self.running else f"another process dreams just now (PID {holder})")
         title = "dream (dry run)" if run.dry else "dream"
         begun = self._tasks.start(Purpose.DREAM, title, lambda task: self._dream(task, holding, run), serial="dream")
         self._waiting[begun.id] = holding
         return begun
 
     def task_over(self, id: str) -> None:
-        """Told of every task that is over: a dream that was killed before it began lets go of the lock here."""
+        """Called after every task: releases the lock of a dream that was killed before it began."""
         holding = self._waiting.pop(id, None)
         if holding is not None:
             holding.give_back(self._now().timestamp())
@@ -185,18 +191,17 @@ class Dreaming:
     # -- logs of the day ------------------------------------------------------------------------------------------
 
     def _undistilled(self, *, also_today: bool = False) -> list[Path]:
-        """Logs of past days that no dream has looked at yet, perhaps with today's, to which more is added."""
-        told = self.state.read().distilled
-        today, until = self._now().astimezone().date(), parsed(told)
-        after = until.date() if until is not None and until.date() <= today else None  # a day to come was not distilled
-        return logs(self.directory.root, after=after, before=None if also_today else today)
+        """Returns list_logs of past days that no dream has read yet, with `also_today` the current one too."""
+        known = self.state.read().distilled
+        today, until = self._now().astimezone().date(), parse_time(known)
+        after = until.date() if until is not None and until.date() <= today else None  # a future day is an error
+        return list_logs(self.directory.root, after=after, before=None if also_today else today)
 
     def _keeps_log(self) -> bool:
-        """Whether this session keeps a log of the day."""
         return self._parts.prefix_flag("daily_log")
 
     def _distil_if_due(self) -> bool:
-        """The first turn of a new day distils the logs of the days before; whether it does."""
+        """Distils the logs of past days on the first turn of a new day. Returns whether it does."""
         today, may_begin = self._now().astimezone().date(), self._forks.may_begin
         if self._distilled_on == today or not self._parts.flags.on("dream") or self._parts.settings.remote.enabled:
             return False
@@ -208,13 +213,13 @@ class Dreaming:
 
     # -- one dream ------------------------------------------------------------------------------------------------
 
-    async def _dream(self, task: TaskHandle, holding: Holding, run: _Run) -> Dreamt:
+    async def _dream(self, task: TaskHandle, holding: Holding, run: _Run) -> DreamOutcome:
         self._waiting.pop(task.id, None)
         self.running = run.progress
         try:
             dreamt = await self._within_its_time(task, holding, run)
         except BaseException as error:
-            self.telling.failed(error, self._now().timestamp(), way=run.way, dry=run.dry, by_hand=run.by_hand)
+            self.reporter.failed(error, self._now().timestamp(), way=run.way, dry=run.dry, by_hand=run.by_hand)
             holding.give_back(self._now().timestamp())
             raise
         else:
@@ -222,18 +227,18 @@ class Dreaming:
             if run.dry:
                 holding.give_back(now)
                 self.shown = dreamt.proposal
-                self.telling.tell(told(dreamt))
+                self.reporter.tell(describe_outcome(dreamt))
             else:
                 holding.succeed(now)
                 asks = run.by_hand or (dreamt.outcome == "proposed" and self._parts.settings.dream.mode == "ask")
                 today = self._now().astimezone().date().isoformat()  # its log is not over yet
                 past = [path for path in run.undistilled if path.stem < today]
-                self.telling.succeeded(dreamt, now, undistilled=past, asks=asks)
+                self.reporter.succeeded(dreamt, now, undistilled=past, asks=asks)
             return dreamt
         finally:
             self.running = None
 
-    async def _within_its_time(self, task: TaskHandle, holding: Holding, run: _Run) -> Dreamt:
+    async def _within_its_time(self, task: TaskHandle, holding: Holding, run: _Run) -> DreamOutcome:
         given, number = self._parts.settings.dream, self._parts.flags.number
         lock_s = number("dream.lock_minutes", given.lock_minutes) * 60
         seconds = min(number("dream.run_minutes", given.run_minutes) * 60, 0.9 * lock_s)
@@ -247,7 +252,7 @@ class Dreaming:
                 raise DreamFailed(f"the dream took longer than {seconds / 60:g} min and was ended") from None
             if result.reason != "answered":
                 why = {
-                    "max_rounds": "it came to no end within its rounds",
+                    "max_rounds": "it was not done within its rounds",
                     "refused": "the model refused",
                     "cut_off": "its answer was cut off",
                 }
@@ -268,14 +273,14 @@ class Dreaming:
             self._parts.background,
             transcripts=run.transcripts,
             conversation=[(entry.message, entry.uuid or "") for entry in self._parts.log.view.history],
-            gone=lambda: forgotten(self.memory.directory),
+            gone=lambda: list_forgotten(self.memory.directory),
             on_write=written,
         )
 
     async def _ask(self, task: TaskHandle, copy: MemoryCopy, guard: DreamGuard, run: _Run) -> ForkResult:
         parts = self._parts
         fork, run.way, run.estimate = self._fork()
-        self.telling.note("dream_started", way=run.way, estimate=run.estimate.told())
+        self.reporter.note("dream_started", way=run.way, estimate=run.estimate.told())
         asked = directive(
             self.directory.root,
             today=self._now().astimezone().date(),
@@ -285,10 +290,10 @@ class Dreaming:
         )
 
         async def work(begun: Fork) -> ForkResult:
-            if begun is not fork:  # the embedded model takes over, and starts from the beginning
+            if begun is not fork:  # the embedded model takes over from the beginning
                 copy.restore()
                 guard.refused.clear()
-                begun, run.way = fresh(begun, EMBEDDED), "embedded"
+                begun, run.way = fresh_dreamer(begun, EMBEDDED), "embedded"
             return await run_dream(
                 begun,
                 asked,
@@ -305,7 +310,6 @@ class Dreaming:
         return await self._forks.attempt(Purpose.DREAM, fork, work)
 
     def _fork(self) -> tuple[Fork, str, Estimate]:
-        """A fork of the conversation or a fresh one, whichever is cheaper by the catalogue."""
         parts, fork = self._parts, self._forks.now()
         used = parts.log.view.meter.tokens
         found = estimate(
@@ -317,14 +321,16 @@ class Dreaming:
             rounds=expected_rounds(self.state.read().rounds),
         )
         if found.way == "fresh" or not parts.log.view.entries or used + _ROOM > parts.limits_now().blocking:
-            return fresh(fork), "fresh", found
+            return fresh_dreamer(fork), "fresh", found
         self._ensure_header()
         return fork, "fork", found
 
-    # -- what comes of it -----------------------------------------------------------------------------------------
+    # -- the result -----------------------------------------------------------------------------------------------
 
-    def _settle(self, copy: MemoryCopy, result: ForkResult, holding: Holding, guard: DreamGuard, run: _Run) -> Dreamt:
-        """Turns a finished dream into a version or a proposal. Runs in a thread, and to its end."""
+    def _settle(
+        self, copy: MemoryCopy, result: ForkResult, holding: Holding, guard: DreamGuard, run: _Run
+    ) -> DreamOutcome:
+        """Turns a finished dream into a version or a proposal. Runs in a thread, to its end."""
         parts, now = self._parts, self._now().timestamp()
         given = parts.settings.dream
         proposal = propose(
@@ -337,7 +343,7 @@ class Dreaming:
             refused=guard.refused,
         )
         usage = result.usage
-        dreamt = Dreamt(
+        dreamt = DreamOutcome(
             outcome="unchanged",
             way=run.way,
             rounds=result.rounds,

@@ -1,51 +1,46 @@
-"""What stands between a dreamer and the memory: its permissions, and the way of each write into the copy.
+"""The guard between a dreamer and the memory: its permissions, its evidence, and the check of each write to the copy.
 
-Every write passes the write gate before it is in the copy, so that the dreamer is told at once and can word it
-otherwise; when everything lands, the gate is asked again. Refusals are logged by kind, never with the text.
+Every write passes the write gate before it is in the copy, so that the dreamer can reword it at once; the gate checks
+again when everything lands. Only what the user typed in past sessions supports a new statement; tool results and pages
+are read to know what does not. Refusals are logged by kind, never with the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.dreamer import MOST_LINES
-from reverie.layers.l6_dreaming.sources import Sources, message_evidence, transcript_evidence
 from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
-from reverie.memory.gate.evidence import Ground, spoken
-from reverie.memory.gate.forgotten import Forgotten, brought_back, why_forgotten
+from reverie.memory.gate.evidence import EvidenceText, typed_text
+from reverie.memory.gate.forgotten import Forgotten, explain_forgotten, find_brought_back
 from reverie.memory.gate.privacy import is_shared, why_private
-from reverie.memory.gate.turned import turned_round, why_turned
+from reverie.memory.gate.reversal import explain_reversal, find_reversal
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.topic_file import decode
 from reverie.permissions.background import BackgroundWriter
-from reverie.permissions.patterns import touched_paths
+from reverie.permissions.patterns import list_paths
 from reverie.permissions.rules import ToolCall
 from reverie.permissions.shell.commands import all_commands
 from reverie.runtime.background_log import BackgroundLog
+from reverie.storage.transcript.file import read_records
+from reverie.text.words import content_terms
 from reverie.tools.base import Keeper
-from reverie.types import Message
+from reverie.types import Message, TextBlock, ToolResultBlock
 
 _NARROW: Final = f"Transcripts are searched for narrow terms, at most the last {MOST_LINES} matches, never read whole"
 
 
-class NotForTheTeam(ReverieError):
-    """A dream wanted to put a private note where others read it."""
-
-
-class TurnedRound(ReverieError):
-    """A dream wanted to say the opposite, or something else, of what memory says, and nobody said so."""
-
-
-class WasForgotten(ReverieError):
-    """A dream wanted to bring back what a person had taken out of memory."""
+class DreamWriteRefused(ReverieError):
+    """A write of a dream that the gate allows, but that shows private notes, contradicts a memory without evidence, or
+    brings back what the user removed."""
 
 
 class DreamGuard:
-    """The guard of one dream. `on_write` is told each file that was written."""
+    """The guard of one dream. `on_write` gets the name of each written file."""
 
     def __init__(
         self,
@@ -68,20 +63,20 @@ class DreamGuard:
         self._on_write = on_write
         self._sources: Sources | None = None
         self.refused: dict[str, str] = {}
-        """What it was not allowed to write, by file, and has not written otherwise since."""
+        """What it was not allowed to write and has not written otherwise since, by file."""
         self.permission = BackgroundWriter(
-            copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._denied
+            copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._log_denied
         )
 
     def evidence(self, *texts: str) -> tuple[Evidence, ...]:
-        """What was said in the sessions this dream is about, and by whom, near to these texts."""
+        """Returns texts of the sessions of this dream that are near these texts, with their origins."""
         if self._sources is None:  # read when it is first needed
             said = (*transcript_evidence(self._transcripts), *message_evidence(self._conversation))
             self._sources = Sources(said)
         return self._sources.near(*texts)
 
     def keeper(self, path: Path) -> Keeper | None:
-        """Who writes a file: for one of the memory directory, the copy."""
+        """Returns the function that writes a file of the memory directory into the copy; None for any other file."""
         name = self._copy.name_of(path)
         if name is None:
             return None
@@ -106,14 +101,11 @@ class DreamGuard:
         others = {one.name: None if one.after is None else decode(one.after) for one in self._copy.changes()}
         text = decode(data)
         if (private := self._why_private(name, text)) is not None:
-            self._log.write("dream_refused", refused="private", file=name)
-            raise NotForTheTeam(private)
-        if is_topic(name) and (turned := self._turned_round(name, text)) is not None:
-            self._log.write("dream_refused", refused="turned_round", file=name)
-            raise TurnedRound(why_turned(name, *turned))
-        if is_topic(name) and (back := self._brought_back(text)) is not None:
-            self._log.write("dream_refused", refused="forgotten", file=name)
-            raise WasForgotten(why_forgotten(name, back))
+            self._refuse("private", name, private)
+        if is_topic(name) and (turned := self._find_contradiction(name, text)) is not None:
+            self._refuse("turned_round", name, explain_reversal(name, *turned))
+        if is_topic(name) and (back := self._find_brought_back(text)) is not None:
+            self._refuse("forgotten", name, explain_forgotten(name, back))
         write = ProposedWrite(
             name=name,
             text=text,
@@ -125,39 +117,43 @@ class DreamGuard:
         try:
             self._gate(write)
         except Refused as refusal:
-            # A double may be about to go: whether one is left is judged when everything lands together.
+            # The duplicate may be removed later: this is checked when everything lands together.
             if refusal.refusal.kind != "duplicate":
                 self._log.write("dream_refused", refused=refusal.refusal.kind, file=refusal.refusal.name)
                 raise
 
-    def _brought_back(self, text: str) -> Forgotten | None:
-        """What this text says that people had forgotten; what stands in any memory now was told again since."""
-        if self._gone is None:  # looked up when it is first needed
+    def _refuse(self, kind: str, name: str, why: str) -> NoReturn:
+        self._log.write("dream_refused", refused=kind, file=name)
+        raise DreamWriteRefused(why)
+
+    def _find_brought_back(self, text: str) -> Forgotten | None:
+        """Returns what this text says that the user had removed and that no memory says again since."""
+        if self._gone is None:  # read when it is first needed
             self._gone = self._find_gone()
         standing = (decode(held) for other, held in self._copy.base.items() if is_topic(other))
-        return brought_back(text, standing, self._gone) if self._gone else None
+        return find_brought_back(text, standing, self._gone) if self._gone else None
 
-    def _turned_round(self, name: str, text: str) -> tuple[str, str] | None:
-        """A statement of the file, or of one that is to go, that the new text turns round."""
+    def _find_contradiction(self, name: str, text: str) -> tuple[str, str] | None:
+        """Returns a statement of the file, or of a removed one, that the new text contradicts."""
         standing = {other: decode(held) for other, held in self._copy.base.items()}
         now = {other: decode(held) for other, held in self._copy.files().items() if is_topic(other)}
         joined = [held for other, held in standing.items() if is_topic(other) and other != name and other not in now]
         elsewhere = [held for other, held in now.items() if other != name]
-        typed = Ground([spoken(self.evidence(text))])
+        typed = EvidenceText([typed_text(self.evidence(text))])
         before = standing.get(name, "")
-        return turned_round(text, before, typed, standing.values, joined=joined, elsewhere=elsewhere)
+        return find_reversal(text, before, typed, standing.values, joined=joined, elsewhere=elsewhere)
 
     def _why_private(self, name: str, text: str) -> str | None:
         before = self._copy.base.get(name)
         notes = [decode(held) for other, held in self._copy.base.items() if is_topic(other) and not is_shared(other)]
         return why_private(name, text, None if before is None else decode(before), notes)
 
-    def _denied(self, tool: str, reason: str) -> None:
+    def _log_denied(self, tool: str, reason: str) -> None:
         self._log.write("dream_denied", tool=tool, reason=reason)
 
     def _why_not_read(self, call: ToolCall) -> str | None:
-        """A folder above the memory directory is not searched (that would meet the real files), nor is a transcript
-        read whole."""
+        """Refuses to search folders above the memory directory, which have the real files, and to read whole
+        transcripts."""
         if call.tool == "Bash":
             for part in all_commands(str(call.input.get("command", ""))):
                 words = [word for word in part.words if word]
@@ -170,7 +166,7 @@ class DreamGuard:
             is_transcript = str(call.input.get("file_path", "")).endswith(".jsonl")
             return f"{_NARROW}: give a limit of at most {MOST_LINES} lines." if is_transcript and whole else None
         pattern = str(call.input.get("glob" if call.tool == "Grep" else "pattern") or "")
-        folder = touched_paths(call)[-1]
+        folder = list_paths(call)[-1]
         is_above = folder != self._copy.root and self._copy.root.is_relative_to(folder)
         if is_above and not pattern.endswith(".jsonl"):
             what = "glob" if call.tool == "Grep" else "pattern"
@@ -183,3 +179,79 @@ class DreamGuard:
 
 def _why_not_write(name: str) -> str | None:
     return "A daily log is never changed: write what it teaches into a topic file." if is_log(name) else None
+
+
+MOST_TRANSCRIPTS: Final = 50
+MOST_BYTES: Final = 64_000_000
+"""A larger transcript is skipped."""
+_FOREIGN_CHARACTERS: Final = 4_000
+_TYPED_CHARACTERS: Final = 20_000
+_ALL_CHARACTERS: Final = 3_000_000
+_MOST_NEAR: Final = 300
+
+
+def transcript_evidence(paths: Sequence[Path]) -> tuple[Evidence, ...]:
+    """Returns the texts of these transcripts (given newest first), oldest first; if too much, the newest part."""
+    found: list[list[Evidence]] = []
+    size = 0
+    for path in paths[:MOST_TRANSCRIPTS]:
+        try:
+            if path.stat().st_size > MOST_BYTES:
+                continue
+            records = read_records(path).records
+        except (OSError, ReverieError):
+            continue
+        said = [
+            one
+            for record in records
+            if record.message is not None and not record.is_sidechain
+            for one in message_evidence([(record.message, record.uuid or "")], day=(record.timestamp or "")[:10])
+        ]
+        size += sum(len(one.text) for one in said)
+        if found and size > _ALL_CHARACTERS:
+            break
+        found.append(said)
+    return tuple(one for said in reversed(found) for one in said)
+
+
+def message_evidence(messages: Iterable[tuple[Message, str]], *, day: str = "") -> list[Evidence]:
+    """Returns the blocks of messages as evidence, shortened.
+
+    `day` is when they were written: it dates words such as "in summer", which a dream writes out.
+    """
+    found: list[Evidence] = []
+    for message, uuid in messages:
+        for block in message.content:
+            text = block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
+            most = _TYPED_CHARACTERS if block.origin.is_users else _FOREIGN_CHARACTERS
+            if text.strip():
+                dated = f"\n({day})" if day and block.origin.is_users else ""
+                found.append(Evidence(block.origin, text[:most] + dated, uuid))
+    return found
+
+
+class Sources:
+    """An index of all evidence by words. Judging by all of it would take too long."""
+
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        self._evidence = tuple(evidence)
+        self._holding: dict[str, list[int]] = {}
+        for number, one in enumerate(self._evidence):
+            for term in content_terms(one.text):
+                self._holding.setdefault(term, []).append(number)
+
+    def near(self, *texts: str) -> tuple[Evidence, ...]:
+        """Returns the blocks that share two content words with one of these texts, and the user's next words."""
+        wanted: set[int] = set()
+        for text in texts:
+            shared: dict[int, int] = {}
+            for term in content_terms(text):
+                for number in self._holding.get(term, ()):
+                    shared[number] = shared.get(number, 0) + 1
+            enough = sorted((-count, number) for number, count in shared.items() if count >= 2)
+            wanted |= {number for _, number in enough[:_MOST_NEAR]}
+        for number in list(wanted):
+            after = number + 1  # a person's yes to what a model said
+            if after < len(self._evidence) and self._evidence[after].origin.is_users:
+                wanted.add(after)
+        return tuple(self._evidence[number] for number in sorted(wanted))

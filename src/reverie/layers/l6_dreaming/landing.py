@@ -1,20 +1,21 @@
-"""How a dream becomes memory: one version with a reason a file, merged with what others did meanwhile, or not at all.
+"""Makes a dream part of memory: one version with a reason per file, merged with what others changed meanwhile.
 
-Every file passes the write gate. One that cannot land (somebody changed the same lines, the gate refuses it) is left as
-it is, and with it everything whose content had been moved there, so that nothing is lost halfway. The index then
-follows what really landed. It never overwrites what it has not seen.
+Every file passes the write gate. A file that cannot land (somebody changed the same lines, the gate refuses it) stays
+as it is, and so do files whose content had moved there. The index then follows what really landed.
+The user can accept or reject a waiting dream, and undo one that landed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from reverie.errors import ReverieError
-from reverie.layers.l6_dreaming.loss import Lost, loss
-from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, ProposedChange
-from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, WriteInfo
+from reverie.errors import ReverieError, UserError
+from reverie.layers.l6_dreaming.loss import LostStatement, loss
+from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal, Proposals, ProposedChange
+from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import entries, entry_of, linked_files, with_entry, without_entry
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_topic, pointer_of
@@ -22,33 +23,32 @@ from reverie.memory.topic_file import TopicFile
 from reverie.storage.history.merge import merge
 from reverie.storage.history.versions import Version
 
-_RACES: Final = 5  # how often somebody may write at the very moment of landing
+_RACES: Final = 5  # how often somebody else may write during the landing
 _INDEXES: Final = (INDEX, f"{TEAM}/{INDEX}")
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
-    """What became of a proposal. `version` is None if nothing of it was left to do."""
+class LandingResult:
+    """The result of a proposal. `version` is None if there was nothing left to do."""
 
     version: Version | None
     files: tuple[str, ...]
-    """Topic files that were changed."""
     left: Mapping[str, str]
-    """Files that were left as they are, each with the reason."""
+    """Unchanged files, each with the reason."""
     merged: tuple[str, ...] = ()
-    """Files in which somebody else's changes stand beside the dream's."""
+    """Files that have somebody else's changes next to the dream's."""
 
 
-def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> Landed:
-    """Lands what can be; raises `DreamRefused` if the gate lets nothing through, and errors of the disk."""
+def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> LandingResult:
+    """Lands what can land. Raises `DreamRefused` if the gate refuses everything, and errors of the disk."""
     left: dict[str, str] = {}
     races = 0
     while True:
         plan = _Plan(directory, proposal, left)
         if not plan.changes:
             if left and set(proposal.files) <= set(left):
-                raise DreamRefused("Nothing of the dream could land.", _first(left))
-            return Landed(None, (), left)
+                raise DreamRefused("Nothing of the dream could land.", next(iter(left.values())))
+            return LandingResult(None, (), left)
         try:
             version = directory.transaction(plan.changes, info)
         except ChangedUnderneath as error:
@@ -56,28 +56,23 @@ def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> Lan
             if races > _RACES:
                 raise DreamRefused(f"The memory directory is being changed all the time: {error}") from error
         except ReverieError as error:
-            name = _refused(error)
+            name = _find_refused(error)
             if name is None or name not in plan.pending:
                 raise
             left[name] = str(error)
         else:
             topics = tuple(change.name for change in plan.changes if is_topic(change.name))
-            return Landed(version, topics if version else (), left, tuple(plan.merged))
+            return LandingResult(version, topics if version else (), left, tuple(plan.merged))
 
 
-def _first(left: Mapping[str, str]) -> str:
-    return next(iter(left.values()))
-
-
-def _refused(error: ReverieError) -> str | None:
-    """The file that the write gate refused, if that is what happened."""
+def _find_refused(error: ReverieError) -> str | None:
     from reverie.memory.gate.write_gate import Refused
 
     return error.refusal.name if isinstance(error, Refused) else None
 
 
 class _Plan:
-    """One try: which changes land, against the directory as it is now. Adds to `left` what does not."""
+    """One try: which changes land on the current directory. Adds to `left` what does not."""
 
     def __init__(self, directory: MemoryDirectory, proposal: Proposal, left: dict[str, str]) -> None:
         self._directory = directory
@@ -90,13 +85,13 @@ class _Plan:
         self.merged: list[str] = []
         self.pending: dict[str, ProposedChange] = {}
         for change in proposal.changes:
-            if change.name not in left and (settled := self._settled(change, left)) is not None:
+            if change.name not in left and (settled := self._rebase(change, left)) is not None:
                 self.pending[change.name] = settled
         self._keep_sources(proposal, left)
         self.changes = self._with_indexes(proposal, left)
 
-    def _settled(self, change: ProposedChange, left: dict[str, str]) -> ProposedChange | None:
-        """The change against what stands there now; None if there is nothing to do, or nothing that may be done."""
+    def _rebase(self, change: ProposedChange, left: dict[str, str]) -> ProposedChange | None:
+        """Returns the change against the current file; None if there is nothing to do, or it may not be done."""
         now = self._now.get(change.name)
         if now == change.after:
             return None
@@ -114,7 +109,7 @@ class _Plan:
         return replace(change, after=both) if both != now else None
 
     def _keep_sources(self, proposal: Proposal, left: dict[str, str]) -> None:
-        """Where a file could not land, what was moved into it must not be taken out of where it was."""
+        """If a file could not land, what moved into it must stay where it was."""
         if not left:
             return
         planned = {(one.file, one.text) for one in self._loss({c.name: c for c in proposal.changes})}
@@ -127,7 +122,7 @@ class _Plan:
                 del self.pending[name]
                 left[name] = f"{name}: kept, because where its content was to go could not be written"
 
-    def _loss(self, changes: Mapping[str, ProposedChange]) -> tuple[Lost, ...]:
+    def _loss(self, changes: Mapping[str, ProposedChange]) -> tuple[LostStatement, ...]:
         after = dict(self._now)
         for change in changes.values():
             if change.after is None:
@@ -137,13 +132,12 @@ class _Plan:
         return loss(self._now, after).lost
 
     def _with_indexes(self, proposal: Proposal, left: Mapping[str, str]) -> list[Change]:
-        """The changes to make, with each index following the files that are there in the end."""
         after = {name: change.after for name, change in self.pending.items()}
         there = {name for name in {*self._now, *after} if after.get(name, self._now.get(name)) is not None}
         reasons = {name: change.reason for name, change in self.pending.items()}
         for index in _INDEXES if after or left else ():
             text = after.get(index, self._now.get(index)) or ""
-            followed = self._followed(index, text, proposal, there)
+            followed = self._follow_files(index, text, proposal, there)
             if followed != text:
                 after[index] = followed
                 reasons.setdefault(index, "the index follows the files")
@@ -153,9 +147,9 @@ class _Plan:
             if text != self._now.get(name)
         ]
 
-    def _followed(self, index: str, text: str, proposal: Proposal, there: set[str]) -> str:
+    def _follow_files(self, index: str, text: str, proposal: Proposal, there: set[str]) -> str:
         old = self._now.get(index, "")
-        for file in linked_files(text) - linked_files(old):  # promised, and then refused
+        for file in linked_files(text) - linked_files(old):  # planned, then refused
             name = _below(index, file)
             if name not in there and not self._directory.exists(name):
                 text = without_entry(text, file)
@@ -170,7 +164,7 @@ class _Plan:
                 topic = TopicFile.parse(self.pending[name].after or "") if name in self.pending else None
                 if topic is not None and change.before is None and entry_of(old, pointer) is None:
                     text = with_entry(text, pointer, topic.name or name.removesuffix(".md"), topic.description)
-        for own in entries(old):  # listed, and still there: it was left out by mistake
+        for own in entries(old):  # listed and still there: it is missing by mistake
             name = _below(index, own.file)
             is_its = name in there and is_topic(name) and index_of(name) == index
             if is_its and own.file not in linked_files(text):
@@ -179,6 +173,56 @@ class _Plan:
 
 
 def _below(index: str, file: str) -> str:
-    """The file that a link in an index means, relative to the memory directory."""
     folder = index.rpartition("/")[0]
     return f"{folder}/{file}" if folder else file
+
+
+_DREAM = re.compile(r"(?:Dream|Accepted dream) [0-9a-f]{8}\.")
+
+
+def dream_info(proposal: Proposal, evidence: tuple[Evidence, ...] = ()) -> WriteInfo:
+    """Returns the version info of a dream that landed by itself."""
+    return WriteInfo(Writer.DREAM, f"Dream {proposal.id}.", session=proposal.session, evidence=evidence)
+
+
+def accept(directory: MemoryDirectory, proposals: Proposals, spec: str = "") -> tuple[Proposal, LandingResult]:
+    """Lands a waiting proposal, merged with later changes, and removes it. It counts as the user's own change."""
+    proposal = proposals.find(spec)
+    info = WriteInfo(Writer.USER, f"Accepted dream {proposal.id}.", session=proposal.session)
+    try:
+        landed = land(directory, proposal, info)
+    except DreamRefused as error:  # the user asked, and may read the quotes
+        raise DreamRefused(f"{error} {error.among}".rstrip()) from error
+    proposals.remove(proposal)
+    return proposal, landed
+
+
+def reject(proposals: Proposals, spec: str = "") -> Proposal:
+    """Drops a waiting proposal."""
+    proposal = proposals.find(spec)
+    proposals.remove(proposal)
+    return proposal
+
+
+def dreams(directory: MemoryDirectory) -> Iterator[Version]:
+    """Returns versions that dreams have made, newest first."""
+    return (version for version in directory.log() if is_dream(version))
+
+
+def is_dream(version: Version) -> bool:
+    return not version.info.reverses and bool(_DREAM.match(version.info.why))
+
+
+def undo(directory: MemoryDirectory, spec: str = "") -> tuple[Version, Version | None]:
+    """Takes back a landed dream: the named one, else the last that was not taken back yet."""
+    if spec:
+        version = directory.history.find(spec)
+        if not is_dream(version):
+            raise UserError(f"{version.short} is not a dream; `reverie memory undo {version.short}` takes it back.")
+    else:
+        taken_back = {version.info.reverses for version in directory.log() if version.info.reverses}
+        found = next((version for version in dreams(directory) if version.id not in taken_back), None)
+        if found is None:
+            raise UserError("No dream has changed anything that was not taken back already.")
+        version = found
+    return version, directory.undo(version.id, WriteInfo(Writer.USER, f"Undid dream {version.short}."))

@@ -1,9 +1,8 @@
-"""The lock of consolidation: who dreams now, and when a dream last succeeded.
+"""The lock of dreaming: who dreams now, and when a dream last succeeded.
 
-`<memory>/.consolidate-lock` has meanings that other programs share: its body is the holder's PID, its mtime the last
-success or, while it is held, when it was taken. The file beside it keeps the mtime from before, so that failure, kill
-and crash can put it back; and every step happens under a kernel lock on that file, so that two processes never both
-get it. Asking when the last dream was is one stat and takes no lock.
+Other programs share the meaning of `<memory>/.consolidate-lock`: its body is the holder's PID, its mtime the last
+success or, while it is held, when it was taken. A file next to it keeps the mtime from before, so that it can be
+restored; a kernel lock on that file makes every step exclusive. Reading the time of the last dream is one stat.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from reverie.errors import ReverieError
-from reverie.moments import happened
+from reverie.moments import past_time
 from reverie.parsing import load_json
 from reverie.regular_files import open_regular, read_head
 from reverie.storage.atomic import make_private_dir, storage_error
@@ -27,7 +26,7 @@ from reverie.storage.locks import exclusive
 NAME: Final = ".consolidate-lock"
 SIDE: Final = ".consolidate-lock.previous"
 RULE_S: Final = 3_600.0
-"""A holder's time: after this it holds nothing, whether it lives or not."""
+"""After this time a holder loses the lock, even if it is alive."""
 _WAIT_S: Final = 10.0
 _LARGEST_BODY: Final = 4_096
 _NS: Final = 1_000_000_000
@@ -39,35 +38,33 @@ class LockLost(ReverieError):
 
 @dataclass(frozen=True, slots=True)
 class LockState:
-    """The lock as it is at one moment."""
+    """The lock at one moment."""
 
     pid: int | None
-    """Whose PID stands in it, living or not; None if nobody's."""
+    """The PID in the file, alive or not; None if there is none."""
     held: bool
     mtime: float | None
     """None: there is no file, and no dream ever succeeded."""
     last_success: float | None
-    """None if never, or if the file names a time that has not come yet."""
+    """None if never, or if the time is in the future."""
     ahead: bool = False
-    """The file is dated in the future; the next dream puts that right."""
+    """The time of the file is in the future; the next dream corrects it."""
 
     @property
     def stale(self) -> bool:
-        """A holder that died or overstayed left its mark; `recover` takes it away."""
+        """The holder died or took too long. `recover` cleans up."""
         return self.pid is not None and not self.held
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What the file beside the lock says of the last one who took it."""
-
     token: str
     pid: int
     previous_ns: int | None
 
 
 class ConsolidationLock:
-    """The lock of one memory directory. Makes nothing before it is taken."""
+    """The lock of one memory directory. Does not create files before it is taken."""
 
     def __init__(self, memory: Path, *, rule_s: float = RULE_S) -> None:
         self.path = memory / NAME
@@ -75,10 +72,7 @@ class ConsolidationLock:
         self._rule_s = rule_s
 
     def mtime(self) -> float | None:
-        """What the file says when a dream last succeeded, or the lock was taken; None: no file. One stat.
-
-        It may say a time to come: `happened` tells what to make of it.
-        """
+        """Returns the last success, or when the lock was taken; None: no file. One stat. May be in the future."""
         try:
             return self.path.stat().st_mtime
         except FileNotFoundError:
@@ -87,25 +81,25 @@ class ConsolidationLock:
             raise storage_error(error, self.path, "look at") from error
 
     def state(self, now: float) -> LockState:
-        """Who holds it, if anybody does. Takes no lock, so it may be a moment old."""
+        """Returns who holds it. Reads without a lock, so it may be a moment old."""
         body, mtime_ns = self._read()
         if mtime_ns is None:
             return LockState(None, False, None, None)
         mtime = mtime_ns / _NS
         if body == b"":
-            last = happened(mtime, now)
+            last = past_time(mtime, now)
             return LockState(None, False, mtime, last, ahead=last is None)
         pid = _pid(body)
         side = self._read_side()
         own = side is not None and side.pid == pid
         previous = side.previous_ns if side is not None and own else mtime_ns
-        last = None if previous is None else happened(previous / _NS, now)
-        taken = happened(mtime, now)  # nobody has taken it at a time to come, whoever has that PID by now
-        held = taken is not None and now - taken < self._rule_s and _lives(pid)
+        last = None if previous is None else past_time(previous / _NS, now)
+        taken = past_time(mtime, now)  # a future time was not written by a holder, even if its PID is in use
+        held = taken is not None and now - taken < self._rule_s and is_alive(pid)
         return LockState(pid or 0, held, mtime, last, ahead=taken is None)
 
     def take(self, now: float) -> Holding | None:
-        """The lock, or None if somebody holds it. A stale one is recovered first."""
+        """Takes the lock; None if somebody holds it. Recovers a stale one first."""
         make_private_dir(self.path.parent)
         with self._alone():
             self._recover(now)
@@ -113,20 +107,20 @@ class ConsolidationLock:
                 return None
             _, previous_ns = self._read()
             token = secrets.token_hex(8)
-            # This order: a process that dies in between has left a lock that nobody holds, with its old mtime.
+            # In this order: a process that dies in between leaves a free lock with its old mtime.
             self._write_side(_Side(token, os.getpid(), previous_ns))
             self._put(str(os.getpid()).encode(), int(now * _NS))
         return Holding(self, token)
 
     def recover(self, now: float) -> bool:
-        """Takes away what a dead or late holder left and puts the last success back; whether there was anything."""
-        if not self.state(now).stale and not self._left():
+        """Cleans up after a dead or late holder and restores the last success. Returns whether there was anything."""
+        if not self.state(now).stale and not self._find_leftovers():
             return False
         with self._alone():
             return self._recover(now)
 
-    def _left(self) -> list[Path]:
-        """What a process killed in `_put` left."""
+    def _find_leftovers(self) -> list[Path]:
+        """Returns temporary files of a process that was killed in `_put`."""
         return list(self.path.parent.glob(f"{NAME}.*.tmp"))
 
     def _recover(self, now: float) -> bool:
@@ -136,7 +130,7 @@ class ConsolidationLock:
         side = self._read_side()
         if side is not None and side.pid == state.pid:
             self._restore(side.previous_ns)
-        else:  # another program took it and keeps no note of what was before: its mtime is all there is
+        else:  # another program took it and did not keep the time before: use its mtime
             _, mtime_ns = self._read()
             self._restore(mtime_ns)
         return True
@@ -151,14 +145,14 @@ class ConsolidationLock:
     def _alone(self) -> Generator[None]:
         try:
             with exclusive(self._side, timeout_s=_WAIT_S, what="the lock of dreaming"):
-                for left in self._left():
+                for left in self._find_leftovers():
                     left.unlink(missing_ok=True)
                 yield
         except OSError as error:
             raise storage_error(error, self.path, "write") from error
 
     def _put(self, body: bytes, mtime_ns: int) -> None:
-        """Body and time in one step: a reader, or a kill, never meets one without the other."""
+        """Writes body and time in one step, so that a reader or a kill never meets one without the other."""
         temporary = self.path.with_name(f"{NAME}.{secrets.token_hex(6)}.tmp")
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -174,33 +168,26 @@ class ConsolidationLock:
 
     def _read(self) -> tuple[bytes, int | None]:
         try:
-            fd = open_regular(self.path)
+            with os.fdopen(open_regular(self.path), "rb") as file:
+                return file.read(_LARGEST_BODY).strip(), os.fstat(file.fileno()).st_mtime_ns
         except FileNotFoundError:
             return b"", None
         except OSError as error:
             raise storage_error(error, self.path, "read") from error
-        try:
-            return os.read(fd, _LARGEST_BODY).strip(), os.fstat(fd).st_mtime_ns
-        except OSError as error:
-            raise storage_error(error, self.path, "read") from error
-        finally:
-            os.close(fd)
 
     def _read_side(self) -> _Side | None:
         try:
             raw: Any = load_json(read_head(self._side, _LARGEST_BODY))
         except (OSError, ValueError):
             return None
-        if not isinstance(raw, dict):
-            return None
-        given = cast("dict[str, Any]", raw)
-        token, pid, previous = given.get("token"), given.get("pid"), given.get("previous_ns")
-        if not isinstance(token, str) or not isinstance(pid, int) or not isinstance(previous, int | None):
-            return None
-        return _Side(token, pid, previous)
+        match raw:
+            case {"token": str() as token, "pid": int() as pid, "previous_ns": int() | None as previous}:
+                return _Side(token, pid, previous)
+            case _:
+                return None
 
     def _write_side(self, side: _Side) -> None:
-        """In place, because it carries the kernel lock. A torn write is harmless: the lock names nobody then."""
+        """Writes in place, because the file carries the kernel lock. A torn write is harmless: then nobody holds it."""
         body = json.dumps({"token": side.token, "pid": side.pid, "previous_ns": side.previous_ns}).encode()
         fd = os.open(self._side, os.O_WRONLY | os.O_CLOEXEC)
         try:
@@ -210,24 +197,24 @@ class ConsolidationLock:
             os.close(fd)
 
     def holds(self, token: str, now: float) -> bool:
-        """Whether the one who got this token still has the lock."""
+        """Returns whether the owner of this token still has the lock."""
         side, state = self._read_side(), self.state(now)
         return side is not None and side.token == token and state.held and state.pid == side.pid
 
     @contextmanager
     def held_by(self, token: str, now: float) -> Generator[None]:
-        """Alone with the lock for a moment in which nobody can take it over; `LockLost` if it is not held."""
+        """Holds the lock for a moment, so that nobody else gets it; `LockLost` if it is not held."""
         with self._alone():
             if not self.holds(token, now):
                 raise LockLost("The lock of dreaming was lost before the result could land, so nothing was changed.")
             yield
 
     def finish(self, token: str, now: float, *, success: bool) -> bool:
-        """Lets go of the lock, if it is still held: with the time of success, or as it was before."""
+        """Releases the lock if it is still held: with the time of success, or with the time from before."""
         with self._alone():
             side, state = self._read_side(), self.state(now)
             if side is None or side.token != token or state.pid != side.pid:
-                return False  # taken over meanwhile: what is there now is somebody else's
+                return False  # somebody else has it now
             if success:
                 self._put(b"", int(now * _NS))
             else:
@@ -237,21 +224,21 @@ class ConsolidationLock:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """The lock in the hands of this process, until `succeed` or `give_back`."""
+    """The lock while this process holds it, until `succeed` or `give_back`."""
 
     lock: ConsolidationLock
     token: str
 
     def landing(self, now: float) -> AbstractContextManager[None]:
-        """Around the landing: raises `LockLost`, or keeps everybody else from taking the lock meanwhile."""
+        """Used around the landing: raises `LockLost`, or keeps others from taking the lock meanwhile."""
         return self.lock.held_by(self.token, now)
 
     def succeed(self, now: float) -> bool:
-        """The dream is done: the lock is free, and says when. False if it was lost."""
+        """Releases the lock after a success. False if it was lost."""
         return self.lock.finish(self.token, now, success=True)
 
     def give_back(self, now: float) -> bool:
-        """The dream came to nothing: the lock is as before. False if it was lost."""
+        """Releases the lock after a failure. False if it was lost."""
         return self.lock.finish(self.token, now, success=False)
 
 
@@ -263,16 +250,17 @@ def _pid(body: bytes) -> int | None:
     return None
 
 
-def _lives(pid: int | None) -> bool:
+def is_alive(pid: int | None) -> bool:
+    """Returns whether this process runs. A zombie does not."""
     if pid is None:
         return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True
-    try:  # one that was killed and that nobody has asked after yet still has its number
+    try:
         status = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return True  # no such file system here

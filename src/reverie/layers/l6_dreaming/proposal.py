@@ -1,7 +1,7 @@
-"""What a dream wants to change, file by file with a reason each; and those that wait for a person.
+"""What a dream wants to change, file by file with a reason each, and the proposals that wait for the user.
 
-A proposal holds what it rests on beside what it wants, so that it can be merged with what happened meanwhile and be
-shown as a difference. It waits as one JSON file in a hidden folder of the memory directory. Writes no memory.
+A proposal holds the old and the new text, so that it can be merged and shown as a diff. It waits as one JSON file in a
+hidden folder of the memory directory.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import Any, Final, cast
 
 from reverie.errors import ReverieError, UserError
 from reverie.layers.l6_dreaming.copy import CopiedFile, MemoryCopy
-from reverie.layers.l6_dreaming.kept import put_back
-from reverie.layers.l6_dreaming.loss import Loss, body_statements, listed, loss
+from reverie.layers.l6_dreaming.loss import body_statements, loss, put_back, quote_lost
 from reverie.layers.l6_dreaming.state import FOLDER
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import decode
@@ -34,10 +33,7 @@ _REASON = re.compile(
 
 
 class DreamRefused(ReverieError):
-    """The result of a dream may not become memory; the sentence says why.
-
-    `among` quotes what it is about, for the person who asks and for no log.
-    """
+    """The result of a dream may not become memory. `among` quotes it for the user, not for logs."""
 
     def __init__(self, message: str, among: str = "") -> None:
         super().__init__(message)
@@ -46,7 +42,7 @@ class DreamRefused(ReverieError):
 
 @dataclass(frozen=True, slots=True)
 class ProposedChange:
-    """One file of a proposal. `before` or `after` None: no such file."""
+    """One file of a proposal. `before` or `after` is None if there is no such file."""
 
     name: str
     before: str | None
@@ -58,7 +54,7 @@ class ProposedChange:
         return "add" if self.before is None else "remove" if self.after is None else "change"
 
     def diff(self) -> str:
-        """As `diff -u` shows it."""
+        """Returns the change as `diff -u` shows it."""
         old, new = (text.splitlines(keepends=True) if text else [] for text in (self.before, self.after))
         was = f"a/{self.name}" if self.before is not None else "/dev/null"
         now = f"b/{self.name}" if self.after is not None else "/dev/null"
@@ -68,7 +64,7 @@ class ProposedChange:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """All that one dream wants to change."""
+    """Everything that one dream wants to change."""
 
     id: str
     created: float
@@ -76,16 +72,15 @@ class Proposal:
     changes: tuple[ProposedChange, ...]
     session: str = ""
     answer: str = ""
-    """What the dream said of it."""
     statements: int = 0
     lost: tuple[str, ...] = ()
-    """Statements that are nowhere afterwards, each as `file: text`, the unnamed ones marked."""
+    """Statements that are nowhere afterwards, as `file: text`; those without a reason are marked."""
     kept: tuple[str, ...] = ()
-    """Files it wanted to change and that stay as they are, each with the reason."""
+    """Files that it wanted to change and that stay as they are, each with the reason."""
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The topic files it touches; the index is not one."""
+        """The topic files it touches, without the index."""
         return tuple(change.name for change in self.changes if not is_index(change.name))
 
 
@@ -99,9 +94,9 @@ def propose(
     max_loss_pct: float,
     refused: Mapping[str, str] | None = None,
 ) -> Proposal | None:
-    """The proposal that a finished dream amounts to; None if it changed nothing. `DreamRefused` for too much loss.
+    """Returns the proposal of a finished dream; None if it changed nothing. `DreamRefused` if it loses too much.
 
-    `refused`: texts that it was not allowed to write, by file; what was to be moved into them stays where it was.
+    `refused` are texts that it was not allowed to write, by file: content that was to move there stays where it was.
     """
     kept = put_back(copy, refused or {}, answer.splitlines())
     changed = copy.changes()
@@ -120,7 +115,7 @@ def propose(
         raise DreamRefused(
             f"The dream would lose {len(found.unnamed)} of {found.statements} statements without naming them, and "
             f"{max_loss_pct:g}% is the most; nothing was changed.",
-            f"Among them: {listed(found.unnamed)}.",
+            f"Among them: {quote_lost(found.unnamed)}.",
         )
     return Proposal(
         id=id,
@@ -129,13 +124,9 @@ def propose(
         session=session,
         answer=answer.strip()[:_LONGEST_ANSWER],
         statements=found.statements,
-        lost=_told(found),
+        lost=tuple(f"{one.file}: {one.text}" + ("" if one.named else " (no reason given)") for one in found.lost),
         kept=tuple(kept.values()),
     )
-
-
-def _told(found: Loss) -> tuple[str, ...]:
-    return tuple(f"{one.file}: {one.text}" + ("" if one.named else " (no reason given)") for one in found.lost)
 
 
 def _change(one: CopiedFile, reason: str) -> ProposedChange:
@@ -145,7 +136,6 @@ def _change(one: CopiedFile, reason: str) -> ProposedChange:
 
 
 def _plain_reason(name: str, before: str | None, after: str | None) -> str:
-    """What happened to a file, where the dream gave no reason."""
     if is_index(name):
         return "the index follows the files"
     if after is None:
@@ -155,7 +145,7 @@ def _plain_reason(name: str, before: str | None, after: str | None) -> str:
 
 
 def reasons_in(answer: str, names: Sequence[str]) -> dict[str, str]:
-    """The reasons a dream gave, by file: lines that begin with the file's name; lines below them go on with it."""
+    """Finds the reasons in the answer, by file: lines that begin with the file's name, and indented lines below."""
     known = {name: name for name in names} | {name.rpartition("/")[2]: name for name in names if "/" in name}
     found: dict[str, str] = {}
     last = ""
@@ -184,7 +174,7 @@ class Proposals:
         write_atomic(self._path(proposal.id), body.encode("utf-8", "surrogateescape"))
 
     def list(self) -> list[Proposal]:
-        """Everything that waits; files that cannot be read are left out."""
+        """Returns all that can be read."""
         found = [one for path in self._paths() if (one := _read(path)) is not None]
         return sorted(found, key=lambda one: (one.created, one.id))
 
@@ -192,7 +182,7 @@ class Proposals:
         return len(self._paths())
 
     def find(self, spec: str = "") -> Proposal:
-        """The proposal a person means: by the beginning of its id, or the only one there is."""
+        """Returns the proposal that the user means: by the beginning of its id, or the only one."""
         waiting = self.list()
         if not waiting:
             raise UserError("No dream waits for you; `reverie dream log` shows what dreams have done.")
@@ -208,7 +198,7 @@ class Proposals:
         self._path(proposal.id).unlink(missing_ok=True)
 
     def replace_everywhere(self, change: Callable[[str], str]) -> int:
-        """Applies `change` to every proposal's file, for a purge; how many differ now."""
+        """Applies `change` to every proposal's file, for a purge. Returns how many changed."""
         changed = 0
         for path in self._paths():
             before = read_regular_text(path, errors="surrogateescape")

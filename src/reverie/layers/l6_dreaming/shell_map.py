@@ -1,8 +1,7 @@
-"""A read-only shell command of a dream, rewritten so that it sees the copy where it names the memory directory.
+"""Rewrites a read-only shell command of a dream, so that it sees the copy where it names the memory directory.
 
-Only words that are surely files to be opened are rewritten, each in its place; where a command could reach the real
-directory in another way (by walking through a folder above it, by a pattern, by an option's value) it is refused with
-what to do instead. The result must pass the read-only check again. Never runs anything.
+Only words that are surely files are rewritten. A command that could reach the real directory in another way (through a
+folder above it, a pattern or an option) is refused with advice. The result must pass the read-only check again.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ _FIND_PATHS = frozenset(
 
 
 class NotMapped(ReverieError):
-    """The command could reach the real memory directory, or it cannot be told; the sentence says what to do."""
+    """The command could reach the real memory directory, or this is unclear; the sentence says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellMap:
-    """Where the memory directory is, and its copy; `cwd` is what relative words start from."""
+    """The memory directory and its copy. Relative words start from `cwd`."""
 
     root: Path
     copy: Path
@@ -44,7 +43,7 @@ class ShellMap:
     home: Path
 
     def command(self, source: str) -> str:
-        """The command to run; raises `NotMapped`. Give it only commands that passed the read-only check."""
+        """Returns the command to run. Raises `NotMapped`. It must have passed the read-only check."""
         source = source.rstrip("\n")
         reading = read_words(source)
         words = [word for command in reading.commands for word in command.words]
@@ -56,7 +55,7 @@ class ShellMap:
         new: list[tuple[int, int, bytes]] = []
         for command in reading.commands:
             for word in self._files(command):
-                mapped = self._mapped(word)
+                mapped = self._map_word(word)
                 if mapped is not None:
                     span = places[id(word)]
                     new.append((span.start, span.end, mapped.encode()))
@@ -68,7 +67,6 @@ class ShellMap:
         return mapped_source
 
     def _files(self, command: SimpleCommand) -> Sequence[Word]:
-        """The words this command opens; raises where it may open others below the memory directory."""
         program, *rest = command.words
         words = tuple(rest)
         if program.text == "find":
@@ -103,29 +101,28 @@ class ShellMap:
         for word in starts or (Word(".", ".", frozenset()),):
             self._refuse_walk("find", word)
         if not starts and self._inside("."):
-            raise NotMapped("Name the folder that find shall start from.")
+            raise NotMapped("Name the folder that find should start from.")
         return starts
 
     def _refuse_walk(self, program: str, word: Word) -> None:
-        """A folder above the memory directory must not be walked through: that would meet the real one."""
+        """Refuses to walk through a folder above the memory directory, which has the real files."""
         literal, _ = _split(word)
         real = self._real(literal)
         if real != self.root and self.root.is_relative_to(real):
             raise NotMapped(
-                f"{program} would walk through the memory directory itself: name that directory, or files beside it "
-                "(transcripts end in .jsonl), and no folder above both."
+                f"{program} would walk through the memory directory itself: name that directory, or files next to it "
+                "(transcripts end in .jsonl), and not a folder above both."
             )
 
-    def _mapped(self, word: Word) -> str | None:
-        """What stands in the word's place; None if it may stay."""
+    def _map_word(self, word: Word) -> str | None:
         literal, rest = _split(word)
         real = self._real(literal)
         if real.is_relative_to(self.root):
             if rest is None:
-                return _quoted(str(self.copy / real.relative_to(self.root)))
+                return _quote(str(self.copy / real.relative_to(self.root)))
             if "[" in rest.text and any(rest.text[index] == "[" for index in rest.globs):
                 raise NotMapped(f"A pattern with brackets cannot be used in the memory directory: {_ELSEWHERE}.")
-            return _quoted(f"{self.copy / real.relative_to(self.root)}/") + _globbed(rest)
+            return _quote(f"{self.copy / real.relative_to(self.root)}/") + _quote_around_globs(rest)
         if rest is not None and self.root.is_relative_to(real):
             first = rest.text.partition("/")[0]
             below = self.root.relative_to(real).parts[0]
@@ -149,7 +146,6 @@ def _operands(program: str, arguments: Arguments) -> tuple[Word, ...]:
 
 
 def _split(word: Word) -> tuple[str, Word | None]:
-    """A word's folder up to its first live glob character, and the rest with its globs; None if it has none."""
     if not word.globs:
         return word.text, None
     cut = word.text.rfind("/", 0, min(word.globs)) + 1
@@ -158,20 +154,18 @@ def _split(word: Word) -> tuple[str, Word | None]:
     return literal or ".", rest
 
 
-def _quoted(text: str) -> str:
-    """A text that the shell takes as it is."""
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _globbed(word: Word) -> str:
-    """The rest of a word with its globs alive and everything else quoted."""
+def _quote_around_globs(word: Word) -> str:
     parts: list[str] = []
     literal = ""
     for index, char in enumerate(word.text):
         if index in word.globs:
-            parts += [_quoted(literal)] if literal else []
+            parts += [_quote(literal)] if literal else []
             parts.append(char)
             literal = ""
         else:
             literal += char
-    return "".join([*parts, _quoted(literal)] if literal else parts)
+    return "".join([*parts, _quote(literal)] if literal else parts)

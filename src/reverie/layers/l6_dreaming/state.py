@@ -1,7 +1,7 @@
-"""The heartbeat of dreaming: when it last succeeded, what came of the last try, what it cost, how often it failed.
+"""The heartbeat of dreaming: the last success, the result and cost of the last try, and the number of failures.
 
-One small JSON file in a hidden folder of the memory directory, so that every session and every command sees the same.
-It is derived: lost or torn, dreaming goes on as if nothing had ever failed.
+One small JSON file in a hidden folder of the memory directory, shared by all sessions and commands. If it is lost,
+dreaming goes on as if nothing had ever failed.
 """
 
 from __future__ import annotations
@@ -28,36 +28,34 @@ class DreamState:
     last_success: float | None = None
     last_attempt: float | None = None
     outcome: str = ""
-    """Of the last attempt: landed, unchanged, proposed, failed, killed."""
+    """Of the last attempt: landed, unchanged, proposed, failed or killed."""
     reason: str = ""
-    """Why it failed, or what it did, in a sentence."""
     failures_in_a_row: int = 0
     told: bool = False
-    """That it failed three times in a row was said already."""
+    """The user knows that it failed three times in a row."""
     way: str = ""
-    """`fork` or `fresh`."""
     rounds: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
     hit_rate: float = 0.0
     denied: int = 0
     version: str = ""
-    """What the last dream that changed anything landed as."""
+    """The version of the last dream that changed anything."""
     distilled: str = ""
-    """The day up to which logs were distilled, in ISO form."""
+    """The last day whose log was distilled, in ISO form."""
 
     def to_json(self) -> JsonObject:
         return asdict(self)
 
 
 class StateFile:
-    """The state of one memory directory, on disk. Never raises for the disk's sake: it only tells."""
+    """The state of one memory directory on disk. Never raises for disk errors."""
 
     def __init__(self, memory: Path) -> None:
         self.path = memory / FOLDER / _NAME
 
     def read(self) -> DreamState:
-        """What is known; nothing at all if there is no file, or it cannot be read."""
+        """Returns the state; an empty one if the file cannot be read."""
         try:
             raw: Any = load_json(read_regular(self.path))
         except (OSError, ValueError):
@@ -70,7 +68,7 @@ class StateFile:
         return DreamState(**kept)
 
     def change(self, **changed: Any) -> DreamState:
-        """Writes these fields over what is there."""
+        """Writes these fields over the current ones."""
         now = replace(self.read(), **changed)
         try:
             make_private_dir(self.path.parent)

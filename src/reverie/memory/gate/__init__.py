@@ -1,1 +1,1 @@
-"""What may become a memory: who said it, how sure that is, and what waits for the user."""
+"""What may become a memory: who said it, how sure it is, and what waits for the user."""

@@ -1,9 +1,6 @@
-"""Whether what shall be remembered rests on what a person typed, statement by statement.
-
-A model writes in its own words, so support is a matter of shared words, names and numbers, not of quotation. What only
-a tool, a page, a recalled memory or the model itself said is not the user speaking, unless the user said yes to it.
-It judges texts alone: no model, no disk.
-"""
+"""Whether a memory is based on what the user typed, statement by statement. A model uses its own words, so support
+means shared words, names and numbers, not quotation. Text of a tool, a page, a recalled memory or the model does not
+count as the user's, unless the user said yes to it. It judges texts only."""
 
 from __future__ import annotations
 
@@ -24,12 +21,12 @@ from reverie.text.words import CJK, content_terms, words
 from reverie.types import Origin
 
 ENOUGH: Final = 0.34
-"""The share of a statement's content words that a person must have typed."""
+"""The share of a statement's content words that the user must have typed."""
 SHORT: Final = 0.5
-"""The same for statements of so few words that one of them would be a third."""
+"""The same for statements so short that one word would be a third."""
 ANCHORED: Final = 0.15
-"""The share in a memory in another language: its names and technical words must still be the person's."""
-_LEAST_TYPED: Final = 6  # words from which a language can be told
+"""The share for a memory in another language: its names and technical words must still be the user's."""
+_LEAST_TYPED: Final = 6  # words that are enough to recognise a language
 _PREFIX: Final = 5  # letters by which `calibration` is known in `calibrate`
 
 _INJECTED = re.compile(
@@ -42,104 +39,109 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 class Verdict(StrEnum):
-    """What the evidence says of one statement."""
+    """What the evidence says about one statement."""
 
     SUPPORTED = "supported"
-    """A person typed it or said yes to it, or it already stood in memory."""
+    """The user typed it or said yes to it, or it was in memory already."""
     UNSUPPORTED = "unsupported"
     """It comes from somebody else: a tool, a page, a recalled memory, the model."""
     UNKNOWN = "unknown"
-    """It is in nothing that was said: the writer's own conclusion."""
+    """Nobody said it: the writer's own conclusion."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """One statement and what was found about it."""
+class JudgedStatement:
+    """One statement and the verdict on it."""
 
     statement: str
     verdict: Verdict
     origins: tuple[str, ...] = ()
-    """Where its words were found, besides what the person typed."""
+    """Where its words were found, other than in the user's text."""
     facts: tuple[str, ...] = ()
-    """Numbers, names and addresses in it that no person typed."""
+    """Numbers, names and addresses in it that the user did not type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What the evidence says of a memory as a whole."""
+    """What the evidence says about a memory as a whole."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedStatement, ...]
     share: float
-    """The part of all content words that a person typed, or that stood in memory."""
+    """The share of all content words that the user typed, or that were in memory."""
     other_language: bool
-    """Written in another language than the person's: then little more than names can be shared."""
+    """It is in another language than the user's text, so only names can be shared."""
 
     @property
-    def refused(self) -> tuple[Judged, ...]:
-        """Statements of somebody else's, or with facts that nobody said."""
+    def refused(self) -> tuple[JudgedStatement, ...]:
+        """Statements of somebody else, or with facts that nobody said."""
         return tuple(one for one in self.judged if one.verdict is Verdict.UNSUPPORTED or one.facts)
 
     @property
-    def rests_on_person(self) -> bool:
-        """Whether the memory may be stored: nothing in it is refused, and enough of it is what a person said."""
+    def is_from_user(self) -> bool:
+        """Whether the memory may be stored: nothing in it is refused, and the user said enough of it."""
         return not self.refused and self.share >= (ANCHORED if self.other_language else ENOUGH)
 
     @property
     def trust(self) -> Trust:
-        """Confirmed if a person said every word of it, so to speak; inferred if the writer concluded a part."""
+        """Confirmed if the user said all of it; inferred if the writer concluded a part."""
         says_something = any(content_terms(one.statement) for one in self.judged)
         sure = says_something and all(one.verdict is Verdict.SUPPORTED for one in self.judged)
         return Trust.CONFIRMED if sure and self.share >= ENOUGH else Trust.INFERRED
 
 
 def assess(new: Sequence[str], evidence: Sequence[Evidence], known: Iterable[str] = ()) -> Assessment:
-    """Judges each new statement. `known` are texts that stood in memory already: they count as support."""
-    said, model, other, sources = _sorted(evidence)
-    standing = Ground(known)
-    judged = tuple(_judged(statement, said, model, other, standing, sources) for statement in new)
+    """Judges each new statement. `known` are texts that are in memory already: they count as support."""
+    said, model, other, sources = _sort_by_origin(evidence)
+    standing = EvidenceText(known)
+    judged = tuple(_judge(statement, said, model, other, standing, sources) for statement in new)
     terms = {term for statement in new for term in content_terms(statement)}
     share = sum(said.has(term) or standing.has(term) for term in terms) / len(terms) if terms else 1.0
-    foreign = other_language("\n".join(new), spoken(evidence))
+    foreign = other_language("\n".join(new), typed_text(evidence))
     return Assessment(judged, share, foreign)
 
 
-def _judged(
-    statement: str, said: Ground, model: Ground, other: Ground, standing: Ground, sources: dict[str, Ground]
-) -> Judged:
+def _judge(
+    statement: str,
+    said: EvidenceText,
+    model: EvidenceText,
+    other: EvidenceText,
+    standing: EvidenceText,
+    sources: dict[str, EvidenceText],
+) -> JudgedStatement:
     terms = content_terms(statement)
     facts = tuple(fact for fact in hard_facts(statement) if not said.has_fact(fact) and not standing.has_fact(fact))
     origins = tuple(name for name, ground in sources.items() if any(ground.has(term) for term in terms))
     if any(other.has_fact(fact) or model.has_fact(fact) for fact in facts):
-        return Judged(statement, Verdict.UNSUPPORTED, origins, facts)
+        return JudgedStatement(statement, Verdict.UNSUPPORTED, origins, facts)
     if not terms:
-        return Judged(statement, Verdict.UNKNOWN if facts else Verdict.SUPPORTED, origins, facts)
+        return JudgedStatement(statement, Verdict.UNKNOWN if facts else Verdict.SUPPORTED, origins, facts)
     own = sum(said.has(term) for term in terms)
     stood = sum(standing.has(term) for term in terms)
     if facts:
-        return Judged(statement, Verdict.UNKNOWN, origins, facts)
+        return JudgedStatement(statement, Verdict.UNKNOWN, origins, facts)
     if stood >= 0.6 * len(terms) or _enough(own, len(terms)):
-        # Words of the person's and of a page's may be mixed: what the page alone has must not outweigh.
+        # The user's words and a page's words may be mixed: the page's own words must not outweigh.
         foreign = sum(other.has(term) for term in terms if not said.has(term) and not standing.has(term))
         if foreign <= max(own, stood):
-            return Judged(statement, Verdict.SUPPORTED, origins)
-        return Judged(statement, Verdict.UNSUPPORTED, origins)
+            return JudgedStatement(statement, Verdict.SUPPORTED, origins)
+        return JudgedStatement(statement, Verdict.UNSUPPORTED, origins)
     elsewhere = sum(other.has(term) or model.has(term) for term in terms if not said.has(term))
     if elsewhere > own and _enough(elsewhere, len(terms)):
-        return Judged(statement, Verdict.UNSUPPORTED, origins)
-    return Judged(statement, Verdict.UNKNOWN, origins)
+        return JudgedStatement(statement, Verdict.UNSUPPORTED, origins)
+    return JudgedStatement(statement, Verdict.UNKNOWN, origins)
 
 
 def _enough(own: int, total: int) -> bool:
     return own >= ENOUGH * total if own >= 2 else own >= SHORT * total and own > 0
 
 
-def spoken(evidence: Sequence[Evidence]) -> str:
-    """Everything the person typed, as one text."""
-    return "\n".join(_typed(block.text) for block in evidence if block.origin.is_users)
+def typed_text(evidence: Sequence[Evidence]) -> str:
+    """Everything the user typed, as one text."""
+    return "\n".join(_strip_injected(block.text) for block in evidence if block.origin.is_users)
 
 
 def other_language(statement: str, typed: str) -> bool:
-    """Whether a statement is in another language than what was typed, so that shared words cannot be expected."""
+    """Whether a statement is in another language than the typed text, so that shared words cannot be expected."""
     if len(words(typed)) < _LEAST_TYPED:
         return False
     if bool(CJK.search(statement)) != bool(CJK.search(typed)):
@@ -148,8 +150,8 @@ def other_language(statement: str, typed: str) -> bool:
     return bool(here and there and here != there)
 
 
-class Ground:
-    """Texts that a statement may rest on, ready to be asked for words and facts."""
+class EvidenceText:
+    """Texts that can support a statement, searchable for words and facts."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.text = "\n".join(texts)
@@ -173,7 +175,7 @@ class Ground:
 
     @cached_property
     def has_date(self) -> bool:
-        """Whether somebody speaks of a day, in whichever way."""
+        """Whether the texts mention a day in any form."""
         return bool(DATE_WORDS.search(self.text) or _ISO_DATE.search(self.text))
 
     def has(self, term: str) -> bool:
@@ -182,7 +184,7 @@ class Ground:
         return len(term) >= _PREFIX and term.isalpha() and term.isascii() and term[:_PREFIX] in self._prefixes
 
     def has_fact(self, fact: str) -> bool:
-        """Whether a number, name or address is in the texts, also in another spelling: `1,000`, `1k`, `three`."""
+        """Whether the texts have a number, name or address, even in another spelling: `1,000`, `1k`, `three`."""
         if fact.lower() in self.lower:
             return True
         if _ISO_DATE.fullmatch(fact):
@@ -204,8 +206,10 @@ def _short(number: str) -> str:
     return f"{number[:-3]}k" if number.endswith("000") and len(number) > 3 else "\0"
 
 
-def _sorted(evidence: Sequence[Evidence]) -> tuple[Ground, Ground, Ground, dict[str, Ground]]:
-    """What the person typed or confirmed, what the model said, what anybody else said, and each origin alone."""
+def _sort_by_origin(
+    evidence: Sequence[Evidence],
+) -> tuple[EvidenceText, EvidenceText, EvidenceText, dict[str, EvidenceText]]:
+    """What the user typed or confirmed, what the model said, what others said, and each origin alone."""
     said: list[str] = []
     model: list[str] = []
     other: list[str] = []
@@ -214,7 +218,7 @@ def _sorted(evidence: Sequence[Evidence]) -> tuple[Ground, Ground, Ground, dict[
     for block in evidence:
         match block.origin:
             case Origin.TYPED | Origin.ENTERED:
-                typed = _typed(block.text)
+                typed = _strip_injected(block.text)
                 said.append(typed)
                 other += [found[0] for found in _INJECTED.finditer(block.text)]
                 if last_model is not None and is_assent(typed):
@@ -227,17 +231,17 @@ def _sorted(evidence: Sequence[Evidence]) -> tuple[Ground, Ground, Ground, dict[
             case _:
                 other.append(block.text)
                 by_origin.setdefault(str(block.origin), []).append(block.text)
-    grounds = {name: Ground(texts) for name, texts in by_origin.items()}
-    return Ground(said), Ground(model), Ground(other), grounds
+    grounds = {name: EvidenceText(texts) for name, texts in by_origin.items()}
+    return EvidenceText(said), EvidenceText(model), EvidenceText(other), grounds
 
 
-def _typed(text: str) -> str:
-    """A person's message without what was put into it on the way."""
+def _strip_injected(text: str) -> str:
+    """The user's message without text that was inserted on the way."""
     return _INJECTED.sub(" ", text)
 
 
 def is_assent(text: str) -> bool:
-    """Whether a message says yes to what was said just before: in few words, or firmly at its beginning."""
+    """Whether a message says yes to the message before it: in few words, or firmly at its beginning."""
     bare = text.strip().lower()
     if not bare:
         return False

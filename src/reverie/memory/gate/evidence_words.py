@@ -1,7 +1,4 @@
-"""Word lists for judging evidence: words of assent and of dates, in many languages.
-
-Data only.
-"""
+"""Word lists for judging evidence: words of assent and of dates, in many languages."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ ASSENT: Final = word_set(_ASSENT_WORDS) | word_set(
     その通り その通りです お願いします いいです 了解 承知しました それで オッケー 네 예 응 맞아요 맞습니다
     좋아요 그래요 그렇게 해주세요 동의"""
 )
-"""Words of which a message may consist that only says yes."""
+"""The words of a message that only says yes."""
 FILLER: Final = word_set(
     """and then but very much so thanks thank you btw the a an to me pls plz und dann doch danke y muchas et merci"""
 )
@@ -40,7 +37,7 @@ FIRM_ASSENT: Final = frozenset(
         その通りです それでお願いします 了解です 네 맞아요"""
     )
 )
-"""How a longer message begins that says yes to what was said before it."""
+"""The beginning of a longer message that says yes to the message before it."""
 
 DATE_WORDS: Final = re.compile(
     r"(?i)\b(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept"

@@ -1,9 +1,6 @@
-"""What waits for a person: statements that nobody typed, and conclusions against what the user once confirmed.
-
-One JSON file an item in a hidden folder of the memory directory: scans skip it, agents cannot write it, and it moves
-with the directory. Accepting writes the memory as the user's own; rejecting forgets the item. It never holds a secret,
-and when it is full it says so instead of dropping what waits.
-"""
+"""The memory inbox: statements that the user did not say, and conclusions against what the user confirmed. One JSON
+file per item in a hidden folder of the memory directory: scans skip it and agents cannot write it. Accepting writes the
+memory as the user's own; rejecting removes the item. It never holds a secret, and it reports when it is full."""
 
 from __future__ import annotations
 
@@ -26,22 +23,22 @@ from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error, write_atomic
 from reverie.storage.history.versions import Version
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 
 FOLDER: Final = ".inbox"
 LIMIT: Final = 200
-"""Items that may wait at once."""
+"""Most items that can wait."""
 _EXCERPT: Final = 300
 _LONGEST_TEXT: Final = 60_000
 
 
 class InboxFull(ReverieError):
-    """So much waits that nothing more is taken; the person has to look through it first."""
+    """The inbox is full; the user has to look through it first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A block of the conversation that was looked at, shortened."""
+class ItemSource:
+    """A block of the conversation, shortened."""
 
     origin: str
     excerpt: str
@@ -50,21 +47,21 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that waits."""
+    """One thing that waits for the user."""
 
     why: str
-    """`evidence` (no person said it) or `contradiction` (the user confirmed something else)."""
+    """`evidence` (the user did not say it) or `contradiction` (the user confirmed something else)."""
     file: str
     """The memory it was meant for, relative to the memory directory."""
     text: str
-    """The whole file as it was proposed."""
+    """The whole proposed file."""
     statements: tuple[str, ...]
-    """What of it is in question."""
+    """The statements in question."""
     question: str = ""
-    """What to ask the person; empty: whether it shall be remembered."""
+    """The question to the user; empty: whether to remember it."""
     before: str = ""
-    """Digest of the file it was meant to replace; empty if it was new."""
-    sources: tuple[Source, ...] = ()
+    """Digest of the file it would replace; empty if it is new."""
+    sources: tuple[ItemSource, ...] = ()
     writer: str = ""
     session: str = ""
     message: str = ""
@@ -76,8 +73,8 @@ class Item:
         return asdict(self)
 
 
-class Inbox:
-    """The inbox of one memory directory. Nothing is made before the first item."""
+class MemoryInbox:
+    """The inbox of one memory directory. The first item makes its folder."""
 
     def __init__(self, memory: Path, *, limit: int = LIMIT, now: Callable[[], datetime] | None = None) -> None:
         self.folder = memory / FOLDER
@@ -85,13 +82,13 @@ class Inbox:
         self._now = now or (lambda: datetime.now(UTC))
 
     def add(self, item: Item) -> str:
-        """Puts an item in and returns its id; the same thing proposed again is the same item. `InboxFull` if full."""
+        """Adds an item and returns its id; the same proposal is the same item. `InboxFull` if it is full."""
         clean = replace(
             item,
             text=redacted(item.text)[:_LONGEST_TEXT],
             statements=tuple(redacted(one) for one in item.statements),
             question=redacted(item.question),
-            sources=tuple(replace(one, excerpt=shortened(redacted(one.excerpt), _EXCERPT)) for one in item.sources),
+            sources=tuple(replace(one, excerpt=shorten(redacted(one.excerpt), _EXCERPT)) for one in item.sources),
             time=item.time or self._now().isoformat(timespec="seconds"),
         )
         key = "\0".join([clean.why, clean.file, *clean.statements])
@@ -109,7 +106,7 @@ class Inbox:
         return clean.id
 
     def list(self) -> list[Item]:
-        """Everything that waits, oldest first; files that are no items are left out."""
+        """Everything that waits, oldest first; other files are left out."""
         found = [item for name in self._names() if (item := self._read(self.folder / name)) is not None]
         return sorted(found, key=lambda item: (item.time, item.id))
 
@@ -123,32 +120,30 @@ class Inbox:
         raise UserError(f"Nothing in the inbox begins with {spec[:20]!r}; `reverie memory inbox` lists what waits.")
 
     def accept(self, spec: str, memory: MemoryDirectory, *, text: str | None = None) -> Version | None:
-        """Writes the item as the user's own, confirmed, and takes it out. `text` replaces what was proposed.
-
-        If the file has changed meanwhile, only the statements in question are added to it.
-        """
+        """Writes the item as the user's own, confirmed, and removes it. `text` replaces the proposal. If the file has
+        changed meanwhile, only the statements in question are added to it."""
         item = self.show(spec)
         info = WriteInfo(Writer.USER, f"Accepted from the inbox ({item.id}).", item.session, item.message)
         if not is_topic(item.file):
             version = memory.append(item.file, "".join(f"- {one}\n" for one in item.statements), info)
         elif not memory.exists(item.file):
-            version = memory.create(item.file, _confirmed(text or item.text), info)
+            version = memory.create(item.file, _confirm(text or item.text), info)
         else:
             now = memory.read(item.file)
             same = now.digest == item.before
-            proposed = text or (item.text if same else _with_added(now.text, item.statements))
-            version = memory.update(item.file, _confirmed(proposed), info, base=now.digest)
+            proposed = text or (item.text if same else _add_statements(now.text, item.statements))
+            version = memory.update(item.file, _confirm(proposed), info, base=now.digest)
         self._remove(item.id)
         return version
 
     def reject(self, spec: str) -> Item:
-        """Takes an item out unwritten, and returns it."""
+        """Removes an item without writing it, and returns it."""
         item = self.show(spec)
         self._remove(item.id)
         return item
 
     def replace_everywhere(self, change: Callable[[str], str]) -> int:
-        """Applies `change` to every item's file (a purge); how many differ now."""
+        """Applies `change` to every item's file (a purge); returns how many changed."""
         changed = 0
         for name in self._names():
             path = self.folder / name
@@ -184,7 +179,7 @@ class Inbox:
         try:
             self._path(name).unlink(missing_ok=True)
             with suppress(OSError):
-                self.folder.rmdir()  # an empty inbox leaves no trace
+                self.folder.rmdir()  # an empty inbox does not need a folder
         except OSError as error:
             raise storage_error(error, self._path(name), "remove") from error
 
@@ -203,7 +198,7 @@ def _item(raw: dict[str, Any]) -> Item | None:
         **given,
         statements=said,
         sources=tuple(
-            Source(str(one.get("origin", "")), str(one.get("excerpt", "")), str(one.get("message", "")))
+            ItemSource(str(one.get("origin", "")), str(one.get("excerpt", "")), str(one.get("message", "")))
             for one in _objects(raw.get("sources"))
         ),
     )
@@ -217,11 +212,11 @@ def _objects(value: Any) -> list[dict[str, Any]]:
     )
 
 
-def _confirmed(text: str) -> TopicFile:
-    return TopicFile.parse(text).updated(trust=Trust.CONFIRMED)
+def _confirm(text: str) -> TopicFile:
+    return TopicFile.parse(text).with_changes(trust=Trust.CONFIRMED)
 
 
-def _with_added(now: str, statements: Sequence[str]) -> str:
+def _add_statements(now: str, statements: Sequence[str]) -> str:
     topic = TopicFile.parse(now)
     added = "\n".join(f"- {one}" for one in statements)
-    return topic.updated(body=f"{topic.body.rstrip()}\n\n{added}\n").text
+    return topic.with_changes(body=f"{topic.body.rstrip()}\n\n{added}\n").text

@@ -1,8 +1,6 @@
-"""Saves what a person asks to be remembered: a new memory, or the one that it corrects, never a double.
-
-A person's word counts: what may not be worth keeping is saved with a warning. Secrets are refused before anything is
-named after them. Finds what a person wants forgotten, too. It asks nobody: the caller does, and says what was chosen.
-"""
+"""Saves what the user asks to remember: as a new memory, or into the memory that it corrects, never twice. What may not
+be worth keeping is saved with a warning. Secrets are refused before a name is made from them. Also finds the memory
+that the user wants to remove. The caller asks the user."""
 
 from __future__ import annotations
 
@@ -12,16 +10,16 @@ from typing import Literal
 
 from reverie.errors import ReverieError
 from reverie.memory.changes import ChangedUnderneath, ProposedWrite, WriteInfo, Writer
-from reverie.memory.note import Note, Related, related, revised
+from reverie.memory.note import Note, Related, find_related, revise
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.upkeep.duplicates import Standing
+from reverie.memory.upkeep.duplicates import MemoryTexts
 from reverie.storage.history.versions import Version
 
 Choice = Literal["update", "new", "nothing"]
 _NAMES = 100
 _CLEAR = 0.5  # of a perfect match by words
-_BEHIND = 0.6  # how near the second may come to the first for the first to be meant
+_BEHIND = 0.6  # the largest share of the second, relative to the first, for the first to be clear
 
 
 class HoldsSecret(ReverieError):
@@ -32,10 +30,10 @@ class HoldsSecret(ReverieError):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What became of a note."""
+    """The result for a note."""
 
     action: Literal["added", "updated", "unchanged", "nothing"]
-    """`unchanged`: it is remembered already. `nothing`: the person chose so."""
+    """`unchanged`: it is remembered already. `nothing`: the user chose so."""
     file: str
     version: Version | None = None
     instead_of: str = ""
@@ -44,7 +42,7 @@ class Saved:
 
 
 def refuse_secrets(text: str) -> None:
-    """Raises `HoldsSecret` if the text holds one: before a title or a file name is made of it."""
+    """Raises `HoldsSecret` if the text holds one, before a title or a file name is made from it."""
     found = find_secrets(text)
     if found:
         raise HoldsSecret(
@@ -56,10 +54,10 @@ def refuse_secrets(text: str) -> None:
 def save_note(
     memory: OpenedMemory, note: Note, info: WriteInfo, choose: Callable[[Related], Choice] = lambda _: "update"
 ) -> Saved:
-    """Saves a note. `choose` is asked when an existing memory says much the same."""
+    """Saves a note. `choose` is called when an existing memory says much the same."""
     directory = memory.directory
-    directory.settle()
-    near = related(note.statement, Standing(directory.root).texts())
+    directory.finish_pending()
+    near = find_related(note.statement, MemoryTexts(directory.root).texts())
     warnings = [f"It may not be worth keeping: {note.doubt}."] if note.doubt else []
     if near is not None and near.same:
         return Saved("unchanged", near.file)
@@ -68,7 +66,7 @@ def save_note(
         if choice == "nothing":
             return Saved("nothing", near.file)
         if choice == "update":
-            version = directory.edit(near.file, lambda now: revised(now, near.statement, note), info)
+            version = directory.edit(near.file, lambda now: revise(now, near.statement, note), info)
             action = "updated" if version else "unchanged"
             return Saved(action, near.file, version, near.statement, tuple(warnings))
     warnings += memory.gate.warnings(ProposedWrite(note.file, note.topic.text, None, Writer.USER))
@@ -79,33 +77,35 @@ def save_note(
         try:
             return Saved("added", name, directory.create(name, note.topic, info), warnings=tuple(warnings))
         except ChangedUnderneath:
-            continue  # somebody took the name this very moment
-    raise ReverieError(f"There are {_NAMES} memories named like {note.file}; give this one a name with --name.")
+            continue  # somebody else has just taken the name
+    raise ReverieError(f"There are {_NAMES} memories named like {note.file}; use --name to name this memory.")
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class MemoryMatch:
     """A memory that a text may mean."""
 
     file: str
     description: str
     share: float
-    """How much of a perfect match by words; 1 for its very name."""
+    """The share of a perfect match by words; 1 for its exact name."""
 
 
-def memories_meant(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[list[Meant], bool]:
+def find_memories(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[list[MemoryMatch], bool]:
     """The memories a text may mean, best first, and whether the first one is clearly meant."""
     wanted = text.strip().casefold().removesuffix(".md")
     entries = memory.directory.list()
     for entry in entries:
         if wanted and wanted in (entry.name.casefold().removesuffix(".md"), entry.title.casefold()):
-            return [Meant(entry.name, entry.description, 1.0)], True
+            return [MemoryMatch(entry.name, entry.description, 1.0)], True
     from reverie.memory.recall.ranker import Ranker
 
     places, root = memory.places, memory.directory.root
     with Ranker.open(root, places.search_index(root), tier="builtin") as ranker:
         ranked = ranker.rank(text, limit=limit).ranked
-    found = [Meant(one.path, one.description, one.signals.words) for one in ranked if one.signals.words > 0.1][:limit]
+    found = [MemoryMatch(one.path, one.description, one.signals.words) for one in ranked if one.signals.words > 0.1][
+        :limit
+    ]
     if not found:
         return [], False
     is_clear = found[0].share >= _CLEAR and (len(found) == 1 or found[1].share <= _BEHIND * found[0].share)

@@ -1,9 +1,7 @@
-"""The write gate: every write to memory, by any writer and on any tier, passes here, and there is no switch.
-
-In this order: secrets are refused; what no person said goes to the inbox instead; what is written down already is
-refused with the place where it is. A refusal is one sentence that says what to do instead and never repeats a secret.
-It reads the memory directory and writes nothing into it but the inbox.
-"""
+"""The write gate: every write to memory, by any writer, passes here, and no setting turns it off. In this order:
+secrets are refused; statements that the user did not say go to the inbox; statements that exist already are refused
+with their place. A refusal is one sentence that says what to do instead and never repeats a secret. It writes only the
+inbox."""
 
 from __future__ import annotations
 
@@ -16,22 +14,22 @@ from typing import Final, Literal, NoReturn
 from reverie.errors import ReverieError
 from reverie.memory.changes import Evidence, ProposedWrite, Writer
 from reverie.memory.gate.evidence import Assessment, Verdict, assess
-from reverie.memory.gate.inbox import Inbox, InboxFull, Item, Source
+from reverie.memory.gate.inbox import InboxFull, Item, ItemSource, MemoryInbox
 from reverie.memory.index import entries
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import INDEX, LOGS, TEAM, Trust
-from reverie.memory.topic_file import TopicFile, decode, encode, said_in
-from reverie.memory.upkeep.duplicates import Standing, find_double
+from reverie.memory.topic_file import TopicFile, decode, encode, statements_of
+from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
 from reverie.regular_files import read_regular
 from reverie.storage.history.objects import blob_id
-from reverie.text.cutting import shortened
-from reverie.text.folding import plain
+from reverie.text.cutting import shorten
+from reverie.text.folding import fold_text
 from reverie.text.sameness import contradicts
 from reverie.text.words import content_terms
 
 RefusalKind = Literal["secret", "evidence", "duplicate", "contradiction", "trust"]
 Instructions = Callable[[], Mapping[str, str]]
-"""The texts of the instruction files by name, as they are now."""
+"""The present texts of the instruction files by name."""
 
 _PERSON: Final = frozenset({Writer.USER, Writer.HAND, Writer.IMPORT})
 _HEAD: Final = frozenset({"name", "description", "type", "trust"})
@@ -44,19 +42,19 @@ _SOURCES: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What was refused, for counting and logging: never the text."""
+    """A refusal for counting and logging, without the text."""
 
     kind: RefusalKind
     name: str
     writer: Writer
     detail: str = ""
-    """What kind of secret, or which file has it already; never the value."""
+    """The kind of secret, or the file that has it already; never the value."""
     item: str = ""
-    """The inbox item that keeps it, if one does."""
+    """The inbox item that keeps it, if there is one."""
 
 
 class Refused(ReverieError):
-    """A write the gate did not let through. `str(error)` says what to do instead; `refusal` is fit for a log."""
+    """The gate refused a write. `str(error)` says what to do instead; `refusal` can be logged."""
 
     exit_code = 2
 
@@ -66,24 +64,22 @@ class Refused(ReverieError):
 
 
 class WriteGate:
-    """The gate of one memory directory: `MemoryDirectory.open(place, gate=WriteGate(root))`.
-
-    `instructions` gives the instruction files' texts; `report` is told of every refusal (to count and log it);
-    without an `inbox` what nobody said is refused and not kept.
-    """
+    """The gate of one memory directory: `MemoryDirectory.open(place, gate=WriteGate(root))`. `instructions` returns the
+    instruction files' texts; `report` receives every refusal; without an `inbox` an unsupported write is refused and
+    not kept."""
 
     def __init__(
         self,
         root: Path,
         *,
         instructions: Instructions | None = None,
-        inbox: Inbox | None = None,
+        inbox: MemoryInbox | None = None,
         report: Callable[[Refusal], None] | None = None,
     ) -> None:
         self._instructions = instructions or dict[str, str]
         self._inbox = inbox
         self._report = report
-        self._standing = Standing(root)
+        self._standing = MemoryTexts(root)
         self._root = root
         self.refused: dict[RefusalKind, int] = {}
         """How often each kind of refusal happened in this process."""
@@ -105,7 +101,7 @@ class WriteGate:
             self._check_duplicate(write, new)
 
     def trust(self, write: ProposedWrite) -> Trust:
-        """What `trust` a memory deserves: confirmed if a person said or confirmed all that is new in it."""
+        """The `trust` of a memory: confirmed if the user said or confirmed all that is new in it."""
         if write.writer in (Writer.USER, Writer.HAND):
             return Trust.CONFIRMED
         if write.writer is Writer.IMPORT:
@@ -114,9 +110,11 @@ class WriteGate:
         return assess(new, write.evidence, self._known(write, new)).trust
 
     def warnings(self, write: ProposedWrite) -> list[str]:
-        """What a person who writes by hand should know, although it is saved: that it is written down already."""
-        double = find_double(_new_statements(write), self._standing, self._instructions(), without=_not_counted(write))
-        return [f"{double.where} has this already: “{shortened(double.standing, _LONGEST)}”"] if double else []
+        """What the user who writes should know although it is saved: that it is written down already."""
+        duplicate = find_duplicate(
+            _new_statements(write), self._standing, self._instructions(), without=_own_names(write)
+        )
+        return [f"{duplicate.where} has this already: “{shorten(duplicate.existing, _LONGEST)}”"] if duplicate else []
 
     # One check each.
 
@@ -127,7 +125,7 @@ class WriteGate:
         before = write.before or ""
         for found in find_secrets(write.text):
             if write.text[found.start : found.end] in before:
-                continue  # it stood there before: `memory check` reports it, and this write does not add it
+                continue  # it was there before: `memory check` reports it, and this write does not add it
             line = write.text.count("\n", 0, found.start) + 1
             self._refuse(
                 write,
@@ -138,12 +136,12 @@ class WriteGate:
             )
 
     def _check_evidence(self, write: ProposedWrite, assessment: Assessment) -> None:
-        if assessment.rests_on_person:
+        if assessment.is_from_user:
             return
         refused = assessment.refused or assessment.judged
         texts = [one.statement for one in refused]
         item = self._keep(write, "evidence", tuple(texts))
-        listed = "; ".join(f"“{shortened(text, _LONGEST)}”" for text in texts[:_SHOWN])
+        listed = "; ".join(f"“{shorten(text, _LONGEST)}”" for text in texts[:_SHOWN])
         more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
         rest = "Write the rest without it" if len(texts) < len(assessment.judged) else "Ask the user"
         waits = f", and it waits in the inbox ({item})" if item else ""
@@ -156,12 +154,12 @@ class WriteGate:
         )
 
     def _check_name(self, write: ProposedWrite) -> None:
-        """A title is the writer's own, but may not be somebody else's sentence, nor name what the memory does not."""
+        """A title is the writer's own, but must not be somebody else's sentence, nor name what the memory does not."""
         name = TopicFile.parse(write.text).name if write.is_topic else ""
         if not name or name == TopicFile.parse(write.before or "").name:
             return
-        assessment = assess([name], write.evidence, [*self._known(write, [name]), *said_in(write.text)])
-        # Where words are written without spaces, a number takes its neighbours along: that is no address.
+        assessment = assess([name], write.evidence, [*self._known(write, [name]), *statements_of(write.text)])
+        # In scripts without spaces a number includes its neighbours: that is not an address.
         if any(one.verdict is Verdict.UNSUPPORTED or any(map(str.isascii, one.facts)) for one in assessment.refused):
             self._check_evidence(write, assessment)
 
@@ -175,7 +173,7 @@ class WriteGate:
         self._refuse(
             write,
             "contradiction",
-            f"{write.name}: “{shortened(found.statement, _LONGEST)}” contradicts what the user confirmed in "
+            f"{write.name}: “{shorten(found.statement, _LONGEST)}” contradicts what the user confirmed in "
             f"{found.where}{waits}. Leave it as it is, or ask the user.",
             found.where,
             item,
@@ -194,21 +192,23 @@ class WriteGate:
             )
 
     def _check_duplicate(self, write: ProposedWrite, new: list[str]) -> None:
-        double = find_double(new, self._standing, self._instructions(), without=_not_counted(write))
-        if double is None:
+        duplicate = find_duplicate(new, self._standing, self._instructions(), without=_own_names(write))
+        if duplicate is None:
             return
         instead = (
-            f"update {double.where} if there is something new"
-            if double.is_memory
-            else "it need not be remembered as well"
+            f"update {duplicate.where} if there is something new"
+            if duplicate.is_memory
+            else "there is no need to remember it"
         )
-        self._refuse(write, "duplicate", f"{write.name}: {double.where} says this already; {instead}.", double.where)
+        self._refuse(
+            write, "duplicate", f"{write.name}: {duplicate.where} says this already; {instead}.", duplicate.where
+        )
 
     # What they need.
 
     def _known(self, write: ProposedWrite, new: list[str]) -> list[str]:
-        """Texts that stood in memory and may be said again: the file itself; for an index what it points to; for a
-        consolidation every memory and log near to it and the indexes, since it only puts them in order."""
+        """Texts in memory that may be repeated: the file itself; for an index the files it points to; for a
+        consolidation every related memory and log and the indexes, because it only reorders them."""
         known = [write.before] if write.before else []
         if write.is_index:
             folder = write.name.rpartition("/")[0]
@@ -225,7 +225,7 @@ class WriteGate:
         return known
 
     def _confirmed(self, write: ProposedWrite, assessment: Assessment) -> dict[str, str]:
-        """Memories the user confirmed, near to what is not the user's own in this write."""
+        """Confirmed memories that are related to the unsupported statements of this write."""
         unsure = [one.statement for one in assessment.judged if one.verdict != "supported"]
         terms = frozenset[str]().union(*map(content_terms, unsure))
         if not terms or not write.is_topic:
@@ -241,7 +241,7 @@ class WriteGate:
         }
 
     def _keep(self, write: ProposedWrite, why: str, texts: tuple[str, ...], question: str = "") -> str:
-        """The id of the inbox item that keeps what was refused; empty if nothing does."""
+        """The id of the inbox item that keeps the refused write; empty if there is none."""
         if self._inbox is None or write.is_index:
             return ""
         item = Item(
@@ -270,13 +270,13 @@ class WriteGate:
 
 
 def _new_statements(write: ProposedWrite) -> list[str]:
-    """What the text says that did not stand in the file before, word for word."""
-    before = {plain(one) for one in said_in(write.before or "")}
-    return [one for one in said_in(write.text) if plain(one) not in before]
+    """The statements of the text that were not in the file before, word for word."""
+    before = {fold_text(one) for one in statements_of(write.before or "")}
+    return [one for one in statements_of(write.text) if fold_text(one) not in before]
 
 
 def _new_in_head(write: ProposedWrite) -> list[str]:
-    """What a head says beside its name, description, type and trust: other fields, and comments that nobody sees."""
+    """New text in the head: other fields, and comments that nobody sees."""
     if not write.is_topic:
         return []
     topic, before = TopicFile.parse(write.text), TopicFile.parse(write.before or "")
@@ -290,13 +290,13 @@ def _new_in_head(write: ProposedWrite) -> list[str]:
     return [text.strip() for text in (*fields, *comments) if any(char.isalnum() for char in text)]
 
 
-def _not_counted(write: ProposedWrite) -> set[str]:
+def _own_names(write: ProposedWrite) -> set[str]:
     return {write.name, *(name for name in write.together)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Contradiction:
-    """Two statements that cannot both hold."""
+    """Two statements that cannot both be true."""
 
     where: str
     statement: str
@@ -304,31 +304,31 @@ class _Contradiction:
 
 
 def _find_contradiction(assessment: Assessment, confirmed: Mapping[str, str]) -> _Contradiction | None:
-    """The first statement that is not the user's own and speaks against a confirmed memory."""
+    """The first statement that is not the user's own and contradicts a confirmed memory."""
     for one in assessment.judged:
         if one.verdict is Verdict.SUPPORTED:
             continue
         for where, text in confirmed.items():
-            for standing in said_in(text):
+            for standing in statements_of(text):
                 if contradicts(one.statement, standing):
                     return _Contradiction(where, one.statement, standing)
     return None
 
 
 def _question(found: _Contradiction) -> str:
-    was, now = shortened(found.standing, _LONGEST), shortened(found.statement, _LONGEST)
+    was, now = shorten(found.standing, _LONGEST), shorten(found.statement, _LONGEST)
     return f"{found.where} says, confirmed by you: “{was}” Is this true now: “{now}”?"
 
 
 def _relevant(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """The last blocks, what people typed first: enough to see where something came from."""
+    """The last blocks, the user's first: enough to see where something came from."""
     typed = [block for block in evidence if block.origin.is_users][-_SOURCES // 2 :]
     other = [block for block in evidence if not block.origin.is_users][-_SOURCES // 2 :]
     return (*typed, *other)
 
 
-def _source(block: Evidence) -> Source:
-    return Source(str(block.origin), block.text, block.message)
+def _source(block: Evidence) -> ItemSource:
+    return ItemSource(str(block.origin), block.text, block.message)
 
 
 def _text_of(path: Path) -> str:
@@ -339,5 +339,5 @@ def _text_of(path: Path) -> str:
 
 
 def _safe(name: str) -> str:
-    """A file name fit for a log, whatever an agent called it."""
+    """A file name for a log, without a secret."""
     return "(a name with a secret)" if find_secrets(name) else name

@@ -1,1 +1,1 @@
-"""Which memories fit a message, and how the model is shown them."""
+"""Which memories fit a message, and how the model sees them."""

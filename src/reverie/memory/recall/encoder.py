@@ -1,15 +1,11 @@
-"""A sentence encoder without torch: a BERT-family folder (config, tokenizer, safetensors) run by numpy on one thread.
-
-One thread because recall runs beside the agent's own work. Nothing is downloaded here; `encoder_store` fetches the
-folder. numpy, tokenizers and safetensors come with the `semantic` extra and are imported when an encoder is loaded.
-"""
+"""A sentence encoder without torch: a folder of the BERT family (config, tokenizer, safetensors) that numpy runs on one
+thread, because recall runs next to the agent's work. The `semantic` extra brings numpy, tokenizers and safetensors."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -31,7 +27,7 @@ BATCH_TOKENS: Final = 2_048
 
 
 class Encoder:
-    """Turns texts into unit vectors whose dot product says how close their meanings are."""
+    """Turns texts into unit vectors; their dot product says how close the meanings are."""
 
     def __init__(self, folder: Path) -> None:
         """`MissingExtra` if the libraries are not installed, `UserError` if the folder is not such an encoder."""
@@ -44,23 +40,21 @@ class Encoder:
         self._tokenizer = _tokenizer(folder)
         self._weights = _weights(folder)
         self.identity = identity(folder)
-        """Changes with the weights: vectors of one identity can be compared, others not."""
+        """Changes with the weights: only vectors of the same identity can be compared."""
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """One row a text. The end of a very long text is not read."""
+        """One row per text. The end of a very long text is not read."""
         import numpy as np
+        from threadpoolctl import threadpool_limits
 
         if not texts:
             return np.zeros((0, self._weights["embeddings.word_embeddings.weight"].shape[1]), np.float32)
         tokens: list[list[int]] = [list(found.ids) for found in self._tokenizer.encode_batch(list(texts))]
-        rows: list[Floats] = []
-        with _one_thread():
-            for batch in _batches(tokens):
-                rows.append(self._forward(batch))
-        return np.concatenate(rows)
+        with threadpool_limits(limits=1, user_api="blas"):
+            return np.concatenate([self._forward(batch) for batch in _batches(tokens)])
 
     def _forward(self, batch: Sequence[Sequence[int]]) -> Floats:
-        """All tokens of a batch go through the dense layers in one product; only attention knows where texts end."""
+        """All tokens of a batch go through the dense layers in one product; only attention separates the texts."""
         import numpy as np
 
         weights = self._weights
@@ -73,15 +67,13 @@ class Encoder:
             + weights["embeddings.position_embeddings.weight"][places]
             + weights["embeddings.token_type_embeddings.weight"][0]
         )
-        x = self._normalised(x, "embeddings.LayerNorm")
+        x = self._normalise(x, "embeddings.LayerNorm")
         for layer in range(self._layers):
             at = f"encoder.layer.{layer}."
             seen = self._attention(x, at, spans)
-            x = self._normalised(
-                self._dense(seen, f"{at}attention.output.dense") + x, f"{at}attention.output.LayerNorm"
-            )
+            x = self._normalise(self._dense(seen, f"{at}attention.output.dense") + x, f"{at}attention.output.LayerNorm")
             inner = _gelu(self._dense(x, f"{at}intermediate.dense"))
-            x = self._normalised(self._dense(inner, f"{at}output.dense") + x, f"{at}output.LayerNorm")
+            x = self._normalise(self._dense(inner, f"{at}output.dense") + x, f"{at}output.LayerNorm")
         pooled = np.stack([x[a] if self._first_token else x[a:b].mean(axis=0) for a, b in spans])
         return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), np.float32(1e-9))
 
@@ -103,7 +95,7 @@ class Encoder:
     def _dense(self, x: Floats, name: str) -> Floats:
         return x @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
 
-    def _normalised(self, x: Floats, name: str) -> Floats:
+    def _normalise(self, x: Floats, name: str) -> Floats:
         import numpy as np
 
         x = x - x.mean(axis=-1, keepdims=True)
@@ -112,7 +104,7 @@ class Encoder:
 
 
 def identity(folder: Path) -> str:
-    """A short name for these weights, from the size and both ends of the file: quick, and different for another."""
+    """A short name for these weights, from the size and both ends of the file."""
     path = folder / WEIGHTS
     digest = hashlib.blake2b(str(path.stat().st_size).encode(), digest_size=12)
     with path.open("rb") as file:
@@ -135,7 +127,7 @@ def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
 
 
 def _gelu(x: Floats) -> Floats:
-    """x·Φ(x), with Abramowitz and Stegun's 7.1.26 for the error function (numpy has none); good to 2e-7."""
+    """x·Φ(x), with Abramowitz and Stegun's 7.1.26 for the error function (numpy lacks it); good to 2e-7."""
     import numpy as np
 
     a = np.abs(x) * np.float32(0.70710678)
@@ -143,14 +135,6 @@ def _gelu(x: Floats) -> Floats:
     tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
     tail = (tail * np.exp(-a * a)).astype(np.float32)
     return np.where(x >= 0, x * (1 - tail / 2), x * tail / 2).astype(np.float32)
-
-
-@contextmanager
-def _one_thread() -> Generator[None]:
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1, user_api="blas"):
-        yield
 
 
 def _config(folder: Path) -> Mapping[str, Any]:

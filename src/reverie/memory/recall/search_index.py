@@ -1,8 +1,6 @@
-"""The derived search index of a memory directory: one SQLite file outside it that may be deleted at any time.
-
-It follows the files by path, mtime and size, one transaction a change, so that several processes can share it; one
-that is corrupt is thrown away and built again. It never writes into the memory directory.
-"""
+"""The derived search index of a memory directory: one SQLite file outside it that may be deleted at any time. It
+follows the files by path, mtime and size, one transaction per change, so that several processes can share it. A corrupt
+index is deleted and built again. It never writes into the memory directory."""
 
 from __future__ import annotations
 
@@ -18,19 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reverie.memory.recall.ranking.files import FileStat, scan
 from reverie.memory.recall.ranking.index_file import open_database
-from reverie.memory.recall.ranking.topic import Topic, parse_topic
+from reverie.memory.scan import FileStat, stat_topics
+from reverie.memory.topic_file import TopicFile
 from reverie.moments import change_ns
 from reverie.regular_files import read_regular
 from reverie.text.words import ANALYSIS_VERSION, terms
 
-SCHEMA_VERSION: Final = f"1.{ANALYSIS_VERSION}"
+SCHEMA_VERSION: Final = f"2.{ANALYSIS_VERSION}"
 BATCH_FILES: Final = 2_000
 BUSY_MS: Final = 10_000
 RACY_NS: Final = 1_000_000_000
-"""A file changed this shortly before it was read may change again within the same mtime: it is read once more."""
+"""A file changed this shortly before it was read may change again within the same mtime: it is read again."""
 PREFIX_TERMS: Final = 400
+MAX_BYTES: Final = 256 * 1024
+"""More of a file is not searched: a memory is a page, not a book."""
 _LENGTH_STEPS: Final = 4
 _LENGTH_BITS: Final = 6
 
@@ -48,7 +48,7 @@ CREATE TABLE vectors (encoder TEXT, digest BLOB, data BLOB NOT NULL, PRIMARY KEY
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """What the index keeps of a topic file; `mtime` in seconds."""
+    """A topic file in the index; `mtime` is in seconds."""
 
     id: int
     path: str
@@ -60,12 +60,12 @@ class IndexedFile:
 
     @property
     def header(self) -> str:
-        return f"{self.path.removesuffix('.md').replace('/', ' ')}\n{self.name}\n{self.description}"
+        return _header(self.path, self.name, self.description)
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of the vocabulary and in how many files it occurs."""
+    """A term of the vocabulary and the number of files that have it."""
 
     id: int
     text: str
@@ -74,7 +74,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """What one look at the directory changed in the index."""
+    """What one check of the directory changed in the index."""
 
     changed: int
     removed: int
@@ -89,17 +89,15 @@ class Refresh:
 class _Read:
     stat: FileStat
     seen_mtime_ns: int
-    topic: Topic
+    topic: TopicFile
     counts: Counter[str]
     length: int
     digest: bytes
 
 
 class SearchIndex:
-    """Opens (and makes, or makes again) the index of `memory_dir` at `path`; `:memory:` keeps it in this process.
-
-    Not for use by two threads at once. Close it, or use it in a `with`.
-    """
+    """Opens (or makes) the index of `memory_dir` at `path`; without a path it is in memory. Not for two threads at
+    once. Close it, or use it in a `with`."""
 
     def __init__(self, memory_dir: Path, path: Path | None) -> None:
         self.memory_dir = memory_dir
@@ -110,15 +108,13 @@ class SearchIndex:
 
     @property
     def problem(self) -> str:
-        """Why the index is not at its path but in memory; empty if it is."""
+        """Why the index is in memory and not at its path; empty if it is at its path."""
         return self._opened.problem
 
     def recover(self, error: sqlite3.DatabaseError) -> None:
-        """After `IndexFailed`: begins again, so that the next call works whatever is wrong with the file.
-
-        One that is damaged is thrown away if nobody else is using it; if the disk refuses, or somebody holds it too
-        long, the index lives in memory from here on and `problem` says why.
-        """
+        """After `IndexFailed`: starts again, so that the next call works whatever is wrong with the file. A damaged
+        file is deleted if nobody else uses it; if the disk fails, or the file stays locked, the index is in memory from
+        here on and `problem` says why."""
         self._opened.close()
         damaged = not isinstance(error, sqlite3.OperationalError)
         path = self._path if damaged else None
@@ -140,20 +136,21 @@ class SearchIndex:
     # Following the files.
 
     def refresh(self) -> Refresh:
-        """Brings the index up to date with every file of the directory; one that cannot be read is left out."""
-        seen = scan(self.memory_dir)
-        found = {stat.path: stat for stat in seen.files}
-        stored = self._stored()
+        """Updates the index from every file of the directory; a file that cannot be read is left out."""
+        files, folders = stat_topics(self.memory_dir)
+        found = {stat.path: stat for stat in files}
+        rows = self._db.execute("SELECT path, mtime_ns, size FROM files")
+        stored = {path: (mtime_ns, size) for path, mtime_ns, size in rows}
         gone = [path for path in stored if path not in found]
         changed = [stat for path, stat in found.items() if stored.get(path) != (stat.mtime_ns, stat.size)]
-        return self._apply(changed, gone, seen.folders)
+        return self._apply(changed, gone, folders)
 
     def refresh_paths(self, paths: Iterable[str]) -> Refresh:
-        """Looks at these files again and at no others; for what is about to be shown, or was just written."""
+        """Updates only these files: they are about to be shown, or were just written."""
         changed: list[FileStat] = []
         gone: list[str] = []
         for path in paths:
-            row = self._db.execute("SELECT mtime_ns, size FROM files WHERE path = ?", (path,)).fetchone()
+            row = self._row(path)
             try:
                 found = (self.memory_dir / path).lstat()
             except OSError:
@@ -165,10 +162,6 @@ class SearchIndex:
                 changed.append(stat)
         return self._apply(changed, gone, ())
 
-    def _stored(self) -> dict[str, tuple[int, int]]:
-        rows = self._db.execute("SELECT path, mtime_ns, size FROM files")
-        return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
-
     def _apply(self, changed: Sequence[FileStat], gone: Sequence[str], folders: tuple[str, ...]) -> Refresh:
         if not changed and not gone:
             return Refresh(0, 0, folders)
@@ -179,8 +172,8 @@ class SearchIndex:
         for start in range(0, len(changed), BATCH_FILES):
             reads = [read for stat in changed[start : start + BATCH_FILES] if (read := self._read(stat)) is not None]
             with self._writing():
-                # Another process may have stored the same change while we read: then there is nothing to do.
-                reads = [read for read in reads if not self._has(read)]
+                # Another process may have stored the same change while we read.
+                reads = [read for read in reads if self._row(read.stat.path) != (read.stat.mtime_ns, read.stat.size)]
                 for read in reads:
                     self._remove(read.stat.path)
                 self._store(reads)
@@ -192,15 +185,14 @@ class SearchIndex:
             data = read_regular(self.memory_dir / stat.path)
         except OSError:
             return None
-        topic = parse_topic(stat.path, data)
-        found = terms(f"{topic.header}\n{topic.body}")
+        topic = TopicFile.parse(data[:MAX_BYTES])
+        found = terms(f"{_header(stat.path, topic.name, topic.description)}\n{topic.body}")
         racy = abs(time.time_ns() - stat.mtime_ns) < RACY_NS
         digest = hashlib.blake2b(stat.path.encode() + b"\0" + data, digest_size=16).digest()
         return _Read(stat, -1 if racy else stat.mtime_ns, topic, Counter(found), len(found), digest)
 
-    def _has(self, read: _Read) -> bool:
-        row = self._db.execute("SELECT mtime_ns, size FROM files WHERE path = ?", (read.stat.path,)).fetchone()
-        return row == (read.stat.mtime_ns, read.stat.size)
+    def _row(self, path: str) -> tuple[int, int] | None:
+        return self._db.execute("SELECT mtime_ns, size FROM files WHERE path = ?", (path,)).fetchone()
 
     def _remove(self, path: str) -> None:
         row = self._db.execute("SELECT id, length, terms FROM files WHERE path = ?", (path,)).fetchone()
@@ -227,7 +219,7 @@ class SearchIndex:
                 "INSERT INTO files (path, mtime_ns, size, seen_mtime_ns, name, description, type, length, digest,"
                 " terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (read.stat.path, read.seen_mtime_ns, read.stat.size, read.stat.mtime_ns, read.topic.name,
-                 read.topic.description, read.topic.type, read.length, read.digest, used.tobytes()),
+                 read.topic.description, read.topic.type or "", read.length, read.digest, used.tobytes()),
             )  # fmt: skip
             file = int(cursor.lastrowid or 0)
             code = _length_code(read.length)
@@ -261,13 +253,13 @@ class SearchIndex:
     # Asking.
 
     def totals(self) -> tuple[int, float]:
-        """How many files there are, and their mean length in terms."""
+        """The number of files, and their mean length in terms."""
         found = dict(self._db.execute("SELECT key, value FROM meta WHERE key IN ('files', 'length')"))
         files = int(found.get("files", 0))
         return files, max(1.0, found.get("length", 0) / files) if files else 1.0
 
     def terms(self, texts: Sequence[str]) -> dict[str, Term]:
-        """Those of `texts` that occur in some file."""
+        """The terms among `texts` that occur in a file."""
         if not texts:
             return {}
         marks = ",".join("?" * len(texts))
@@ -275,7 +267,6 @@ class SearchIndex:
         return {text: Term(found, text, files) for found, text, files in rows}
 
     def terms_beginning(self, prefix: str) -> list[Term]:
-        """Terms that begin with `prefix`, at most `PREFIX_TERMS` of them."""
         rows = self._db.execute(
             "SELECT id, term, files FROM terms WHERE term >= ? AND term < ? AND files > 0 LIMIT ?",
             (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), PREFIX_TERMS),
@@ -283,7 +274,7 @@ class SearchIndex:
         return [Term(*row) for row in rows]
 
     def postings(self, term: int, among: Sequence[int] | None = None) -> list[tuple[int, int]]:
-        """(file, packed count and length) for a term, in all files or among some; `unpack` tells them apart."""
+        """(file, packed count and length) of a term, in all files or among some; see `unpack`."""
         if among is None:
             return self._db.execute("SELECT file, packed FROM postings WHERE term = ?", (term,)).fetchall()
         marks = ",".join(map(str, among))
@@ -291,20 +282,20 @@ class SearchIndex:
         return self._db.execute(sql, (term,)).fetchall()
 
     def files(self, ids: Iterable[int] | None = None) -> dict[int, IndexedFile]:
-        """The files with these ids; all of them without."""
+        """The files with these ids, or all files."""
         sql = "SELECT id, path, name, description, type, length, seen_mtime_ns FROM files"
         if ids is not None:
             sql += f" WHERE id IN ({','.join(map(str, ids))})"
         return {row[0]: IndexedFile(*row[:6], mtime=row[6] / 1e9) for row in self._db.execute(sql)}
 
-    def read(self, file: IndexedFile) -> Topic:
-        """The file as it is on disk now; empty if it cannot be read."""
+    def body(self, file: IndexedFile) -> str:
+        """The body of the file as it is on disk now; empty if it cannot be read."""
         try:
-            return parse_topic(file.path, read_regular(self.memory_dir / file.path))
+            return TopicFile.parse(read_regular(self.memory_dir / file.path)[:MAX_BYTES]).body
         except OSError:
-            return Topic(file.path, file.name, file.description, file.type, "")
+            return ""
 
-    # Vectors of an encoder, kept by what they were made of: a file that is touched or put back keeps its own.
+    # Vectors of an encoder, stored by the digest of the content: a file that is touched or restored keeps them.
 
     def vectors(self, encoder: str) -> list[tuple[int, bytes]]:
         """(file, packed vectors of its passages) for every file encoded so far."""
@@ -320,26 +311,30 @@ class SearchIndex:
         return self._db.execute(sql, (encoder,)).fetchall()
 
     def vector(self, encoder: str, digest: bytes) -> bytes | None:
-        """Vectors kept under a digest that need not be a file's."""
+        """Vectors of any digest, not only a file's."""
         sql = "SELECT data FROM vectors WHERE encoder = ? AND digest = ?"
         row = self._db.execute(sql, (encoder, digest)).fetchone()
         return row[0] if row else None
 
     def add_vectors(self, encoder: str, made: Sequence[tuple[bytes, bytes]]) -> None:
-        """Keeps (digest, vectors)."""
+        """Stores (digest, vectors)."""
         with self._writing():
             self._db.executemany(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", [(encoder, digest, data) for digest, data in made]
             )
 
     def generation(self) -> tuple[int, int, int]:
-        """Changes when another process, or this one, has written to the index."""
+        """Changes when this or another process has written to the index."""
         own = self._db.total_changes
         return (self._openings, int(self._db.execute("PRAGMA data_version").fetchone()[0]), own)
 
 
+def _header(path: str, name: str, description: str) -> str:
+    return f"{path.removesuffix('.md').replace('/', ' ')}\n{name}\n{description}"
+
+
 def unpack(packed: int) -> tuple[int, float]:
-    """(how often the term occurs, the file's length in terms, to a step) of a posting."""
+    """(how often the term occurs, the file's approximate length in terms) of a posting."""
     return packed >> _LENGTH_BITS, 2.0 ** ((packed & ((1 << _LENGTH_BITS) - 1)) / _LENGTH_STEPS)
 
 
@@ -348,4 +343,4 @@ def _length_code(length: int) -> int:
 
 
 IndexFailed = sqlite3.DatabaseError
-"""What a call raises when the file is damaged or the disk refuses; `SearchIndex.recover` puts it right."""
+"""Raised when the file is damaged or the disk fails; `SearchIndex.recover` repairs it."""

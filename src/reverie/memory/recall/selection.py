@@ -1,7 +1,5 @@
-"""The model that selects memories: the cheapest of the family, asked once, with a schema, and never waited for long.
-
-A request of its own: it shares no prefix with the conversation, writes no cache entry, and is booked as recall.
-"""
+"""The model that selects memories: the cheapest of the family, asked once, with a schema and a short time limit. Its
+request does not share a prefix with the conversation, is not cached, and is booked as recall."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from reverie.errors import ModelError, ReverieError
-from reverie.memory.recall.showing import SCHEMA, SELECTOR_TOKENS, chosen, selector_question, selector_system
+from reverie.memory.recall.reminder import SCHEMA, SELECTOR_TOKENS, parse_selection, selector_question, selector_system
 from reverie.memory.scan import ScanEntry, manifest
 from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.catalogue import Catalogue
@@ -40,7 +38,7 @@ class Selector:
     async def select(
         self, query: str, entries: Sequence[ScanEntry], tools: Sequence[str], ceiling_s: float
     ) -> list[str] | None:
-        """The names chosen; None if it did not answer in time or not as asked."""
+        """The chosen names; None if it did not answer in time or not as asked."""
         self.failed = ""
         try:
             async with asyncio.timeout(ceiling_s):
@@ -50,7 +48,7 @@ class Selector:
             self.failed = str(error) if isinstance(error, ModelError) else ""
             return None
         text = Message("assistant", response.content).text
-        return chosen(text, {entry.name for entry in entries})
+        return parse_selection(text, {entry.name for entry in entries})
 
     async def _ask(self, question: str) -> Response:
         model = self._small()
@@ -64,7 +62,7 @@ class Selector:
             purpose=Purpose.RECALL,
             conversation=f"{self._parts.log.session_id}/recall",
             thread="recall",
-            announced_break="every question to the selector stands alone",
+            announced_break="every question to the selector is separate",
         )
         async with aclosing(send(model, request, policy=RetryPolicy(retries=0))) as events:
             async for event in events:

@@ -122,7 +122,7 @@ def makers() -> re.Pattern[str]:
     return re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(f"({pattern})" for _, pattern in _MAKERS) + ")")
 
 
-MASKED: Final = re.compile(r"(?i)x{5,}|0{8,}|\*{3}|example|placeholder|your|redacted|dummy|sample")
+MASKED: Final = re.compile(r"(?i)x{5,}|0{8,}|\*{3}|example|placeholder|(?-i:your|Your|YOUR)|redacted|dummy|sample")
 
 # A mark nobody has told us of yet: short lower-case words, a joint, then a long drawn tail.
 UNKNOWN_MAKER: Final = re.compile(

@@ -157,7 +157,7 @@ def _is_drawn(value: str) -> bool:
         return True
     tail = _MARK.sub("", value) or value
     named = re.fullmatch(r"[a-z]+(?:[-_.][a-z0-9]+)*", tail) or not any(c.isdigit() for c in tail)
-    if len(value) >= 36 and len(set(tail.lower())) >= 8 and not wordlike(tail):
+    if len(value) >= 36 and len(set(tail.lower())) >= 8 and (tail.isalnum() or not wordlike(tail)):
         return True  # as long as the makers draw them, whatever the characters are
     if is_placeholder(value) or is_placeholder(tail) or len(set(tail)) < 6:
         return False

@@ -12,6 +12,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import Final
 
+from reverie.memory.secrets.likeness import likeness
 from reverie.text.folding import word_set
 
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -45,11 +46,10 @@ _ENV_NAME = re.compile(  # no digits among the letters of a part, but for `K8S` 
     r"(?!\d)(?:(?:[A-Z]+\d*|\d+|[A-Z]\d{1,2}[A-Z])_)+(?:[A-Z]+\d*|\d+|[A-Z]\d{1,2}[A-Z])|[A-Z]{3,}"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|-)[A-Za-z_][A-Za-z0-9_]*)*")
-_DIGIT_INSIDE = re.compile(r"(?<![^A-Za-z])\d{1,2}[A-Za-z]")  # names have their numbers at the end, or apart
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 # A version, a date, a file, and names of methods, formats and products that mix letters and digits as passwords do.
 _TECHNICAL = re.compile(
-    r"(?i)v?\d+(?:[.:/-]\d+)+(?:[-+.]?(?:rc|alpha|beta|dev|post|pre|a|b|build)?[\w.+-]*)?|\d{4}-\d\d-\d\dT[\d:.]+Z?"
+    r"(?i)v?\d+(?:[.:/-]\d+)+(?:[-+.]?(?:rc|alpha|beta|dev|post|pre|a|b|build)?[\w.+-]{0,20})?|\d{4}-\d\d-\d\dT[\d:.]+Z?"
     r"|q[1-4]|[\d.,_]+[a-z%]{0,3}|argon2(?:id|i|d)?|[bsy]?crypt|pbkdf2(?:[-_]hmac)?(?:[-_]?sha-?\d*)?"
     r"|sha-?\d+(?:[-/]\d+)?|md[45]|hs\d+|rs\d+|es\d+|ps\d+|aes-?\d*(?:[-_]\w+)*|rsa-?\d*|ed25519|x25519|secp\d+[kr]\d"
     r"|oauth-?2?(?:\.\d)?|oidc|saml-?2?(?:\.\d)?|base(?:16|32|58|64)(?:url)?|utf-?(?:8|16|32)|x509|pkcs-?#?\d+"
@@ -64,7 +64,6 @@ _CODE = re.compile(r"^[\w.]+\(|::\w|^/[\w./-]+$|^\.{1,2}/|^~/|^\w+@[\w.-]+\.\w+$
 _DOTTED = re.compile(r"^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^[\w-]+(?:/[\w.-]+)+$")
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+\d?|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
 _CASES = re.compile(r"[A-Z]{0,5}[a-z]+(?:[A-Z][a-z]+)*[A-Z]{0,4}s?")
-_VOWELS: Final = frozenset("aeiouyäöüåéèáàíóúæøAEIOUY")
 
 
 def entropy(value: str) -> float:
@@ -113,7 +112,7 @@ def _random_capitals(value: str) -> bool:
     if len(re.findall(r"\d+", value)) >= 3 and len(value) >= 10:
         return True
     long = [part for part in re.findall(r"[A-Z]+", value) if len(part) > 3]
-    return bool(long) and any(c.isdigit() for c in value) and not any(_sayable(part.lower()) for part in long)
+    return bool(long) and any(c.isdigit() for c in value) and not any(wordlike(part.lower()) for part in long)
 
 
 def _sequential(lower: str) -> bool:
@@ -135,40 +134,7 @@ def is_technical(value: str) -> bool:
 
 def wordlike(value: str) -> bool:
     """Built from words, as names of functions, files and hosts are, with at most short numbers between them."""
-    parts = _PARTS.findall(value)
-    if not parts:
-        return True
-    letters = [part for part in parts if not part.isdigit()]
-    digits = sum(len(part) for part in parts if part.isdigit())
-    if not letters:
-        return True
-    said = sum(len(part) for part in letters if _sayable(part))
-    total = sum(map(len, letters))
-    mean = total / len(letters)
-    kinds = classes(value)
-    drawn = (kinds >= 3 and len(value) >= 16 and _DIGIT_INSIDE.search(value) is not None) or (
-        kinds == 4 and len(value) >= 10 and re.search(r"\d[A-Za-z]", value) is not None
-    )
-    least = 4 if drawn or (digits and len(value) >= 24) else 3
-    return (
-        said >= (0.9 if drawn else 0.75) * total
-        and digits <= max(4, total // 3)
-        and mean >= least
-        and len(parts) <= 3 + total // 4
-    )
-
-
-def _sayable(part: str) -> bool:
-    if not part.isascii():
-        return True
-    if part.isupper():
-        return len(part) <= 5 or _sayable(part.lower())
-    vowels = sum(c in _VOWELS for c in part)
-    if len(part) <= 3:
-        return True
-    if not 0.15 <= vowels / len(part) <= 0.75:
-        return False
-    return not re.search(r"(?i)[^aeiouyäöüé]{5,}|[qjxzv][^aeiouyrlh]{2}|q[^u]", part)
+    return not any(c.isalpha() for c in value) or likeness(value) > len(value) / 6
 
 
 def is_random(value: str, least: int = 16) -> bool:
@@ -183,15 +149,9 @@ def is_random(value: str, least: int = 16) -> bool:
     if len(core) < 0.7 * len(value):
         return False
     kinds = classes("".join(core))
-    if kinds < 2 or (kinds == 2 and not any(c.isdigit() for c in core)):
-        return _no_words(value) and len(value) >= 24 and kinds >= 2
+    if kinds < 2:
+        return False
     return entropy(value) >= min(3.6, 0.72 * math.log2(len(value))) and not wordlike(value)
-
-
-def _no_words(value: str) -> bool:
-    """Letters of both cases in an order no camel has: many changes of case in a row."""
-    changes = sum(a.isupper() != b.isupper() for a, b in pairwise(value))
-    return changes >= 0.38 * len(value)
 
 
 def is_password(value: str, *, least: int = 4) -> bool:
@@ -246,4 +206,4 @@ def is_code(value: str, quoted: bool = False) -> bool:
     """A name, a call, a path or a mail address rather than a value."""
     if _CODE.search(value) or (wordlike(value) and _DOTTED.search(value)):
         return True
-    return not quoted and bool(_CAMEL.fullmatch(value))
+    return not quoted and bool(_CAMEL.fullmatch(value)) and wordlike(value)

@@ -1,1 +1,1 @@
-"""Memory that others share: the team's part, and the memories of kinds of agents."""
+"""Shared memory: the team's part, and the memories of kinds of agents."""

@@ -1,8 +1,6 @@
-"""The memory of one kind of agent: where it lives by scope, what its agent is told of it, and snapshots to begin from.
-
-A memory directory like the main one (inside check, write gate, history, index); nothing is recalled from it and nothing
-is extracted into it. A snapshot is copied where there is no memory yet, and never over one by itself.
-"""
+"""The memory of one kind of agent: its place by scope, its section of the prompt, and snapshots to begin from. It is a
+memory directory like the main one, but without recall and extraction. A snapshot is copied only if there is no memory
+yet."""
 
 from __future__ import annotations
 
@@ -23,24 +21,24 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import load_index
 from reverie.memory.taxonomy import INDEX
 from reverie.memory.topic_file import decode
-from reverie.moments import happened, parsed
+from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json
 from reverie.paths import Places
-from reverie.permissions.inside import PermissionRefused, is_inside
+from reverie.permissions.memory_paths import PermissionRefused, is_inside
 from reverie.prompts import render
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 
 SNAPSHOT_MARK = "snapshot.json"
-"""In a snapshot: when it was made. In a memory, hidden: which one was taken in or passed over last."""
+"""In a snapshot: when it was made. Hidden in a memory: the last snapshot that was used or skipped."""
 _TAKEN = ".snapshot.json"
 _SNAPSHOTS = ".reverie/agent-memory-snapshots"
 _MAX_FILES = 500
 _MAX_BYTES = 5_000_000
 
 
-class Scope(StrEnum):
-    """For whom an agent's memory holds."""
+class AgentMemoryScope(StrEnum):
+    """Who shares an agent's memory."""
 
     USER = "user"
     PROJECT = "project"
@@ -48,44 +46,40 @@ class Scope(StrEnum):
 
 
 _MEANS = {
-    Scope.USER: "scope_user.md",
-    Scope.PROJECT: "scope_project.md",
-    Scope.LOCAL: "scope_local.md",
+    AgentMemoryScope.USER: "scope_user.md",
+    AgentMemoryScope.PROJECT: "scope_project.md",
+    AgentMemoryScope.LOCAL: "scope_local.md",
 }
+_GETTERS = (Places.agent_memory_user, Places.agent_memory_project, Places.agent_memory_local)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMemoryPlace:
-    """Where a kind of agent keeps its memory, and where a snapshot of it would lie."""
+    """The folder of a kind of agent's memory, and the folder of its snapshot."""
 
     kind: str
-    scope: Scope
+    scope: AgentMemoryScope
     folder: Path
     snapshot: Path
 
     @classmethod
-    def of(cls, places: Places, kind: str, scope: Scope) -> AgentMemoryPlace:
-        """Raises UserError for a kind that cannot be a folder's name, or a folder that leads out of the repository."""
-        match scope:
-            case Scope.USER:
-                folder = places.agent_memory_user(kind)
-            case Scope.PROJECT:
-                folder = places.agent_memory_project(kind)
-            case Scope.LOCAL:
-                folder = places.agent_memory_local(kind)
-        if scope is not Scope.USER and places.remote_memory is None and not is_inside(str(folder), places.root):
+    def of(cls, places: Places, kind: str, scope: AgentMemoryScope) -> AgentMemoryPlace:
+        """`UserError` for a kind that cannot be a folder name, or a folder outside the repository."""
+        folder = dict(zip(AgentMemoryScope, _GETTERS, strict=True))[scope](places, kind)
+        if (
+            scope is not AgentMemoryScope.USER
+            and places.remote_memory is None
+            and not is_inside(str(folder), places.root)
+        ):
             raise UserError(f"{folder} leads out of {places.root}; replace it by a folder.")
-        snapshot = places.root / _SNAPSHOTS / folder.name
-        return cls(kind, scope, folder, snapshot)
+        return cls(kind, scope, folder, places.root / _SNAPSHOTS / folder.name)
 
 
 def agent_memory_folders(places: Places) -> list[Path]:
-    """The memories of agents that there are, of every kind and scope."""
-    above = [getter("kind").parent for getter in (places.agent_memory_user, places.agent_memory_project)]
-    above.append(places.agent_memory_local("kind").parent)
+    """The existing memories of agents, of every kind and scope."""
     return sorted(
         folder
-        for top in above
+        for top in (getter(places, "kind").parent for getter in _GETTERS)
         if top.is_dir()
         for folder in top.iterdir()
         if folder.is_dir() and not folder.is_symlink() and not folder.name.endswith(".git")
@@ -109,43 +103,35 @@ class AgentMemory:
         return self.directory.root
 
     def section(self) -> str:
-        """What its agent is told: where it is, what the scope means, how to save, and its index, capped.
-
-        The folder is made before the text says that it is there.
-        """
+        """The section of the agent's prompt: its folder (made if missing), the scope, how to save, and its index."""
         self.prepare()
         index = ""
         with suppress(UserError, StorageError):
             index = load_index(self.directory.index()).text
-        means = render("reverie.memory", _MEANS[self.place.scope])
+        scope = render("reverie.memory", _MEANS[self.place.scope])
         values = {
             "directory": str(self.root),
-            "scope": means,
+            "scope": scope,
             "index": index or "(It is empty: nothing was saved yet.)",
         }
         return render("reverie.memory", "agent_memory.md", values)
 
     def prepare(self) -> None:
-        """Makes the folder, and keeps what is not for colleagues out of their repository."""
+        """Makes the folder, and keeps private files out of the repository."""
         make_private_dir(self.root)
-        match self.place.scope:
-            case Scope.PROJECT:
-                _ignore(self.root.parent, "*-history.git/\n**/.*\n!.gitignore\n")
-            case Scope.LOCAL:
-                _ignore(self.root.parent, "*\n")
-            case Scope.USER:
-                pass
-
-    # -- snapshots --------------------------------------------------------------------------------------------------
+        if self.place.scope is AgentMemoryScope.PROJECT:
+            _ignore(self.root.parent, "*-history.git/\n**/.*\n!.gitignore\n")
+        elif self.place.scope is AgentMemoryScope.LOCAL:
+            _ignore(self.root.parent, "*\n")
 
     def newer_snapshot(self) -> datetime | None:
-        """When the snapshot was made that this memory has neither begun from nor passed over; None if there is none."""
+        """When the snapshot was made, if this memory has neither used nor skipped it; else None."""
         made = _stamp(self.place.snapshot / SNAPSHOT_MARK)
         seen = _stamp(self.root / _TAKEN)
         if made is None or made == seen:
             return None
-        # A mark of a day to come, from a machine with a wrong clock, must not hide all that follow.
-        is_new = seen is None or made > seen or happened(seen.timestamp(), time.time()) is None
+        # A mark in the future, from a machine with a wrong clock, must not hide all later snapshots.
+        is_new = seen is None or made > seen or past_time(seen.timestamp(), time.time()) is None
         return made if is_new else None
 
     @property
@@ -153,7 +139,7 @@ class AgentMemory:
         return not self.directory.names() and not self.directory.exists(INDEX)
 
     def take_snapshot(self, why: str) -> int:
-        """Puts the snapshot's files into the memory, as one version; how many changed. Files it does not have stay."""
+        """Copies the snapshot's files into the memory, as one version; returns how many changed. Other files stay."""
         files = self._snapshot_files()
         if not files:
             raise self._no_snapshot()
@@ -164,7 +150,7 @@ class AgentMemory:
         return len(changes)
 
     def pass_over(self) -> None:
-        """The snapshot as it is now is not spoken of again."""
+        """Skips the present snapshot: it is not mentioned again."""
         made = _stamp(self.place.snapshot / SNAPSHOT_MARK)
         if made is not None:
             make_private_dir(self.root)
@@ -179,10 +165,10 @@ class AgentMemory:
         )
 
     def make_snapshot(self, now: datetime) -> int:
-        """Writes this memory where colleagues begin from it; how many files it has."""
+        """Writes this memory as the snapshot for colleagues; returns the number of files."""
         names = [*self.directory.names(), *([INDEX] if self.directory.exists(INDEX) else [])]
         if not names:
-            raise UserError(f"The memory of {self.place.kind} is empty: there is nothing to make a snapshot of.")
+            raise UserError(f"The memory of {self.place.kind} is empty: there is nothing for a snapshot.")
         target = self.place.snapshot
         wanted = {name: self.directory.read(name).content for name in names}
         for old in self._snapshot_files():
@@ -197,18 +183,15 @@ class AgentMemory:
         return len(wanted)
 
     def _snapshot_files(self) -> dict[str, str]:
-        """The Markdown files of the snapshot; links, and what leads out of it, are left alone."""
+        """The Markdown files of the snapshot, without links and paths that lead out of it."""
         root, found, size = self.place.snapshot, dict[str, str](), 0
         for folder, folders, files in os.walk(root):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in sorted(files):
                 path = Path(folder) / name
-                if (
-                    not name.endswith(".md")
-                    or name.startswith(".")
-                    or path.is_symlink()
-                    or not is_inside(str(path), root)
-                ):
+                if not name.endswith(".md") or name.startswith(".") or path.is_symlink():
+                    continue
+                if not is_inside(str(path), root):
                     continue
                 try:
                     data = read_regular(path)
@@ -230,14 +213,14 @@ class AgentMemory:
 def _ignore(folder: Path, text: str) -> None:
     path = folder / ".gitignore"
     if not os.path.lexists(path):
-        with suppress(StorageError):  # a repository that cannot be written to: nothing will be committed from it
+        with suppress(StorageError):  # nothing is committed from a read-only repository
             write_atomic(path, text.encode())
 
 
 def _stamp(path: Path) -> datetime | None:
-    """The time in a mark; None if there is none, or it cannot be read."""
+    """The time in a mark; None if it is missing or cannot be read."""
     try:
         raw: Any = load_json(read_regular(path))
-        return parsed(cast("dict[str, Any]", raw)["made"])
+        return parse_time(cast("dict[str, Any]", raw)["made"])
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -1,7 +1,5 @@
-"""The memory files in a folder that others can write to: read with suspicion, written whole.
-
-Links, pipes, hidden, oversized and oddly named files are left out and named. It knows nothing of what the files mean.
-"""
+"""The memory files in a folder that others can write to: read with care, written whole. Links, pipes, hidden, oversized
+and oddly named files are left out and reported."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from reverie.memory.taxonomy import TEAM, is_index, is_topic
-from reverie.permissions.inside import PermissionRefused, inside_for_write
+from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import storage_error, write_atomic
 
@@ -25,7 +23,7 @@ _MAX_DEPTH = 8
 
 
 def read_files(folder: Path) -> tuple[dict[str, bytes], list[str]]:
-    """Every memory file in a folder, and a sentence for each that was left out. A missing folder is empty."""
+    """Every memory file in a folder, and a sentence for each file that was left out. A missing folder is empty."""
     files: dict[str, bytes] = {}
     odd: list[str] = []
     for name in _names(folder, "", 0):
@@ -41,7 +39,7 @@ def read_files(folder: Path) -> tuple[dict[str, bytes], list[str]]:
 
 
 def write_files(folder: Path, changes: Mapping[str, bytes | None], *, mode: int) -> None:
-    """Puts files in place, each whole; None removes one. `StorageError` if the disk refuses."""
+    """Writes files, each whole; None removes one. `StorageError` if the disk fails."""
     for name, data in changes.items():
         path = folder / name
         try:
@@ -75,9 +73,9 @@ def _names(folder: Path, above: str, depth: int) -> Iterator[str]:
 
 def _read(folder: Path, name: str) -> tuple[bytes | None, str]:
     try:
-        inside_for_write(f"{os.path.realpath(folder)}/{name}", Path(os.path.realpath(folder)))
+        check_memory_write(f"{os.path.realpath(folder)}/{name}", Path(os.path.realpath(folder)))
         return read_regular(folder / name, MAX_BYTES, follow=False), ""
     except PermissionRefused:
-        return None, "has a name or a form that no memory has"
+        return None, "has a name or a form that a memory cannot have"
     except OSError as error:
         return None, f"cannot be read ({error.strerror})"

@@ -1,9 +1,6 @@
-"""The team's part of the memory, `<memory>/team/`, shared through a folder or a git remote, file by file.
-
-Each side is compared with what both had at the last sync: what only one side changed goes to the other, an index both
-changed is merged line by line, and of a topic file both changed both versions are kept. Our files change only through
-the memory directory, so every arrival passes the write gate and can be undone. It never deletes everything at once.
-"""
+"""The team's part of the memory, `<memory>/team/`, shared through a folder or a git remote, file by file. Both sides
+are compared with the last common state: a change on one side goes to the other, a changed index is merged line by line,
+and of a topic file that both changed both versions stay. Arrivals pass the write gate and can be undone."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from reverie.memory.sharing.shared_files import SHARED_LOCK, Files, read_files, 
 from reverie.memory.sharing.team_git import TeamCheckout
 from reverie.memory.taxonomy import INDEX, TEAM, is_index
 from reverie.memory.topic_file import TopicFile, decode, encode
-from reverie.memory.upkeep.purged_record import NAME, PurgedRecord
+from reverie.memory.upkeep.purged_record import RECORD_NAME, PurgedRecord
 from reverie.settings import Settings
 from reverie.storage.atomic import make_private_dir
 from reverie.storage.history.objects import blob_id
@@ -39,17 +36,17 @@ class SyncReport:
     merged: tuple[str, ...] = ()
     """Indexes that both sides had changed."""
     kept_both: tuple[str, ...] = ()
-    """Topic files both sides had changed: theirs has the name, ours stands beside it."""
+    """Topic files that both sides had changed: theirs keeps the name, ours gets another."""
     held_back: tuple[str, ...] = ()
-    """Files that were not sent or not taken, each with the reason."""
+    """Files that were not sent or not received, each with the reason."""
 
     @property
     def changed(self) -> bool:
         return bool(self.received or self.sent)
 
     @property
-    def told(self) -> str:
-        """In one line for a person: how many files went which way, and which were held back and why."""
+    def summary(self) -> str:
+        """One line: how many files went which way, and which were held back and why."""
         counts = (
             (len(self.received), "received"),
             (len(self.sent), "sent"),
@@ -63,7 +60,7 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """What has to change on each side; None removes a file."""
+    """The changes for each side; None removes a file."""
 
     here: dict[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
     there: dict[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
@@ -72,11 +69,9 @@ class Merge:
 
 
 def sync(memory: MemoryDirectory, settings: Settings, keep: Path, gate: Gate) -> SyncReport:
-    """Brings the team's folder and what it is shared through to the same state. Blocks: run it in a thread.
-
-    `keep` (`Places.team_sync`) is where the last common state is remembered. Raises a `ReverieError` with one sentence
-    if it cannot be done now; then nothing is lost, and the next sync goes on from there.
-    """
+    """Brings the team's folder and its shared copy to the same state. Blocks: run it in a thread. `keep`
+    (`Places.team_sync`) stores the last common state. Raises a `ReverieError` if it fails; then nothing is lost, and
+    the next sync continues."""
     given = settings.team
     if given.sharing == "none":
         return SyncReport()
@@ -86,13 +81,14 @@ def sync(memory: MemoryDirectory, settings: Settings, keep: Path, gate: Gate) ->
             if given.folder is None:
                 raise UserError("`team.sharing` is folder, but `team.folder` is not set; name the shared folder.")
             if not given.folder.is_dir():
-                raise StorageError(
-                    f"The shared folder {given.folder} is not there; mount it, or correct `team.folder`."
-                )
+                raise StorageError(f"The shared folder {given.folder} is missing; mount it, or correct `team.folder`.")
             lock = given.folder / SHARED_LOCK
             known = lock.exists()
             with exclusive(lock, timeout_s=_LOCK_S, what="the shared folder"):
-                return _settled(_Round(memory, given.folder, keep / "base", gate, mode=0o664, known=known))
+                one = _Round(memory, given.folder, keep / "base", gate, mode=0o664, known=known)
+                report = one.run()
+                one.remember()
+                return report
         checkout = TeamCheckout(given, keep / "checkout", settings.env)
         for _ in range(_TRIES):
             known = checkout.fetch()
@@ -101,11 +97,11 @@ def sync(memory: MemoryDirectory, settings: Settings, keep: Path, gate: Gate) ->
             if checkout.publish():
                 one.remember()
                 return report
-        raise StorageError("The team's memory changes faster than it can be sent; it is tried again at the next sync.")
+        raise StorageError("The team's memory changes faster than it can be sent; the next sync tries again.")
 
 
 def three_way(base: Files, ours: Files, theirs: Files) -> Merge:
-    """What each side has to do so that both are the same and nobody's change is lost. Pure."""
+    """The changes that make both sides the same and lose nobody's change. Pure."""
     merge = Merge()
     merged, kept_both = list[str](), list[str]()
     for name in sorted({*base, *ours, *theirs}):
@@ -116,12 +112,12 @@ def three_way(base: Files, ours: Files, theirs: Files) -> Merge:
             merge.here[name] = their
         elif their == before:
             merge.there[name] = our
-        elif our is None:  # a change outlives a removal: nothing that somebody just wrote is lost
+        elif our is None:  # a change wins over a removal, so that no new text is lost
             merge.here[name] = their
         elif their is None:
             merge.there[name] = our
         elif is_index(name):
-            both = encode(_merged_lines(decode(before or b""), decode(our), decode(their)))
+            both = encode(_merge_lines(decode(before or b""), decode(our), decode(their)))
             merged.append(name)
             if both != our:
                 merge.here[name] = both
@@ -138,8 +134,8 @@ def three_way(base: Files, ours: Files, theirs: Files) -> Merge:
 
 
 def _list_survivors(merge: Merge, ours: Files, theirs: Files) -> None:
-    """A file that outlived a removal, or stands beside another version, needs the index line it lost or never had."""
-    after = _applied(ours, merge.here)
+    """Adds the index line of a file that a removal did not win over, or that is a second version."""
+    after = _apply(ours, merge.here)
     index = before = decode(after.get(INDEX, b""))
     for name, data in {**merge.there, **merge.here}.items():
         if data is not None and not is_index(name) and entry_of(index, name) is None:
@@ -152,8 +148,8 @@ def _list_survivors(merge: Merge, ours: Files, theirs: Files) -> None:
                 changes[INDEX] = encode(index)
 
 
-def _merged_lines(base: str, ours: str, theirs: str) -> str:
-    """Their lines without those we took out, then the lines we added. Order is theirs: an index is a set of lines."""
+def _merge_lines(base: str, ours: str, theirs: str) -> str:
+    """Their lines without those we removed, then the lines we added, in their order."""
     known, own, other = set(base.splitlines()), ours.splitlines(), theirs.splitlines()
     removed, there = known - set(own), set(other)
     kept = [line for line in other if line not in removed or not line.strip()]
@@ -177,15 +173,15 @@ class _Round:
         self._base_folder = base
         self._gate = gate
         self._mode = mode
-        self._purged = PurgedRecord(base.parent.parent / NAME)
+        self._purged = PurgedRecord(base.parent.parent / RECORD_NAME)
         self._held_back: list[str] = []
         self._base: Files = read_files(base)[0]
         self._common: dict[str, bytes] = {}
         self._seen: dict[str, str] = {}
         if self._base and not known:
             raise StorageError(
-                f"What the team shares is not there, although it held {len(self._base)} files at the last sync: see "
-                f"whether the folder is mounted, or the address right. To share anew, remove {base}."
+                f"The team's shared memory is missing, although it held {len(self._base)} files at the last sync: "
+                f"check that the folder is mounted, or that the address is right. To start again, remove {base}."
             )
 
     def run(self) -> SyncReport:
@@ -193,11 +189,11 @@ class _Round:
             try:
                 return self._once()
             except ChangedUnderneath:
-                continue  # somebody saves right now: look again
-        raise StorageError("The team's folder is being changed all the time; it is synced the next time.")
+                continue  # somebody saves right now
+        raise StorageError("The team's folder keeps changing; the next sync tries again.")
 
     def remember(self) -> None:
-        """The state both sides have now is what the next sync compares with."""
+        """Stores the present common state for the next sync."""
         make_private_dir(self._base_folder)
         gone = {name: None for name in self._base if name not in self._common}
         write_files(self._base_folder, {**self._common, **gone}, mode=0o600)
@@ -205,7 +201,7 @@ class _Round:
     def _once(self) -> SyncReport:
         self._held_back = []
         ours = self._ours()
-        # A folder of ours that was emptied or moved away must not empty everybody's: then nothing was ever in common.
+        # If our folder was emptied or moved away, it must not empty everybody's: then there is no common state.
         has_own = bool(ours) or self._memory.exists(f"{TEAM}/{INDEX}")
         base: Files = self._base if has_own else dict[str, bytes]()
         theirs, odd = read_files(self._shared)
@@ -214,7 +210,7 @@ class _Round:
         taken = self._take(merge.here)
         sent = {name: data for name, data in merge.there.items() if self._may_leave(name, data, theirs.get(name))}
         write_files(self._shared, sent, mode=self._mode)
-        self._common = _same(_applied(ours, taken), _applied(theirs, sent), base)
+        self._common = _common_files(_apply(ours, taken), _apply(theirs, sent), base)
         return SyncReport(
             received=tuple(taken),
             sent=tuple(sent),
@@ -232,13 +228,9 @@ class _Round:
         return {name: data for name, data in contents.items() if data.strip()}
 
     def _take(self, arrivals: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
-        """Lets arrivals into the memory: all as one version, or, where one is refused, one by one without it."""
+        """Writes arrivals into the memory: all as one version or, if one is refused, one by one without it."""
         changes = {
-            name: Change(
-                f"{TEAM}/{name}",
-                None if data is None else decode(data),
-                base=self._seen.get(name, ABSENT),
-            )
+            name: Change(f"{TEAM}/{name}", None if data is None else decode(data), self._seen.get(name, ABSENT))
             for name, data in arrivals.items()
             if data is None or self._is_welcome(name, data)
         }
@@ -253,11 +245,11 @@ class _Round:
         return {name: arrivals[name] for name in changes}
 
     def _is_welcome(self, name: str, data: bytes) -> bool:
-        """False for what holds a text that was purged here: a sync must not bring it back."""
+        """False for a file with a text that was purged here: a sync must not bring it back."""
         if not self._purged.holds(f"{name} {decode(data)}"):
             return True
         self._held_back.append(
-            f"{TEAM}/{name} was not taken: it holds a text that you purged; have it taken out where it is shared"
+            f"{TEAM}/{name} was not received: it holds a text that you purged; have it removed where it is shared"
         )
         return False
 
@@ -265,12 +257,12 @@ class _Round:
         try:
             self._memory.transaction([change], _INFO)
         except ReverieError as error:
-            self._held_back.append(f"{change.name} was not taken: {error}")
+            self._held_back.append(f"{change.name} was not received: {error}")
             return False
         return True
 
     def _may_leave(self, name: str, data: bytes | None, there: bytes | None) -> bool:
-        """Whatever leaves for the team is judged like a new memory: an editor may have put a secret into it."""
+        """Judges a file for the team like a new memory: an editor may have put a secret into it."""
         if data is None:
             return True
         before = None if there is None else decode(there)
@@ -282,19 +274,13 @@ class _Round:
         return True
 
 
-def _settled(one: _Round) -> SyncReport:
-    report = one.run()
-    one.remember()
-    return report
-
-
-def _applied(files: Files, changes: Mapping[str, bytes | None]) -> Files:
+def _apply(files: Files, changes: Mapping[str, bytes | None]) -> Files:
     after = {**files, **changes}
     return {name: data for name, data in after.items() if data is not None}
 
 
-def _same(ours: Files, theirs: Files, base: Files) -> dict[str, bytes]:
-    """What both sides agree on; where they do not (something was held back), what they agreed on before."""
+def _common_files(ours: Files, theirs: Files, base: Files) -> dict[str, bytes]:
+    """The files both sides agree on; for a file that was held back, the last common version."""
     common: dict[str, bytes] = {}
     for name in {*ours, *theirs, *base}:
         agreed = ours.get(name) if ours.get(name) == theirs.get(name) else base.get(name)

@@ -1,8 +1,6 @@
-"""A checkout of the team's git remote, kept apart from the memory: fetched, filled by the sync, published.
-
-Each round starts from what the remote has and puts our changes on top, as a rebase would; a push that lost a race is
-done again. The git binary is run without prompts, hooks and signatures. The memory itself never becomes a repository.
-"""
+"""A checkout of the team's git remote, separate from the memory: fetched, filled by the sync, published. Each round
+starts from the remote's state and puts our changes on top; a push that lost a race is repeated. Git runs without
+prompts, hooks and signatures."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from pathlib import Path
 
 from reverie.errors import StorageError, UserError
 from reverie.paths.programs import users_program
-from reverie.settings.sections import Team
+from reverie.settings.sections import TeamSettings
 from reverie.storage.atomic import make_private_dir, storage_error
 
 _LOST_RACE = re.compile(r"rejected|non-fast-forward|fetch first|cannot lock ref|stale info", re.IGNORECASE)
@@ -33,23 +31,18 @@ _SAFE = (
 class TeamCheckout:
     """One remote. `folder` holds its files after `fetch`."""
 
-    def __init__(self, given: Team, folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, given: TeamSettings, folder: Path, env: Mapping[str, str]) -> None:
         if not given.remote or given.remote.startswith("-"):
-            raise UserError("`team.sharing` is git, but `team.remote` is no address of a repository; set one.")
+            raise UserError("`team.sharing` is git, but `team.remote` is not the address of a repository; set one.")
         if not re.fullmatch(r"[A-Za-z0-9][\w./-]*", given.branch) or ".." in given.branch:
-            raise UserError(f"`team.branch` is {given.branch!r}, which is no name of a branch; correct it.")
+            raise UserError(f"`team.branch` is {given.branch!r}, which is not the name of a branch; correct it.")
         self.folder = folder
         self._given = given
         kept = {name: value for name, value in env.items() if name not in _OWN}
-        self._env = {
-            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-            **kept,
-            "GIT_TERMINAL_PROMPT": "0",
-            "LC_ALL": "C",
-        }
+        self._env = {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes", **kept, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
     def fetch(self) -> bool:
-        """Makes `folder` what the remote has now. False: it has no such branch yet, so the folder is empty."""
+        """Makes `folder` equal to the remote. False: the branch does not exist yet, so the folder is empty."""
         branch = self._given.branch
         if not (self.folder / ".git").is_dir():
             make_private_dir(self.folder)
@@ -60,11 +53,11 @@ class TeamCheckout:
             self._git("checkout", "-q", "-f", "-B", branch, "FETCH_HEAD")
             self._git("clean", "-q", "-ffdx")
         else:
-            self._start_anew(branch)
+            self._start_again(branch)
         return bool(listed.strip())
 
     def publish(self) -> bool:
-        """Sends what changed in `folder`. False: somebody was faster; fetch and try again."""
+        """Sends the changes in `folder`. False: somebody was faster; fetch and try again."""
         self._git("add", "-A", "--force")
         if not self._git("status", "--porcelain").strip():
             return True
@@ -76,17 +69,17 @@ class TeamCheckout:
         return True
 
     def stored(self) -> str:
-        """Everything that the local clone keeps, all versions: to be searched. Empty if there is none."""
+        """All versions in the local clone as one text, to search it; empty if there is no clone."""
         if not (self.folder / ".git").is_dir():
             return ""
         return self._git("cat-file", "--batch", "--batch-all-objects")
 
     @property
     def address(self) -> str:
-        """The remote, without what somebody may sign in with."""
+        """The remote, without credentials."""
         return _CREDENTIALS.sub("://", self._given.remote or "")
 
-    def _start_anew(self, branch: str) -> None:
+    def _start_again(self, branch: str) -> None:
         try:
             shutil.rmtree(self.folder)
         except OSError as error:
@@ -96,7 +89,7 @@ class TeamCheckout:
         self._git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
 
     def _identity(self) -> tuple[str, ...]:
-        """A name to commit under where the user has set none."""
+        """A name to commit under if the user has set none."""
         if self._run("config", "user.email").returncode == 0:
             return ()
         return ("-c", "user.name=Reverie", "-c", "user.email=reverie@localhost")
@@ -126,7 +119,7 @@ class TeamCheckout:
             raise storage_error(error, self.folder, "work in") from error
         except subprocess.TimeoutExpired:
             raise StorageError(
-                f"The team's git remote did not answer within {self._given.timeout_s:g} s; it is tried again later."
+                f"The team's git remote did not answer within {self._given.timeout_s:g} s; the next sync tries again."
             ) from None
 
     def _checked(self, command: str, done: subprocess.CompletedProcess[str]) -> str:

@@ -1,9 +1,6 @@
-"""Whether something is written down already, in the instruction files or in another memory.
-
-Compared by content words, statement by statement, so that other wording and order do not hide a double; other numbers
-or a `not` make another statement. Existing memories are read from disk, kept by mtime and size, and only those that
-share words with the new text are looked at closely. It changes nothing.
-"""
+"""Finds a statement that is written down already, in the instruction files or in another memory. Compares content
+words, statement by statement, so that other wording and order do not hide a duplicate; other numbers or a `not` make
+another statement. It changes nothing."""
 
 from __future__ import annotations
 
@@ -13,34 +10,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reverie.memory.recall.ranking.files import FileStat, scan
-from reverie.memory.topic_file import decode, said_in
+from reverie.memory.scan import FileStat, stat_topics
+from reverie.memory.topic_file import decode, statements_of
 from reverie.regular_files import read_regular
-from reverie.text.sameness import repeated
+from reverie.text.sameness import find_repeated
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
-LEAST_TERMS: Final = 3
-"""Below so many content words two statements of memories are alike by chance."""
+MIN_TERMS: Final = 3
+"""With fewer content words, two statements are alike by chance."""
 KEPT_BYTES: Final = 64_000_000
-"""How much text of existing memories is kept in this process."""
+"""How much text of memories this process keeps."""
 
 
 @dataclass(frozen=True, slots=True)
-class Double:
-    """Where a new text stands already."""
+class Duplicate:
+    """Where a statement exists already. `where` is a memory's relative path or the name of an instruction file;
+    `existing` is the statement there."""
 
     where: str
-    """A memory's relative path, or the name of an instruction file."""
     is_memory: bool
     statement: str
-    """The new statement that is a double."""
-    standing: str
-    """The one that stands there."""
+    existing: str
 
 
-class Standing:
-    """The memories there are, as texts. Keep one for a directory: what has not changed is not read again."""
+class MemoryTexts:
+    """The texts of all memories. Keep one per directory: unchanged files are not read again."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -52,14 +47,14 @@ class Standing:
         return {name: text for name, (_, text, _) in self._texts.items()}
 
     def sharing(self, terms: Collection[str], least: int) -> Iterator[tuple[str, str]]:
-        """(name, text) of the memories in which at least so many of the terms occur."""
+        """(name, text) of the memories that have at least `least` of the terms."""
         self._refresh()
         for name, (_, text, lower) in self._texts.items():
             if sum(term in lower for term in terms) >= least:
                 yield name, text
 
     def _refresh(self) -> None:
-        found = {stat.path: stat for stat in scan(self._root).files}
+        found = {stat.path: stat for stat in stat_topics(self._root)[0]}
         for name in [name for name in self._texts if name not in found]:
             del self._texts[name]
         held = sum(stat.size for stat, _, _ in self._texts.values())
@@ -78,22 +73,19 @@ class Standing:
             self._texts[name] = (stat, text, text.lower())
 
 
-def find_double(
-    new: Sequence[str], standing: Standing | None, instructions: Mapping[str, str], *, without: Iterable[str] = ()
-) -> Double | None:
-    """Where most of these statements stand already, or None.
-
-    `instructions`: text of the instruction files by name. `without`: memories that do not count (the one being
-    written, those the same change takes away).
-    """
+def find_duplicate(
+    new: Sequence[str], memories: MemoryTexts | None, instructions: Mapping[str, str], *, without: Iterable[str] = ()
+) -> Duplicate | None:
+    """Where most of these statements exist already, or None. `instructions` are the texts of the instruction files by
+    name; `without` names memories that do not count (the written one, and removed ones)."""
     for where, text in instructions.items():
-        if found := repeated(new, statements(text)):
-            return Double(where, False, *found)
+        if found := find_repeated(new, statements(text)):
+            return Duplicate(where, False, *found)
     terms = frozenset[str]().union(*map(content_terms, new))
-    if standing is None or not terms:
+    if memories is None or not terms:
         return None
     left_out = frozenset(without)
-    for name, text in standing.sharing(terms, max(2, (len(terms) + 1) // 2)):
-        if name not in left_out and (found := repeated(new, said_in(text), least=LEAST_TERMS)):
-            return Double(name, True, *found)
+    for name, text in memories.sharing(terms, max(2, (len(terms) + 1) // 2)):
+        if name not in left_out and (found := find_repeated(new, statements_of(text), least=MIN_TERMS)):
+            return Duplicate(name, True, *found)
     return None

@@ -1,8 +1,6 @@
-"""Takes memories in from elsewhere: a memory directory, a file of notes such as AGENTS.md, a folder of Markdown.
-
-Looks first: `plan_import` says for every piece what would become of it, `carry_out` lands the rest as one version.
-Every piece passes the write gate; nothing that is there is overwritten, and the sources are only read.
-"""
+"""Imports memories: from a memory directory, a file of notes such as AGENTS.md, or a folder of Markdown. `plan_import`
+says what would happen to each piece, `carry_out` writes the rest as one version. Every piece passes the write gate,
+nothing is overwritten, and the sources are only read."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from reverie.memory.topic_file import TopicFile, decode
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import cause_of
 from reverie.storage.history.versions import Version
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 
 _NOTES = re.compile(
     r"(?:agents|claude|gemini|memor(?:y|ies)|memos?|notes?|cursorrules)(?:\.local)?\.(?:md|mdc|txt)", re.I
@@ -37,84 +35,83 @@ _NAMES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """One memory found in a source."""
+class ImportPiece:
+    """One memory found in a source. `source` is a path, and the heading if it is a part of a file; `name` is the new
+    file name; `hook` is its line in the index it came with; `modified` is None for a part of a file."""
 
     source: str
-    """Where it comes from: a path, and the heading if it is a part of a file."""
     topic: TopicFile
     name: str
-    """The name it would get."""
     hook: str = ""
-    """What the index it came with said of it."""
     modified: float | None = None
-    """When its file was changed last, in seconds since 1970; None for a part of a file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """What would become of a piece."""
+class PlannedImport:
+    """What happens to a piece."""
 
-    piece: Piece
+    piece: ImportPiece
     action: Literal["add", "known", "refused"]
     name: str
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
-    """A file or folder that could not be read, and why; the others are taken in all the same."""
+class UnreadSource:
+    """A file or folder that could not be read, and why; the others are imported."""
 
     source: str
     reason: str
 
 
-def pieces(paths: Sequence[Path]) -> Iterator[Piece | Unread]:
-    """Everything that could be taken in from these files and folders. `UserError` for what is not there."""
+def read_pieces(paths: Sequence[Path]) -> Iterator[ImportPiece | UnreadSource]:
+    """Everything that can be imported from these files and folders; `UserError` for a path that does not exist."""
     for path in paths:
         if not os.path.lexists(path):
-            raise UserError(f"{path} is not there; name a memory directory, a folder of .md files, or a file of notes.")
+            raise UserError(
+                f"{path} does not exist; name a memory directory, a folder of .md files or a file of notes."
+            )
     for path in paths:
         try:
             yield from _of_folder(path) if path.is_dir() else _of_file(path, may_split=True)
         except OSError as error:
-            yield Unread(str(path), cause_of(error))
+            yield UnreadSource(str(path), cause_of(error))
 
 
-def plan_import(memory: OpenedMemory, paths: Sequence[Path]) -> tuple[list[Planned], list[Unread]]:
-    """What would become of each piece, and what could not be read; writes nothing."""
+def plan_import(memory: OpenedMemory, paths: Sequence[Path]) -> tuple[list[PlannedImport], list[UnreadSource]]:
+    """What would happen to each piece, and what could not be read; writes nothing."""
     directory = memory.directory
-    there = {name: _bare(directory.read(name).text) for name in directory.names()}
+    there = {name: _body_words(directory.read(name).text) for name in directory.names()}
     taken, bodies = set(there), {body: name for name, body in there.items() if body}
-    planned: list[Planned] = []
-    unread: list[Unread] = []
-    for piece in pieces(paths):
-        if isinstance(piece, Unread):
+    planned: list[PlannedImport] = []
+    unread: list[UnreadSource] = []
+    for piece in read_pieces(paths):
+        if isinstance(piece, UnreadSource):
             unread.append(piece)
             continue
-        body = _bare(piece.topic.text)
+        body = _body_words(piece.topic.text)
         if body in bodies:
-            planned.append(Planned(piece, "known", bodies[body], "says the same"))
+            planned.append(PlannedImport(piece, "known", bodies[body], "says the same"))
             continue
-        name = _free(piece.name, taken)
+        name = _free_name(piece.name, taken)
         write = ProposedWrite(name, piece.topic.text, None, Writer.IMPORT)
         try:
             memory.gate(write)
         except ReverieError as error:
-            planned.append(Planned(piece, "refused", name, str(error).removeprefix(f"{name}: ")))
+            planned.append(PlannedImport(piece, "refused", name, str(error).removeprefix(f"{name}: ")))
             continue
         doubles = memory.gate.warnings(write)
         if doubles:
-            planned.append(Planned(piece, "known", name, doubles[0]))
+            planned.append(PlannedImport(piece, "known", name, doubles[0]))
             continue
         taken.add(name)
         bodies[body] = name
-        planned.append(Planned(piece, "add", name))
+        planned.append(PlannedImport(piece, "add", name))
     return planned, unread
 
 
-def carry_out(memory: OpenedMemory, planned: Sequence[Planned], info: WriteInfo) -> Version | None:
-    """Lands everything that shall be added, with its index lines, as one version; files keep their age."""
+def carry_out(memory: OpenedMemory, planned: Sequence[PlannedImport], info: WriteInfo) -> Version | None:
+    """Writes everything to be added, with its index lines, as one version; files keep their age."""
     directory = memory.directory
     new = [one for one in planned if one.action == "add"]
     if not new:
@@ -133,20 +130,20 @@ def carry_out(memory: OpenedMemory, planned: Sequence[Planned], info: WriteInfo)
     version = directory.transaction(changes, info)
     for one in new:
         if one.piece.modified is not None:
-            with suppress(OSError):  # its age is worth having, not worth failing for
+            with suppress(OSError):  # the age is useful, but not worth a failure
                 os.utime(directory.root / one.name, (one.piece.modified, one.piece.modified))
     return version
 
 
-def _of_folder(folder: Path) -> Iterator[Piece | Unread]:
-    """A memory directory, or what holds one, or any folder of Markdown files."""
+def _of_folder(folder: Path) -> Iterator[ImportPiece | UnreadSource]:
+    """A memory directory, a folder that contains one, or any folder of Markdown files."""
     for inner in ("memory", ".claude/memory", ".reverie/memory"):
         if not (folder / INDEX).exists() and (folder / inner).is_dir():
             folder = folder / inner
             break
     closed: list[OSError] = []
     index = _read(folder / INDEX) if os.path.lexists(folder / INDEX) else ""
-    if isinstance(index, Unread):
+    if isinstance(index, UnreadSource):
         yield index
         index = ""
     hooks = {entry.file: entry.hook for entry in entries(index)}
@@ -162,13 +159,13 @@ def _of_folder(folder: Path) -> Iterator[Piece | Unread]:
                 raise UserError(f"{folder} holds more than {_MOST_FILES:,} files; name the folder with the memories.")
             relative = path.relative_to(folder).as_posix()
             yield from _of_file(path, may_split=False, hook=hooks.get(relative, ""))
-    yield from (Unread(str(error.filename), cause_of(error)) for error in closed)
+    yield from (UnreadSource(str(error.filename), cause_of(error)) for error in closed)
     if index:
         yield from _prose(index, folder / INDEX)
 
 
-def _prose(index: str, path: Path) -> Iterator[Piece]:
-    """What an index says itself, under headings of its own: knowledge that is in no other file."""
+def _prose(index: str, path: Path) -> Iterator[ImportPiece]:
+    """Sections that the index itself contains and no other file has."""
     lines = {entry.line for entry in entries(index)}
     kept = "\n".join(line for number, line in enumerate(index.splitlines(), 1) if number not in lines)
     for heading, text in _sections(kept):
@@ -176,9 +173,9 @@ def _prose(index: str, path: Path) -> Iterator[Piece]:
             yield _piece(TopicFile.parse(text), heading, f"{path} ({heading})", None)
 
 
-def _of_file(path: Path, *, may_split: bool, hook: str = "") -> Iterator[Piece | Unread]:
+def _of_file(path: Path, *, may_split: bool, hook: str = "") -> Iterator[ImportPiece | UnreadSource]:
     text = _read(path)
-    if isinstance(text, Unread):
+    if isinstance(text, UnreadSource):
         yield text
         return
     topic = TopicFile.parse(text)
@@ -198,15 +195,17 @@ def _of_file(path: Path, *, may_split: bool, hook: str = "") -> Iterator[Piece |
         yield _piece(TopicFile.parse(body), title, f"{path} ({title})", None)
 
 
-def _piece(topic: TopicFile, title: str, source: str, modified: float | None, stem: str = "", hook: str = "") -> Piece:
+def _piece(
+    topic: TopicFile, title: str, source: str, modified: float | None, stem: str = "", hook: str = ""
+) -> ImportPiece:
     lines = [line for line in topic.body.splitlines() if line.strip() and not _HEADING.match(line)]
     first = re.sub(r"\*\*|__", "", next((line.strip(" *->\t") for line in lines), ""))
     kind = topic.type or MemoryType.read(stem.partition("_")[0]) or classify(f"{first}\n{topic.body}")
-    name = shortened(topic.name or title_of(title), DESCRIPTION_CHARACTERS)
-    described = topic.description or shortened(f"{title}: {first}" if first not in (title, "") else title, 150)
-    whole = topic.updated(name=name, description=described, type=kind)
+    name = shorten(topic.name or title_of(title), DESCRIPTION_CHARACTERS)
+    described = topic.description or shorten(f"{title}: {first}" if first not in (title, "") else title, 150)
+    whole = topic.with_changes(name=name, description=described, type=kind)
     is_ours = MemoryType.read(stem.partition("_")[0]) is not None
-    return Piece(source, whole, f"{stem}.md" if is_ours else file_name(kind, stem or title), hook, modified)
+    return ImportPiece(source, whole, f"{stem}.md" if is_ours else file_name(kind, stem or title), hook, modified)
 
 
 def _sections(text: str) -> list[tuple[str, str]]:
@@ -228,7 +227,7 @@ def _sections(text: str) -> list[tuple[str, str]]:
     parts = [("", "\n".join(lines[: starts[0][0]]))]
     ends = [*(number for number, _ in starts[1:]), len(lines)]
     parts += [(title, "\n".join(lines[at + 1 : end])) for (at, title), end in zip(starts, ends, strict=True)]
-    # What stands above the first heading counts only if it is more than the title.
+    # The text above the first heading counts only if it is more than the title.
     head = [line for line in parts[0][1].splitlines() if line.strip() and not _HEADING.match(line)]
     return parts if len(" ".join(head).split()) >= 8 else parts[1:]
 
@@ -239,25 +238,25 @@ def _heading(body: str) -> str:
 
 
 def _title(heading: re.Match[str]) -> str:
-    """What a heading says, without the marks that may close it."""
+    """The text of a heading, without closing marks."""
     said = heading[2].rstrip()
     return said.rstrip("#").rstrip() or said
 
 
-def _read(path: Path) -> str | Unread:
+def _read(path: Path) -> str | UnreadSource:
     try:
         if path.stat().st_size > _LARGEST:
-            return Unread(str(path), f"it has more than {_LARGEST:,} bytes, too many for notes")
+            return UnreadSource(str(path), f"it has more than {_LARGEST:,} bytes, too many for notes")
         return decode(read_regular(path, _LARGEST))
     except OSError as error:
-        return Unread(str(path), cause_of(error))
+        return UnreadSource(str(path), cause_of(error))
 
 
-def _bare(text: str) -> str:
+def _body_words(text: str) -> str:
     return " ".join(TopicFile.parse(text).body.split())
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free_name(name: str, taken: set[str]) -> str:
     stem = name.removesuffix(".md")
     named = (name if number == 1 else f"{stem}_{number}.md" for number in range(1, _NAMES))
     return next(one for one in named if one not in taken)

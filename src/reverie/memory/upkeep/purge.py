@@ -1,79 +1,76 @@
-"""Takes a secret out of everything we keep, in contents and in names: `paths/kept.py` lists the places.
-
-The one thing that rewrites transcripts. It looks first and says what it would do; it refuses while a session that holds
-the secret is open; each file is replaced in one step; and afterwards it looks again, and says where anything is left.
-The secret itself is never logged, reported or put into a version's reason.
-"""
+"""Removes a secret from everything we keep, contents and names: `paths/kept.py` lists the places. Only a purge rewrites
+transcripts. It refuses while a session that holds the secret is open, replaces each file in one step, then looks again
+and reports what is left. The secret itself is never logged or reported."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reverie.errors import SessionBusy
+from reverie.errors import ReverieError, SessionBusy
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.inbox import Inbox
+from reverie.memory.gate.inbox import MemoryInbox
 from reverie.memory.sharing.shared_files import SHARED_LOCK
+from reverie.memory.sharing.team_git import TeamCheckout
 from reverie.memory.topic_file import decode, encode
-from reverie.memory.upkeep.purge_forms import Forms, Wanted
+from reverie.memory.upkeep.purge_forms import PurgeTarget, SecretForms
 from reverie.memory.upkeep.purged_record import PurgedRecord
-from reverie.paths.kept import Treatment, kept_at
+from reverie.paths.text_places import Treatment, find_text_place
 from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history.objects import decode_tree
-from reverie.storage.history.purge import stored_objects, without_doubles
-from reverie.storage.history.state import SEEN
+from reverie.storage.history.purge import make_unique, read_all_objects
+from reverie.storage.history.state import STATE_FILE
 from reverie.storage.lease import Lease
 from reverie.storage.locks import exclusive
 
 SHARED = "shared"
-"""The kind of a file in a folder that a team shares."""
+REMOTE = "remote"
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeScope:
-    """Where to look besides the memory directory and its history."""
+    """Where to look, in addition to the memory directory and its history."""
 
     projects: tuple[Path, ...] = ()
-    """Project folders: transcripts, and a folder a session with tool results, notes and the like."""
+    """Project folders: transcripts, and one folder per session with tool results, notes and more."""
     files: tuple[Path, ...] = ()
-    """Other text files: background logs, what was typed into the chat. Line by line, JSON or not."""
+    """Other text files, handled line by line, JSON or not: background logs, chat input."""
     derived: tuple[Path, ...] = ()
-    """Files that can be made again (the search index): they are deleted."""
-    inbox: Inbox | None = None
+    """Files that can be built again (the search index): they are deleted."""
+    inbox: MemoryInbox | None = None
     shared: Path | None = None
-    """The folder that a team shares, outside the home: rewritten too, under the lock that a sync takes."""
+    """The folder that a team shares, rewritten under the lock of a sync."""
     record: Path | None = None
-    """Where digests of what is purged are kept, so that no sync brings it back."""
+    """The file with digests of purged values, so that no sync brings them back."""
     home: Path | None = None
-    """The home, whose places give each file its kind; its files that are the user's own are named, never changed."""
+    """The home, which gives each file its kind; the user's own files in it are reported, never changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PurgedPlace:
-    """One place where it was found."""
+    """One place where the secret was found. `kind` is one of those in `paths/kept.py`."""
 
     kind: str
-    """As in `paths/kept.py`: memory, history, inbox, transcript, session, log, …"""
     where: str
     found: int
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
-    """What a purge found, did and left."""
+    """What a purge found, changed and left. `versions` counts rewritten versions; `left` is where the secret still is,
+    including the user's own files."""
 
     dry_run: bool
     places: tuple[PurgedPlace, ...]
     versions: int = 0
-    """Versions that were rewritten; they have new names."""
     left: tuple[PurgedPlace, ...] = ()
-    """Where it is after all, the user's own files included; empty if it is gone."""
 
     @property
     def found(self) -> int:
@@ -81,24 +78,21 @@ class PurgeReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _PurgeFile:
     path: Path
     kind: str
     lease: Path | None = None
-    """The lease of the session it belongs to."""
     treatment: Treatment = Treatment.REWRITTEN
 
 
 def purge(
-    wanted: Wanted, memory: MemoryDirectory, scope: PurgeScope, *, dry_run: bool, look_only: bool = False
+    wanted: PurgeTarget, memory: MemoryDirectory, scope: PurgeScope, *, dry_run: bool, look_only: bool = False
 ) -> PurgeReport:
-    """Finds the secret everywhere and, unless it is a dry run, takes it out. `SessionBusy` names who holds it open.
-
-    Nothing is changed if a live session is among those that hold it. `look_only` is a dry run that never refuses.
-    """
+    """Finds the secret everywhere and, unless it is a dry run, removes it. `SessionBusy` names a live session that
+    holds the secret; then nothing is changed. `look_only` is a dry run that never refuses."""
     files = list(_files(memory, scope))
-    forms = Forms(_values(wanted, memory, scope, files))
-    found = list(_look(forms, memory, scope, files))
+    forms = SecretForms(_values(wanted, memory, scope, files))
+    found = list(_find_places(forms, memory, scope, files))
     holding = [file for file in files if any(place.where == str(file.path) for place in found)]
     if look_only:
         return PurgeReport(True, tuple(found))
@@ -108,56 +102,81 @@ def purge(
     if scope.record is not None:
         PurgedRecord(scope.record).add(forms.values)
     info = WriteInfo(Writer.USER, "A secret was purged.")
-    report = memory.purge(forms.replaced, info, rename=forms.renamed)
+    report = memory.purge(forms.replace, info, rename=forms.rename)
     if scope.inbox is not None:
-        scope.inbox.replace_everywhere(forms.replaced)
+        scope.inbox.replace_everywhere(forms.replace)
     for file in holding:
         if file.treatment is Treatment.YOURS:
             continue
         if file.treatment is Treatment.DELETED:
             _delete_derived(file.path)
             continue
-        with _leased(file), _alone(scope.shared if file.kind == SHARED else None):
+        with _hold_lease(file), _lock_shared(scope.shared if file.kind == SHARED else None):
             _rewrite(file.path, forms)
-    for path in (*scope.derived, memory.history.git_dir / SEEN):
+    for path in (*scope.derived, memory.history.git_dir / STATE_FILE):
         _delete_derived(path)
-    left = tuple(_look(forms, memory, scope, list(_files(memory, scope))))
+    left = tuple(_find_places(forms, memory, scope, list(_files(memory, scope))))
     return PurgeReport(False, tuple(found), len(report.versions), left)
 
 
-def _values(wanted: Wanted, memory: MemoryDirectory, scope: PurgeScope, files: Sequence[_File]) -> set[str]:
+def purge_remote(wanted: PurgeTarget, checkout: TeamCheckout, keep: Path, *, dry_run: bool) -> PurgeReport:
+    """Looks through all versions in our clone; unless it is a dry run, sends cleaned files and removes the clone."""
+    stored = checkout.stored()
+    forms = SecretForms(wanted.find_in(stored))
+    found = forms.count(stored)
+    place = (PurgedPlace(REMOTE, checkout.address, found),) if found else ()
+    if dry_run or not found:
+        return PurgeReport(dry_run, place)
+    with exclusive(keep / "lock", timeout_s=30, what="the team's memory"):
+        try:
+            checkout.fetch()
+            for path in list(_files_below(checkout.folder)):
+                _rewrite(path, forms)
+            checkout.publish()
+        except ReverieError:
+            pass  # the report lists it as left anyway, and no sync brings it back
+        try:
+            shutil.rmtree(checkout.folder)
+        except OSError as error:
+            raise storage_error(error, checkout.folder, "remove") from error
+    return PurgeReport(False, place, left=place)
+
+
+def _values(wanted: PurgeTarget, memory: MemoryDirectory, scope: PurgeScope, files: Sequence[_PurgeFile]) -> set[str]:
     if wanted.pattern is None:
         return {wanted.text}
     values: set[str] = set()
     for _, _, text in (*_memory_texts(memory), *_inbox_texts(scope.inbox)):
-        values |= wanted.met_in(text)
+        values |= wanted.find_in(text)
     for file in files:
-        values |= wanted.met_in(_read(file.path))
+        values |= wanted.find_in(_read(file.path))
     return values
 
 
-def _look(forms: Forms, memory: MemoryDirectory, scope: PurgeScope, files: Iterable[_File]) -> Iterator[PurgedPlace]:
+def _find_places(
+    forms: SecretForms, memory: MemoryDirectory, scope: PurgeScope, files: Iterable[_PurgeFile]
+) -> Iterator[PurgedPlace]:
     for kind, where, text in (*_memory_texts(memory), *_inbox_texts(scope.inbox)):
         found = forms.count_in_line(text)
         if found:
             yield PurgedPlace(kind, where, found)
     for kind, where, name in _memory_names(memory):
-        if forms.renamed(name) != name:
+        if forms.rename(name) != name:
             yield PurgedPlace(kind, where, 1)
     for file in files:
         text = _read(file.path)
         found = sum(map(forms.count_in_line, text.split("\n"))) or forms.count(text)
-        found += forms.renamed(file.path.name) != file.path.name
+        found += forms.rename(file.path.name) != file.path.name
         if found:
             yield PurgedPlace(file.kind, str(file.path), found)
 
 
 def _memory_texts(memory: MemoryDirectory) -> Iterator[tuple[str, str, str]]:
-    """(kind, where, text) of every memory file, and of everything that the history holds, named by a version or not."""
+    """(kind, where, text) of every memory file, and of everything in the history."""
     for path in _memory_files(memory):
         yield "memory", path.relative_to(memory.root).as_posix(), _read(path)
     if (memory.history.git_dir / "HEAD").exists():
-        for name, kind, data in stored_objects(memory.history):
+        for name, kind, data in read_all_objects(memory.history):
             if kind != "tree":
                 yield "history", f"{kind} {name[:10]}", decode(data)
         for path in _git_files(memory.history.git_dir):
@@ -165,12 +184,12 @@ def _memory_texts(memory: MemoryDirectory) -> Iterator[tuple[str, str, str]]:
 
 
 def _memory_names(memory: MemoryDirectory) -> Iterator[tuple[str, str, str]]:
-    """(kind, where, name) of every memory file, and of every name in a folder of the history."""
+    """(kind, where, name) of every memory file, and of every name in the history."""
     for path in _memory_files(memory):
         name = path.relative_to(memory.root).as_posix()
         yield "memory", name, name
     if (memory.history.git_dir / "HEAD").exists():
-        for name, kind, data in stored_objects(memory.history):
+        for name, kind, data in read_all_objects(memory.history):
             for entry in decode_tree(data) if kind == "tree" else ():
                 yield "history", f"tree {name[:10]}", entry.name
 
@@ -185,23 +204,21 @@ def _memory_files(memory: MemoryDirectory) -> Iterator[Path]:
 
 
 def _git_files(git_dir: Path) -> Iterator[Path]:
-    """What git keeps beside its objects: journals, reflogs, messages."""
+    """The files of git that are not objects: journals, reflogs, messages."""
     for folder, folders, names in os.walk(git_dir):
         folders[:] = [name for name in folders if not (Path(folder) == git_dir and name == "objects")]
-        yield from (Path(folder, name) for name in names if name != SEEN and not Path(folder, name).is_symlink())
+        yield from (Path(folder, name) for name in names if name != STATE_FILE and not Path(folder, name).is_symlink())
 
 
-def _inbox_texts(inbox: Inbox | None) -> Iterator[tuple[str, str, str]]:
+def _inbox_texts(inbox: MemoryInbox | None) -> Iterator[tuple[str, str, str]]:
     if inbox is not None and inbox.folder.is_dir():
         for path in sorted(inbox.folder.glob("*.json")):
             yield "inbox", path.stem, _read(path)
 
 
-def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_File]:
-    """Every file of the sessions, the hidden ones of the memory directory, and the others that were named.
-
-    Never the memory files themselves or their history.
-    """
+def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_PurgeFile]:
+    """Every file of the sessions, the hidden files of the memory directory, and the other named files. Never the memory
+    files themselves or their history."""
     own = {memory.root, memory.history.git_dir}
     for project in scope.projects:
         for path in _children(project):
@@ -212,42 +229,38 @@ def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_File]:
             elif stat.S_ISREG(path.lstat().st_mode):
                 session = path.name.partition(".")[0]
                 lease = project / session / Lease.NAME if session else None
-                yield _File(path, "transcript" if path.name.endswith((".jsonl", ".torn")) else "session", lease)
+                yield _PurgeFile(path, "transcript" if path.name.endswith((".jsonl", ".torn")) else "session", lease)
     inbox = scope.inbox.folder if scope.inbox is not None else None
     for hidden in _children(memory.root):
         if hidden.name.startswith(".") and hidden != inbox and not hidden.is_symlink():
-            yield from (_File(path, _kind(path, scope)[0]) for path in _below(hidden) if path not in scope.files)
+            yield from (
+                _PurgeFile(path, _kind(path, scope)[0]) for path in _files_below(hidden) if path not in scope.files
+            )
     if scope.shared is not None and scope.shared.is_dir():
-        for path in _below(scope.shared):
+        for path in _files_below(scope.shared):
             if path.name != SHARED_LOCK and path not in scope.files:
-                yield _File(path, SHARED)
+                yield _PurgeFile(path, SHARED)
     for path in scope.files:
         if path.is_file() and not path.is_symlink():
-            yield _File(path, _kind(path, scope)[0], None, _kind(path, scope)[1])
+            yield _PurgeFile(path, _kind(path, scope)[0], None, _kind(path, scope)[1])
 
 
 def _kind(path: Path, scope: PurgeScope) -> tuple[str, Treatment]:
     if scope.home is None or not path.is_relative_to(scope.home):
         return ("dream" if ".dreams" in path.parts else "log"), Treatment.REWRITTEN
-    kept = kept_at(path.relative_to(scope.home).as_posix())
+    kept = find_text_place(path.relative_to(scope.home).as_posix())
     return kept.kind, kept.treatment
 
 
-def purge_files(folder: Path, forms: Forms) -> None:
-    """Takes the values out of every file below a folder, and out of its name."""
-    for path in list(_below(folder)):
-        _rewrite(path, forms)
-
-
 def files_of_home(home: Path, skip: Iterable[Path]) -> Iterator[Path]:
-    """Every regular file of the home but for what is below `skip`, weights and what git keeps."""
+    """Every regular file of the home, except what is below `skip`, weights and git folders."""
     for path in _children(home):
         if path in skip or path.name in ("models", "run") or path.is_symlink():
             continue
-        yield from (below for below in _below(path) if not any(below.is_relative_to(one) for one in skip))
+        yield from (below for below in _files_below(path) if not any(below.is_relative_to(one) for one in skip))
 
 
-def _below(path: Path) -> Iterator[Path]:
+def _files_below(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         if stat.S_ISREG(path.lstat().st_mode):
             yield path
@@ -259,10 +272,10 @@ def _below(path: Path) -> Iterator[Path]:
                 yield Path(folder, name)
 
 
-def _session_files(session: Path, own: set[Path]) -> Iterator[_File]:
-    for path in _below(session):
+def _session_files(session: Path, own: set[Path]) -> Iterator[_PurgeFile]:
+    for path in _files_below(session):
         if path.name != Lease.NAME and not any(path.is_relative_to(one) for one in own):
-            yield _File(path, "session", session / Lease.NAME)
+            yield _PurgeFile(path, "session", session / Lease.NAME)
 
 
 def _children(folder: Path) -> list[Path]:
@@ -274,49 +287,46 @@ def _children(folder: Path) -> list[Path]:
         raise storage_error(error, folder, "read") from error
 
 
-def _refuse_live(files: Iterable[_File]) -> None:
+def _refuse_live(files: Iterable[_PurgeFile]) -> None:
     for lease in dict.fromkeys(file.lease for file in files if file.lease is not None):
         holder = Lease.holder(lease)
         if holder is not None:
             pid = int(holder.get("pid") or 0)
             name = holder.get("session") or lease.parent.name
             raise SessionBusy(
-                f"Session {name} is open in process {pid} and holds what shall be purged; end it, then purge again.",
+                f"Session {name} is open in process {pid} and holds the secret; end it, then purge again.",
                 pid,
             )
 
 
-def _alone(shared: Path | None) -> AbstractContextManager[None]:
+def _lock_shared(shared: Path | None) -> AbstractContextManager[None]:
     """Keeps syncs of others away from a shared folder."""
     if shared is None:
         return nullcontext()
     return exclusive(shared / SHARED_LOCK, timeout_s=30, what="the shared folder")
 
 
-@contextmanager
-def _leased(file: _File) -> Generator[None]:
+def _hold_lease(file: _PurgeFile) -> AbstractContextManager[object]:
     """Keeps others from opening the session while its files are replaced."""
     if file.lease is None:
-        yield
-        return
-    with Lease.take(file.lease, info={"session": file.lease.parent.name, "purpose": "purge"}):
-        yield
+        return nullcontext()
+    return Lease.take(file.lease, info={"session": file.lease.parent.name, "purpose": "purge"})
 
 
-def _rewrite(path: Path, forms: Forms) -> None:
-    """Replaces a file's content in one step, lines kept as lines, its times and mode as they were."""
+def _rewrite(path: Path, forms: SecretForms) -> None:
+    """Replaces a file's content in one step; lines, times and mode stay."""
     before = _read(path)
-    after = forms.replaced("\n".join(map(forms.replaced_in_line, before.split("\n"))))
+    after = forms.replace("\n".join(map(forms.replace_in_line, before.split("\n"))))
     if after != before:
         status = path.stat()
         write_atomic(path, encode(after), mode=stat.S_IMODE(status.st_mode))
         with suppress(OSError):
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    name = forms.renamed(path.name)
+    name = forms.rename(path.name)
     if name != path.name:
         there = {one.name for one in _children(path.parent)}
         try:
-            path.rename(path.with_name(without_doubles({one: one for one in there} | {path.name: name})[path.name]))
+            path.rename(path.with_name(make_unique({one: one for one in there} | {path.name: name})[path.name]))
         except OSError as error:
             raise storage_error(error, path, "rename") from error
 

@@ -1,8 +1,5 @@
-"""A secret in all the forms it may stand in on disk, to be found and replaced: plain, escaped, encoded, line by line.
-
-Pure text work; nothing here opens a file. Around an encoded secret the whole encoded run goes, since the rest of it
-would still tell.
-"""
+"""A secret in all its forms on disk, to find and replace it: plain, escaped, encoded, line by line. Pure text work. For
+an encoded secret the whole encoded run is replaced, because the rest would still reveal it."""
 
 from __future__ import annotations
 
@@ -23,9 +20,8 @@ from reverie.parsing import RECORD_DEPTH, load_json
 
 PURGED: Final = "[purged]"
 PURGED_NAME: Final = "purged"
-"""The same in the name of a file."""
 LEAST_LENGTH: Final = 4
-"""Shorter texts would tear holes into everything."""
+"""Shorter texts occur everywhere."""
 _LEAST_ENCODED: Final = 6
 _LEAST_LINE: Final = 16
 _LEAST_NAME: Final = 10
@@ -35,45 +31,45 @@ _ENCODED_END: Final = re.compile(r"[A-Za-z0-9+/_=-]*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
-    """What shall go: a text, or everything a pattern matches. `values` gives the texts once a pattern has met them."""
+class PurgeTarget:
+    """What to purge: a text, or everything that a pattern matches."""
 
     text: str = ""
     pattern: re.Pattern[str] | None = None
 
     @classmethod
-    def of_text(cls, text: str) -> Wanted:
-        """The very text; `UserError` if it is too short to be told from anything else."""
+    def of_text(cls, text: str) -> PurgeTarget:
+        """This text; `UserError` if it is too short."""
         bare = text.strip("\r\n")
         if len(bare.strip()) < LEAST_LENGTH:
-            raise UserError(f"Give at least {LEAST_LENGTH} characters to purge: anything shorter stands everywhere.")
+            raise UserError(f"Give at least {LEAST_LENGTH} characters to purge: a shorter text occurs everywhere.")
         return cls(text=bare)
 
     @classmethod
-    def of_pattern(cls, pattern: str) -> Wanted:
-        """Whatever a regular expression matches; `UserError` if it is none, or matches nothing at all."""
+    def of_pattern(cls, pattern: str) -> PurgeTarget:
+        """All matches of a regular expression; `UserError` if it is invalid or matches an empty text."""
         try:
             compiled = re.compile(pattern)
         except re.error as error:
             raise UserError(f"{pattern[:60]!r} is not a regular expression: {error}; correct it.") from error
         if compiled.search(""):
-            raise UserError("This pattern matches an empty text, so it would match everywhere; make it more definite.")
+            raise UserError("This pattern matches an empty text, so it would match everywhere; make it more specific.")
         return cls(pattern=compiled)
 
-    def met_in(self, text: str) -> set[str]:
-        """The values to look for that this text shows: the text itself, or what the pattern matches here."""
+    def find_in(self, text: str) -> set[str]:
+        """The values to look for: the text itself, or the matches of the pattern in `text`."""
         if self.pattern is None:
             return {self.text}
         return {match[0] for match in self.pattern.finditer(text) if len(match[0].strip()) >= LEAST_LENGTH}
 
 
-class Forms:
-    """Values in all their forms, as one thing to search for and to replace."""
+class SecretForms:
+    """Values in all their forms, to search for and to replace."""
 
     def __init__(self, values: Iterable[str]) -> None:
         self.values = sorted(set(values), key=len, reverse=True)
         if len(self.values) > _MOST_VALUES:
-            raise UserError(f"The pattern matches {len(self.values)} different texts; make it more definite.")
+            raise UserError(f"The pattern matches {len(self.values)} different texts; make it more specific.")
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
@@ -93,12 +89,12 @@ class Forms:
 
     @property
     def spellings(self) -> set[str]:
-        """Every form in which one of the values can be written, but for runs of base64 around it."""
+        """Every form of the values, except for the base64 runs around them."""
         cores = (core for value in self.values for core in _base64_cores(value))
         return {form for value in self.values for form in _plain_forms(value)} | set(cores)
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        """Where any of them stands, with the whole run around an encoded one; linear in the length of the text."""
+        """Where the values are, with the whole run around an encoded one; linear in the length of the text."""
         spans: list[tuple[int, int]] = []
         for match in self._pattern.finditer(text) if self._pattern else ():
             start, stop, taken = *match.span(), spans[-1][1] if spans else 0
@@ -114,27 +110,27 @@ class Forms:
         return spans
 
     def count(self, text: str) -> int:
-        """How often any of them stands in the text."""
+        """How often the values occur in the text."""
         return len(self._spans(text))
 
-    def replaced(self, text: str) -> str:
-        """The text with each replaced by a mark."""
+    def replace(self, text: str) -> str:
+        """The text with each value replaced by a mark."""
         out, at = list[str](), 0
         for start, stop in self._spans(text):
             out += (text[at:start], PURGED)
             at = stop
         return "".join((*out, text[at:]))
 
-    def renamed(self, path: str) -> str:
-        """A relative path with each replaced by a word that a name can hold."""
-        return "/".join(map(self._renamed_part, path.split("/")))
+    def rename(self, path: str) -> str:
+        """A relative path with each value replaced by a word that a name can hold."""
+        return "/".join(map(self._rename_part, path.split("/")))
 
-    def _renamed_part(self, name: str) -> str:
-        return self.replaced(name).replace(PURGED, PURGED_NAME)
+    def _rename_part(self, name: str) -> str:
+        return self.replace(name).replace(PURGED, PURGED_NAME)
 
-    def replaced_in_line(self, line: str) -> str:
-        """A line of JSON with each replaced, also where its strings are escaped in an unusual way; others as text."""
-        out = self.replaced(line)
+    def replace_in_line(self, line: str) -> str:
+        """A line with each value replaced; in JSON even where strings are escaped in an unusual way."""
+        out = self.replace(line)
         try:
             value: Any = load_json(out, depth=RECORD_DEPTH)
         except ValueError:
@@ -145,7 +141,7 @@ class Forms:
         return json.dumps(self._walk(value), ensure_ascii=out.isascii(), separators=(",", ":") if compact else None)
 
     def count_in_line(self, line: str) -> int:
-        """The same counted, without counting twice what is seen both in the line and in its strings."""
+        """How often the values occur in the line or, if not there, in its JSON strings."""
         found = self.count(line)
         if found:
             return found
@@ -158,11 +154,11 @@ class Forms:
 
     def _walk(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self.replaced(value)
+            return self.replace(value)
         if isinstance(value, list):
             return [self._walk(one) for one in cast("list[Any]", value)]
         if isinstance(value, dict):
-            return {self.replaced(key): self._walk(one) for key, one in cast("dict[str, Any]", value).items()}
+            return {self.replace(key): self._walk(one) for key, one in cast("dict[str, Any]", value).items()}
         return value
 
 
@@ -179,7 +175,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _as_names(value: str, least: int = _LEAST_NAME) -> Iterator[str]:
-    """The value as the name of a file or a heading spells it: small letters, other characters left out."""
+    """The value as a file name or heading spells it: lower case, other characters left out."""
     for small in {value.lower(), unicodedata.normalize("NFC", value).casefold()}:
         words = re.findall(r"[^\W_]+", small)
         if sum(map(len, words)) >= least:
@@ -187,7 +183,7 @@ def _as_names(value: str, least: int = _LEAST_NAME) -> Iterator[str]:
 
 
 def _is_prose(value: str) -> bool:
-    """Whether it consists of words as sentences have them, which also stand where nobody means the value."""
+    """Whether it consists of ordinary words, which also occur where nobody means the value."""
     words = re.findall(r"[^\W_]+", value)
     return all(word.isalpha() and word in (word.lower(), word.upper(), word.title()) for word in words)
 
@@ -219,7 +215,7 @@ def _plain_forms(value: str) -> Iterator[str]:
 
 
 def _base64_cores(value: str) -> Iterator[str]:
-    """What base64 shows of a value wherever it begins inside the encoded text: three ways, its unsure ends left off."""
+    """The parts of base64 text that are the same wherever the value begins inside the encoded text."""
     data = value.encode("utf-8", "replace")
     if len(data) < _LEAST_ENCODED:
         return

@@ -1,8 +1,5 @@
-"""What was purged, kept as keyed digests, so that a sync does not bring it back from what a team shares.
-
-A digest cannot be read, but a short value can be guessed by somebody who has the record: a purged secret has to be
-changed anyway. Nothing else is kept of a value but its length.
-"""
+"""Keyed digests of purged values, so that a sync does not bring them back from what a team shares. A short value can be
+guessed from its digest, but a purged secret has to be changed anyway."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from reverie.errors import StorageError
-from reverie.memory.upkeep.purge_forms import Forms
+from reverie.memory.upkeep.purge_forms import SecretForms
 from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 
-NAME: Final = "purged.json"
+RECORD_NAME: Final = "purged.json"
 _SIZE: Final = 10
 _MOST: Final = 2_000  # digests; the oldest go first
 
@@ -34,7 +31,7 @@ def _digest(text: str, salt: bytes) -> str:
 
 
 class PurgedRecord:
-    """The record at `path`; a missing one is empty, and one that cannot be read is an error: it must not be ignored."""
+    """The record at `path`; a missing one is empty, and one that cannot be read is an error."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -48,19 +45,19 @@ class PurgedRecord:
             raise storage_error(error, path, "read") from error
         except (ValueError, KeyError, TypeError) as error:
             raise StorageError(
-                f"{path} is damaged, so nobody can tell what was purged; remove it, and purge those texts again."
+                f"{path} is damaged, so it is unknown what was purged; remove it, and purge those texts again."
             ) from error
 
     def add(self, values: Iterable[str]) -> None:
-        """Keeps the digests of the values in every form that a purge looks for."""
-        texts = {_normal(form) for form in Forms(values).spellings}
+        """Stores the digests of the values in every form that a purge looks for."""
+        texts = {_normal(form) for form in SecretForms(values).spellings}
         new = [(len(text), _digest(text, self._salt)) for text in sorted(texts) if text]
         self._known = list(dict.fromkeys([*self._known, *new]))[-_MOST:]
         make_private_dir(self._path.parent)
         write_atomic(self._path, json.dumps({"salt": self._salt.hex(), "values": self._known}).encode(), mode=0o600)
 
     def holds(self, text: str) -> bool:
-        """Whether a purged value stands anywhere in the text."""
+        """Whether the text contains a purged value."""
         lengths: dict[int, set[str]] = defaultdict(set)
         for length, digest in self._known:
             lengths[length].add(digest)

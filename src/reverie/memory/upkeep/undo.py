@@ -1,8 +1,5 @@
-"""What it takes to reverse one version, or to bring a file back, given what stands there now.
-
-A later change of other lines stays; where a later change touched the same lines, nothing is undone and the person is
-told which versions stand in the way. Plans only: the directory carries them out as a new version.
-"""
+"""Plans how to reverse one version, or to bring a file back, given the present files. Later changes of other lines
+stay; if a later change touched the same lines, nothing is undone and the user sees which versions conflict."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ ReadNow = Callable[[str], bytes | None]
 
 
 class UndoConflict(UserError):
-    """Later changes touched the same lines; `names` lists the files."""
+    """Later changes touched the same lines of the files `names`."""
 
     def __init__(self, message: str, names: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -32,7 +29,7 @@ def plan_undo(history: History, version: Version, now: ReadNow) -> dict[str, byt
     stuck: list[str] = []
     for change in version.files:
         try:
-            writes[change.name] = _reversed(history, change, now(change.name))
+            writes[change.name] = _reverse(history, change, now(change.name))
         except UndoConflict:
             stuck.append(change.name)
     if stuck:
@@ -45,14 +42,14 @@ def plan_undo(history: History, version: Version, now: ReadNow) -> dict[str, byt
     return writes
 
 
-def _reversed(history: History, change: FileChange, now: bytes | None) -> bytes | None:
+def _reverse(history: History, change: FileChange, now: bytes | None) -> bytes | None:
     before = None if change.before is None else history.read(change.before)
     after = None if change.after is None else history.read(change.after)
     if now == after:
         return before
     if now == before:
         return now
-    index = is_index(change.name)  # a list: one that is not there is an empty one
+    index = is_index(change.name)  # a missing index is an empty one
     if not index and (before is None or after is None or now is None):
         raise UndoConflict("", (change.name,))
     merged = merge(decode(after or b""), decode(now or b""), decode(before or b""), both_insert=index)
@@ -72,10 +69,8 @@ def _later(history: History, version: Version, names: list[str]) -> list[str]:
 
 
 def plan_restore(history: History, name: str, spec: str | None, now: ReadNow) -> tuple[dict[str, bytes | None], str]:
-    """The writes that bring a file back, and the version it comes from.
-
-    Without a version: as it was before it was removed or, if it is there, before its latest change.
-    """
+    """The writes that bring a file back, and the version it comes from. Without `spec`: as it was before it was removed
+    or, if it exists, before its latest change."""
     if spec is not None:
         version = history.find(spec).id
         data = history.show(name, version)
@@ -99,12 +94,12 @@ def _last_other(history: History, name: str, now: bytes | None) -> tuple[str, by
         if after is not None and (data := history.read(after)) != now:
             return version.id, data
     if seen:
-        raise UserError(f"{name} has only ever been what it is now; there is nothing to restore.")
-    raise UserError(f"No version has {name!r}; `reverie memory log` shows which files there were.")
+        raise UserError(f"{name} has never changed; there is nothing to restore.")
+    raise UserError(f"No version has {name!r}; `reverie memory log` shows the files of each version.")
 
 
 def _old_line(history: History, version: str, name: str) -> tuple[str, str] | None:
-    """Title and hook that the index of that version had for the file."""
+    """Title and hook of the file in the index of that version."""
     content = history.files(version).get(index_of(name))
     if content is None:
         return None

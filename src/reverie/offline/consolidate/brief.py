@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 
 from reverie.memory.daily_log import day_of
 from reverie.memory.taxonomy import LOGS
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.types import Message, Origin, TextBlock
 
 _ROOT = re.compile(r"\bthe memory directory (?P<root>/.+?) in order\b")
@@ -50,7 +50,7 @@ def read_brief(text: str) -> Brief | None:
     root, today, listed = _ROOT.search(text), _TODAY.search(text), _FILES.search(text)
     if root is None or today is None or listed is None:
         return None
-    around, day = text[listed.end() :], parsed(today["day"])
+    around, day = text[listed.end() :], parse_time(today["day"])
     if day is None:
         return None
     found = (_FILE.match(line) for line in listed["files"].splitlines())
@@ -67,4 +67,4 @@ def read_brief(text: str) -> Brief | None:
 
 def _written(when: str, today: datetime) -> date:
     """The day of a file's time, which may be any: never after today, nor before there were such files."""
-    return min(max(parsed(when) or today, datetime(1971, 1, 1, tzinfo=UTC)), today).date()
+    return min(max(parse_time(when) or today, datetime(1971, 1, 1, tzinfo=UTC)), today).date()

@@ -14,7 +14,7 @@ from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk
 from reverie.offline.consolidate.statements import body_statements
-from reverie.text.dates.finding import Found, find_days
+from reverie.text.dates.phrases import FoundDay, find_days
 from reverie.text.tongue import Tongue, tongue_of
 
 _RULES: Final = (MemoryType.FEEDBACK, MemoryType.USER, MemoryType.REFERENCE)
@@ -88,8 +88,8 @@ def date_files(desk: Desk) -> None:
         description = written_out(topic.description, day, is_rule=is_rule)
         body = written_out(topic.body, day, is_rule=is_rule)
         if (description, body) != (topic.description, topic.body):
-            head = topic.updated(description=description) if description != topic.description else topic
-            changed = head.updated(body=body).text if body != topic.body else head.text
+            head = topic.with_changes(description=description) if description != topic.description else topic
+            changed = head.with_changes(body=body).text if body != topic.body else head.text
             was = "".join(f" “{one}”" for one in _reworded(text, changed))
             told = f"; it said{was}" if was else ""
             desk.write(name, changed, f"relative dates written out, told from {day.isoformat()}{told}")
@@ -108,7 +108,7 @@ def written_out(text: str, day: date, *, is_rule: bool = False) -> str:
     return "".join(_line(line, day, is_rule, whole) if _HINT.search(line) else line for line in lines)
 
 
-def _found(line: str, day: date, whole: Tongue) -> list[Found]:
+def _found(line: str, day: date, whole: Tongue) -> list[FoundDay]:
     """The dates of a line. A short one may be taken for another language than it is in: then the text's is tried."""
     for tongue in dict.fromkeys((tongue_of(line), whole, _COMMONEST)):
         found = find_days(line, day, tongue)
@@ -143,14 +143,14 @@ def _line(line: str, day: date, is_rule: bool, whole: Tongue) -> str:
     return line
 
 
-def _sentence(line: str, one: Found) -> tuple[int, int]:
+def _sentence(line: str, one: FoundDay) -> tuple[int, int]:
     """Where the sentence begins and ends that a date stands in."""
     begin = max((match.end() for match in _END.finditer(line, 0, one.start)), default=0)
     after = _END.search(line, one.end)
     return begin, after.start() if after else len(line)
 
 
-def _is_month_day(line: str, one: Found) -> bool:
+def _is_month_day(line: str, one: FoundDay) -> bool:
     """Whether a date is a day of a month without its year, outside quotes and habits."""
     begin, end = _sentence(line, one)
     phrase = line[one.start : one.end]
@@ -159,7 +159,7 @@ def _is_month_day(line: str, one: Found) -> bool:
     return is_whole and is_free and not _HABIT.search(line[begin:end])
 
 
-def _is_mention(line: str, one: Found) -> bool:
+def _is_mention(line: str, one: FoundDay) -> bool:
     """Whether the words of a date are only spoken about: quoted alone, or quoted where words are explained."""
     for quoted in _QUOTED.finditer(line):
         if quoted.start() <= one.start and one.end <= quoted.end():
@@ -168,7 +168,7 @@ def _is_mention(line: str, one: Found) -> bool:
     return False
 
 
-def _is_date(line: str, one: Found, is_rule: bool) -> bool:
+def _is_date(line: str, one: FoundDay, is_rule: bool) -> bool:
     phrase = line[one.start : one.end]
     if _DEFINED.search(line[: one.start]) or line.startswith(" of ", one.end):
         return False  # `dashed = last week`, `the last Sunday of March`

@@ -19,7 +19,7 @@ from reverie.offline.consolidate.brief import Brief
 from reverie.offline.conversation import Done
 from reverie.offline.step import Act, Call
 from reverie.parsing import load_json
-from reverie.storage.transcript.foreign import is_put_in
+from reverie.storage.transcript.foreign import is_injected
 
 MOST_MATCHES: Final = 50
 MOST_BYTES: Final = 24_000
@@ -154,7 +154,7 @@ def _said(lines: Iterable[str]) -> list[Said]:
         day = local_day(record.get("timestamp", [""])[-1])
         if day is None:
             continue
-        said += [Said(text, day) for text in record.get("text", ()) if text.strip() and not is_put_in(text)]
+        said += [Said(text, day) for text in record.get("text", ()) if text.strip() and not is_injected(text)]
     return said
 
 

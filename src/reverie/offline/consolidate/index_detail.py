@@ -16,7 +16,7 @@ from reverie.offline.consolidate.index_rows import Part, Row, is_over, longest_l
 from reverie.offline.consolidate.learning import learn
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source, cleaned, holds_secret
 from reverie.offline.consolidate.statements import with_lines
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 from reverie.text.sentences import statements_in
 from reverie.text.values import hard_facts
 from reverie.text.words import content_terms
@@ -61,7 +61,7 @@ def _section_file(desk: Desk, section: list[Row]) -> None:
     if not body.strip() or holds_secret(body) or name in desk.texts:
         return
     first = next((one.text for one in statements_in(body)), title)
-    made = TopicFile.new(name=title, description=shortened(first, 140), type=MemoryType.PROJECT, body=body)
+    made = TopicFile.new(name=title, description=shorten(first, 140), type=MemoryType.PROJECT, body=body)
     desk.write(name, made.text, "new: a section that stood in the index, which was too long")
 
 

@@ -16,9 +16,9 @@ from reverie.offline.consolidate.desk import Desk
 from reverie.offline.consolidate.keeping import facts_missing
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source
 from reverie.offline.consolidate.statements import body_statements, replaced
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 from reverie.text.sameness import REWORDED, contradicts, overlap, says
-from reverie.text.sentences import Statement, finished
+from reverie.text.sentences import Statement, end_sentence
 from reverie.text.values import hard_facts
 from reverie.text.words import content_terms
 
@@ -71,12 +71,12 @@ def _put_right(desk: Desk, lesson: Lesson) -> bool:
     ((name, one),) = hits
     text = desk.texts[name]
     rest = f"{text[: one.start]} {text[one.end :]} {lesson.text}"
-    said, description = finished(lesson.text), TopicFile.parse(text).description
+    said, description = end_sentence(lesson.text), TopicFile.parse(text).description
     is_whole = len(facts_missing(one.text, rest)) <= 1
     text = replaced(text, one, said if is_whole else f"{said} Until {lesson.day.isoformat()}: {one.text}")
     desk.gave_way.append(one.text)
     if overlap(content_terms(description), one.terms) >= REWORDED:
-        text = TopicFile.parse(text).updated(description=_described(lesson)).text
+        text = TopicFile.parse(text).with_changes(description=_described(lesson)).text
     desk.write(name, text, f"put right by what {_told(lesson)}; it said “{one.text}”")
     return True
 
@@ -108,9 +108,9 @@ def _new_file(desk: Desk, lesson: Lesson) -> None:
     while name in desk.texts or name in desk.base:
         name = file_name(kind, f"{title} {number}")
         number += 1
-    made = TopicFile.new(name=title, description=_described(lesson), type=kind, body=f"{finished(lesson.text)}\n")
+    made = TopicFile.new(name=title, description=_described(lesson), type=kind, body=f"{end_sentence(lesson.text)}\n")
     desk.write(name, made.text, f"new: what {_told(lesson)} stood nowhere")
 
 
 def _described(lesson: Lesson) -> str:
-    return shortened(lesson.text.rstrip(" ."), _DESCRIPTION)
+    return shorten(lesson.text.rstrip(" ."), _DESCRIPTION)

@@ -17,7 +17,7 @@ from reverie.offline.consolidate.desk import Desk, is_one_tier
 from reverie.offline.consolidate.keeping import facts_missing, identifiers
 from reverie.offline.consolidate.statements import body_statements, label_of_line, with_labelled, with_lines
 from reverie.offline.consolidate.trust import Standing, is_guess, standing_of, without_doubt
-from reverie.text.folding import plain, word_set
+from reverie.text.folding import fold_text, word_set
 from reverie.text.sameness import COPIED, MOST, REWORDED, SAME, Relation, compare, contradicts, overlap, says
 from reverie.text.sentences import Statement
 from reverie.text.values import is_news, values_of
@@ -95,7 +95,7 @@ def _read(name: str, text: str) -> _File:
     title = _COPY_NAME.sub(" ", topic.name or name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
     about = frozenset(term for term in content_terms(title) if not term.isdigit())
     about = about or frozenset(re.findall(r"[^\W\d_]+", title.lower()))  # a noun that is a small word elsewhere
-    worded = frozenset(plain(one.text) for one in own)
+    worded = frozenset(fold_text(one.text) for one in own)
     numbers = frozenset(re.findall(r"\d+", topic.name))
     return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, worded, standing_of(text), numbers)
 
@@ -113,7 +113,7 @@ def _are_two_things(one: _File, other: _File) -> bool:
 
 def _speaks_alone(one: _File, other: _File) -> bool:
     own = [term for term in one.about - other.about if any(term in text for text in one.plain)]
-    return any(not any(term in text for text in (*other.plain, *map(plain, other.heads))) for term in own)
+    return any(not any(term in text for text in (*other.plain, *map(fold_text, other.heads))) for term in own)
 
 
 def _are_copies(one: _File, other: _File) -> bool:
@@ -136,8 +136,8 @@ def _are_copies(one: _File, other: _File) -> bool:
     return False
 
 
-def _total(plain: Iterable[str]) -> int:
-    return len(frozenset(term for text in plain for term in content_terms(text)))
+def _total(texts: Iterable[str]) -> int:
+    return len(frozenset(term for text in texts for term in content_terms(text)))
 
 
 def _differ(one: str, other: str) -> bool:

@@ -15,9 +15,9 @@ from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.language.marks import Marked
 from reverie.offline.language.prose import without_lead
-from reverie.text.cutting import shortened
-from reverie.text.dates.finding import absolute
-from reverie.text.sentences import capital, finished
+from reverie.text.cutting import shorten
+from reverie.text.dates.phrases import write_out_days
+from reverie.text.sentences import capitalize_first, end_sentence
 
 _CREDENTIALS = re.compile(
     r"\s*\((?=[^()]*(?:/|:|\b(?:user|login|pass\w*|pw|pwd|guest|token"
@@ -37,9 +37,9 @@ class Memory:
 
 def compose(candidate: Candidate, taken: Sequence[str]) -> Memory:
     """A new memory under a name that is not taken."""
-    title = capital(title_of(_plain(_spoken(candidate.said[0]))))
+    title = capitalize_first(title_of(_plain(_spoken(candidate.said[0]))))
     lines = statement_lines(candidate)
-    described = shortened(_plain(lines[0]), DESCRIPTION_CHARACTERS)
+    described = shorten(_plain(lines[0]), DESCRIPTION_CHARACTERS)
     topic = TopicFile.new(name=title, description=described, type=candidate.type, body="\n".join(lines))
     name = file_name(candidate.type, title)
     number = 2
@@ -57,7 +57,7 @@ def statement_lines(candidate: Candidate) -> list[str]:
 
 def _spoken(one: Marked) -> str:
     """A sentence as it is kept: days written out, credentials and what leads in left out."""
-    text = absolute(one.text, one.message.day, one.message.tongue)
+    text = write_out_days(one.text, one.message.day, one.message.tongue)
     return without_lead(_CREDENTIALS.sub("", text)).strip(" ,;:-–—")
 
 
@@ -66,4 +66,4 @@ def _plain(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return finished(capital(text.strip()))
+    return end_sentence(capitalize_first(text.strip()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reverie.memory.gate.evidence import Ground
+from reverie.memory.gate.evidence import EvidenceText
 from reverie.offline.extract.matching import Standing
 from reverie.offline.language.marks import Message
 from reverie.text.words import content_terms
@@ -36,10 +36,10 @@ def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
 
 def _about(memories: Sequence[Standing], terms: frozenset[str]) -> list[Standing]:
     """The memories that hold most of the words, or whose subject is among them; else the one that is nearest by far."""
-    ground = Ground([" ".join(terms)])
+    ground = EvidenceText([" ".join(terms)])
     scored: list[tuple[float, bool, Standing]] = []
     for one in memories:
-        held, subject = Ground([one.text]), one.subject
+        held, subject = EvidenceText([one.text]), one.subject
         named = sum(held.has(term) for term in terms) / len(terms) if terms else 0.0
         covered = sum(ground.has(term) for term in subject)
         is_clear = named >= _ENOUGH or covered >= max(2, _ENOUGH * len(subject))

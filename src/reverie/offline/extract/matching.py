@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import Ground
-from reverie.memory.topic_file import TopicFile, said_in
+from reverie.memory.gate.evidence import EvidenceText
+from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.offline.extract.reading import Known
-from reverie.text.sameness import repeated
+from reverie.text.sameness import find_repeated
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
@@ -37,7 +37,7 @@ class Standing:
 
 def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
     """Memories that may be about what was said, the nearest first: all that share a word with it."""
-    ground = Ground([" ".join(terms)])
+    ground = EvidenceText([" ".join(terms)])
 
     def shared(one: Known) -> int:
         stem = one.file.rpartition("/")[2].removesuffix(".md").replace("_", " ").replace("-", " ")
@@ -49,7 +49,7 @@ def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
 
 def nearest(memories: Iterable[Standing], said: str, terms: frozenset[str], *, is_change: bool) -> Standing | None:
     """The memory that is about the same as what was said; of a change, also the only one that is spoken of."""
-    ground = Ground([said])
+    ground = EvidenceText([said])
     scored = [(_overlap(one, terms), one) for one in memories if speaks_of(ground, one.text)]
     best = max(scored, key=lambda each: each[0], default=None)
     is_meant = best is not None and (best[0] >= _SAME or (is_change and len(scored) == 1))
@@ -57,11 +57,11 @@ def nearest(memories: Iterable[Standing], said: str, terms: frozenset[str], *, i
 
 
 def _overlap(standing: Standing, terms: frozenset[str]) -> float:
-    ground, subject = Ground([" ".join(terms)]), standing.subject
+    ground, subject = EvidenceText([" ".join(terms)]), standing.subject
     return sum(term in terms or ground.has(term) for term in subject) / len(subject) if subject else 0.0
 
 
 def is_said_already(lines: Sequence[str], memories: Iterable[Standing]) -> bool:
     """Whether one of the memories says all of this, with the same numbers and days."""
     new = statements("\n".join(lines))
-    return any(repeated(new, said_in(memory.text)) for memory in memories)
+    return any(find_repeated(new, statements_of(memory.text)) for memory in memories)

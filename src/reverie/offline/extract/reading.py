@@ -10,7 +10,7 @@ from datetime import date
 from reverie.memory.taxonomy import MemoryType
 from reverie.models.base import Request
 from reverie.models.wire import as_object
-from reverie.moments import parsed
+from reverie.moments import parse_time
 from reverie.types import Block, Origin, Role, TextBlock, ToolResultBlock, ToolUseBlock
 
 _COUNT = re.compile(r"^The last (?:(?P<count>\d+) messages|message) before this one", re.MULTILINE)
@@ -72,8 +72,8 @@ def read_brief(request: Request) -> Brief | None:
     directive = block.text if isinstance(block, TextBlock) else ""
     place = _DIRECTORY.search(directive)
     day = _DAY.search(directive)
-    days = [(one["words"], told.date()) for one in _DAY_FROM.finditer(directive) if (told := parsed(one["day"]))]
-    own = parsed(day["day"]) if day else None
+    days = [(one["words"], told.date()) for one in _DAY_FROM.finditer(directive) if (told := parse_time(one["day"]))]
+    own = parse_time(day["day"]) if day else None
     first = own.date() if own else days[0][1] if days else None
     if place is None or first is None:
         return None

@@ -7,7 +7,7 @@ and permissions as any model.
 from __future__ import annotations
 
 from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import Ground
+from reverie.memory.gate.evidence import EvidenceText
 from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, find_candidates
 from reverie.offline.extract.composing import Memory, compose, statement_lines
@@ -59,7 +59,7 @@ def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -
         if same is not None:
             found[same.known.file] = Memory(same.known.file, updated(same.text, candidate))
             continue
-        ground = Ground([candidate.message.text])
+        ground = EvidenceText([candidate.message.text])
         is_near = any(speaks_of(ground, one.text) for one in open_still) or (candidate.turns and bool(memories))
         if candidate.only_updates or (is_near and not candidate.is_asked_for):
             continue  # it may be about one of them, and which is not plain

@@ -12,7 +12,7 @@ from reverie.memory.note import DESCRIPTION_CHARACTERS
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.extract.composing import statement_lines
-from reverie.text.cutting import shortened
+from reverie.text.cutting import shorten
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
@@ -28,11 +28,11 @@ def updated(text: str, candidate: Candidate) -> str:
     if moved is not None:
         return moved.text
     if not candidate.is_change:
-        return topic.updated(body=f"{body}\n\n" + "\n".join(lines)).text
+        return topic.with_changes(body=f"{body}\n\n" + "\n".join(lines)).text
     first, _, rest = body.partition("\n")
     until = f"Until {candidate.message.day.isoformat()}: {first}"
     kept = "\n".join([*lines, "", until, *([rest.strip("\n")] if rest.strip() else [])])
-    return topic.updated(body=kept, description=shortened(lines[0], DESCRIPTION_CHARACTERS)).text
+    return topic.with_changes(body=kept, description=shorten(lines[0], DESCRIPTION_CHARACTERS)).text
 
 
 def _moved_day(topic: TopicFile, said: str) -> TopicFile | None:
@@ -45,7 +45,7 @@ def _moved_day(topic: TopicFile, said: str) -> TopicFile | None:
     was = old.pop()
     body = topic.body.replace(was, new[0])
     description = topic.description.replace(was, new[0])
-    changed = topic.updated(body=body, description=description) if description else topic.updated(body=body)
+    changed = topic.with_changes(body=body, description=description) if description else topic.with_changes(body=body)
     if len(content_terms(said) - content_terms(topic.text)) >= 6:  # more was said than the day
-        changed = changed.updated(body=f"{said}\n\n{body}")
+        changed = changed.with_changes(body=f"{said}\n\n{body}")
     return changed

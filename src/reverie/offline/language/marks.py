@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from reverie.offline.language.lexicon import Lexicon, lexicon
 from reverie.offline.language.prose import Prose, Sentence, read_prose
-from reverie.text.dates.finding import Found, find_days
+from reverie.text.dates.phrases import FoundDay, find_days
 from reverie.text.tongue import Tongue, tongue_of
 from reverie.text.words import content_terms
 
@@ -91,7 +91,7 @@ class Marked:
         return bool(_PRONOUN.search(self.text))
 
     @cached_property
-    def days(self) -> list[Found]:
+    def days(self) -> list[FoundDay]:
         """The days it speaks of."""
         return find_days(self.text, self.message.day, self.message.tongue)
 

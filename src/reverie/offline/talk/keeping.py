@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import PurePath
 
 from reverie.errors import UserError
-from reverie.memory.note import Note, note_of, related, revised, title_of
+from reverie.memory.note import Note, find_related, make_note, revise, title_of
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import file_name
 from reverie.memory.topic_file import TopicFile
@@ -20,7 +20,7 @@ from reverie.offline.conversation import Done
 from reverie.offline.step import Say, Step
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import pattern, read_question
-from reverie.text.dates.finding import find_days
+from reverie.text.dates.phrases import find_days
 
 _VALUE = re.compile(
     r"\b\d[\d.,:/-]*\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:january|february|march|april|may|june"
@@ -46,7 +46,7 @@ def keep(talk: Talk, text: str) -> Step:
     today = place.day or date(1970, 1, 1)
     dated = _dated(text, today, talk) if place.day else text
     try:
-        note = note_of(dated, today=today)
+        note = make_note(dated, today=today)
     except UserError as error:
         return Say(talk.word("refused", why=str(error)))
     if place.log:
@@ -75,7 +75,7 @@ def _look_first(talk: Talk, note: Note) -> Step:
         look = {"pattern": terms, "path": root, "glob": "*.md", "output_mode": "content", "-i": True, "head_limit": 200}
         return talk.act("Let me see what I know about that.", "Grep", look)
     texts = _texts(talk, known)
-    near = related(note.statement, texts)
+    near = find_related(note.statement, texts)
     if near is not None and near.same:
         return Say(talk.word("known", file=near.file, text=near.statement[:_TEXT]))
     if near is not None:
@@ -144,14 +144,14 @@ def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
 
 def _revised(topic: TopicFile, old: str, note: Note) -> TopicFile:
     """The memory with the new statement for the old one; a reason that was given anew stands for the old reason."""
-    now = revised(topic, old, note)
+    now = revise(topic, old, note)
     said, *more = [part for part in note.topic.body.split("\n\n") if part.strip()]
     if not any(part.startswith("**Why:**") for part in more):
         return now
     kept = [part for part in topic.body.split("\n\n") if part.strip() and not part.startswith("**Why:**")]
     body = "\n\n".join([said, *more, *(part for part in kept if part.strip() != old)])
     named = note.topic.name if topic.name == title_of(old) else None
-    return now.updated(name=named, description=note.topic.description, body=body)
+    return now.with_changes(name=named, description=note.topic.description, body=body)
 
 
 def _pointer(note: Note, name: str) -> str:

@@ -1,1 +1,1 @@
-"""Proves that a shell command only reads, or says why not."""
+"""Proves that a shell command only reads, or gives the reason why it cannot."""

@@ -1,7 +1,7 @@
-"""The simple commands inside a shell command, for permission rules such as `Bash(git status:*)`.
+"""Finds the simple commands in a shell command, for permission rules such as `Bash(git status:*)`.
 
-Two readings with opposite leanings: `plain_commands` gives them only when nothing else could run (for rules that
-allow), `all_commands` finds every one it can, however deep (for rules that deny or ask). Nothing is run or expanded.
+`plain_commands` returns them only if nothing else can run (for rules that allow). `all_commands` returns every command
+that it can find, at any depth (for rules that deny or ask). Nothing is run or expanded.
 """
 
 from __future__ import annotations
@@ -10,54 +10,55 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
+from reverie.permissions.shell.tree import parse
+
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node
+    from tree_sitter import Node
 
 _JOINERS = frozenset({"&&", "||", ";", "|"})
-# What may run a command, or be read differently by two readers. Refused even inside quotes: an allow rule only saves
-# a question, so a refusal costs little and a wrong guess costs much.
+# Text that may run a command, or that two parsers may read differently. It is refused even in quotes: that only costs
+# a question.
 _UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f`]|\$(?![A-Za-z_])|[<>=]\(")
-# Programs that run another one named among their arguments, and programs that read commands from an argument.
+# Programs that run another program from their arguments, and programs that read commands from an argument.
 _WRAPPERS = frozenset(
     {"sudo", "doas", "env", "nohup", "nice", "ionice", "timeout", "time", "xargs", "command", "builtin", "exec"}
     | {"setsid", "stdbuf", "chroot", "find", "parallel", "watch"}
 )
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "eval"})
 _MAX_DEPTH = 4
-_MOST_PARSED = 16_384  # characters: on text that is no shell the grammar takes time that grows with the square
-_MOST_PLAIN = 4 * _MOST_PARSED  # for what a second reader has found to be words and joiners, and nothing else
+_MOST_PARSED = 16_384  # characters: the time of the grammar grows with the square on text that is not shell
+_MOST_PLAIN = 4 * _MOST_PARSED  # for text that has only words and joiners
 _REDIRECTS_OR_GROUPS = re.compile(r"[<>()]")
-_WRAPPED = 64  # how far behind a wrapper's name the program it runs may be, and how many words of it count
-# The grammar looks up what follows `{` or `{1..` in a table of 256 entries: beyond ASCII that can end the process.
+_WRAPPED = 64  # how many words after the name of a wrapper may begin the program it runs
+# The grammar looks up the character after `{` or `{1..` in a table of 256 entries: beyond ASCII it can end the process.
 _READS_BEYOND = re.compile(r"\{[\d.]*[^\x00-\x7f]")
-# Where a command may begin in a text that is too long to parse: read once without quotes, once with quotes as breaks.
+# Where a command may begin in a text that is too long to parse: once without quotes, once with quotes as breaks.
 _BREAKS = re.compile(r"[\n;&|(){}`]|\$\(")
 _BREAKS_AND_QUOTES = re.compile(r"[\n;&|(){}`\"']|\$\(")
 _QUOTING = str.maketrans("", "", "\"'\\")
 
 
 @dataclass(frozen=True, slots=True)
-class Simple:
-    """One program and its arguments; None for a word only the shell can work out. `text` is as written."""
+class FoundCommand:
+    """One program and its arguments; None for a word that only the shell can expand. `text` is as written."""
 
     words: tuple[str | None, ...]
     text: str
     piped: bool = False
 
 
-def plain_commands(command: str) -> tuple[Simple, ...] | None:
-    """All that the command would run, or None if it is more than simple commands joined by `&&`, `||`, `;` and `|`.
+def plain_commands(command: str) -> tuple[FoundCommand, ...] | None:
+    """Returns everything the command runs, or None if it is more than simple commands with `&&`, `||`, `;` and `|`.
 
-    The only redirections are to /dev/null and between streams (`2>&1`); assignments, substitutions, subshells,
-    line breaks, background jobs and comments all give None.
+    Redirections to /dev/null and between streams (`2>&1`) are fine. Assignments, substitutions, subshells, line breaks,
+    background jobs and comments give None.
     """
     source = command.strip(" \t\n")
     if len(source) > _MOST_PARSED and (len(source) > _MOST_PLAIN or _REDIRECTS_OR_GROUPS.search(source)):
         return None
-    # Characters that cannot be seen (no-break space, line separator) end a word for the grammar and not for bash.
+    # Invisible characters (no-break space, line separator) end a word for the grammar, but not for bash.
     if (
         not source
         or _UNSAFE.search(source)
@@ -65,10 +66,10 @@ def plain_commands(command: str) -> tuple[Simple, ...] | None:
         or not source.replace("\t", " ").isprintable()
     ):
         return None
-    by_lexer = _joiners_by_lexer(source)
+    by_lexer = _find_joiners(source)
     if by_lexer is None or not _JOINERS.issuperset(by_lexer):
         return None
-    root = _parse(source)
+    root = parse(source.encode("utf-8", "replace"))  # a lone surrogate becomes `?`
     collected = None if root.has_error else _collect(root)
     if collected is None:
         return None
@@ -76,56 +77,42 @@ def plain_commands(command: str) -> tuple[Simple, ...] | None:
     if by_lexer != joiners or not _covers(root, source.encode()):
         return None
     piped = [False, *(joiner == "|" for joiner in joiners)]
-    return tuple(Simple(one.words, one.text, behind) for one, behind in zip(found, piped, strict=False))
+    return tuple(FoundCommand(one.words, one.text, behind) for one, behind in zip(found, piped, strict=False))
 
 
-def all_commands(command: str, depth: int = 0) -> Iterator[Simple]:
-    """Every simple command that can be seen: in substitutions and subshells, after `sudo`, in `bash -c '…'`.
+def all_commands(command: str, depth: int = 0) -> Iterator[FoundCommand]:
+    """Yields every simple command it finds: in substitutions and subshells, after `sudo`, in `bash -c '…'`.
 
-    What is too long to parse, or would end the process, is only taken apart: more is found in it than would run.
+    Text that is too long, or that the grammar cannot read, is split roughly: that yields more than would run.
     """
     if len(command) > _MOST_PARSED or _READS_BEYOND.search(command):
-        yield from _roughly(command)
+        yield from _split_roughly(command)
         return
-    for node in _walk(_parse(command)):
+    for node in _walk(parse(command.encode("utf-8", "replace"))):
         if node.type != "command":
             continue
         words = tuple(_literal(child) for child in _word_nodes(node))
-        yield Simple(words, _text(node))
+        yield FoundCommand(words, _text(node))
         program = (words[0] or "").rsplit("/", 1)[-1] if words else ""
         if program in _WRAPPERS:
             for start in range(1, min(len(words), _WRAPPED)):
-                yield Simple(words[start:], _text(node))
+                yield FoundCommand(words[start:], _text(node))
         if (program in _SHELLS or program in _WRAPPERS) and depth < _MAX_DEPTH:
             for word in words[1:]:
                 if word and " " in word:
                     yield from all_commands(word, depth + 1)
 
 
-def _roughly(command: str) -> Iterator[Simple]:
+def _split_roughly(command: str) -> Iterator[FoundCommand]:
     for breaks in (_BREAKS, _BREAKS_AND_QUOTES):
         for piece in breaks.split(command):
             words = tuple(piece.translate(_QUOTING).split())
             if not words:
                 continue
-            yield Simple(words, piece)
+            yield FoundCommand(words, piece)
             if words[0].rsplit("/", 1)[-1] in _WRAPPERS | _SHELLS:
                 for start in range(1, min(len(words), _WRAPPED)):
-                    yield Simple(words[start : start + _WRAPPED], piece)
-
-
-def _parse(source: str) -> Node:
-    from tree_sitter import Parser
-
-    return Parser(_language()).parse(source.encode("utf-8", "replace")).root_node  # a lone surrogate becomes `?`
-
-
-@cache
-def _language() -> Language:
-    import tree_sitter_bash
-    from tree_sitter import Language
-
-    return Language(tree_sitter_bash.language())
+                    yield FoundCommand(words[start : start + _WRAPPED], piece)
 
 
 def _walk(node: Node) -> Iterator[Node]:
@@ -140,21 +127,21 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _collect(root: Node) -> tuple[list[Simple], list[str]] | None:
-    """Commands and joiners in order; None at the first thing that is neither. No recursion: `a && b && …` nests."""
-    found: list[Simple] = []
+def _collect(root: Node) -> tuple[list[FoundCommand], list[str]] | None:
+    """Returns commands and joiners in order; None if there is anything else. No recursion: `a && b && …` nests."""
+    found: list[FoundCommand] = []
     joiners: list[str] = []
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        if node.type == "redirected_statement" and all(map(_is_quiet, node.children[1:])):
+        if node.type == "redirected_statement" and all(map(_writes_no_file, node.children[1:])):
             node = node.children[0]
         if node.type in ("program", "pipeline", "list"):
             waiting.extend(reversed(node.children))
         elif node.type in _JOINERS and not node.is_missing:
             joiners.append(node.type)
         elif node.type == "command" and _is_plain_command(node):
-            found.append(Simple(tuple(_literal(word) for word in _word_nodes(node)), _text(node)))
+            found.append(FoundCommand(tuple(_literal(word) for word in _word_nodes(node)), _text(node)))
         else:
             return None
     return (found, joiners) if found else None
@@ -166,7 +153,7 @@ def _is_plain_command(node: Node) -> bool:
 
 
 def _word_nodes(node: Node) -> list[Node]:
-    """The words of a command, its name first; what else hangs under it (assignments, redirections) is left out."""
+    """The words of a command, its name first, without assignments and redirections."""
     kept: list[Node] = []
     for child in node.children:
         if child.type == "command_name":
@@ -177,7 +164,6 @@ def _word_nodes(node: Node) -> list[Node]:
 
 
 def _is_plain_word(node: Node) -> bool:
-    """Literal text, quotes, or the value of a variable: nothing that could run something."""
     match node.type:
         case "word" | "number" | "raw_string":
             return node.child_count == 0
@@ -199,8 +185,7 @@ def _is_plain_variable(node: Node) -> bool:
     return node.type == "simple_expansion" and [child.type for child in node.children] == ["$", "variable_name"]
 
 
-def _is_quiet(node: Node) -> bool:
-    """A redirection that writes no file: to /dev/null, or one stream into another."""
+def _writes_no_file(node: Node) -> bool:
     if node.type != "file_redirect":
         return False
     parts = [child for child in node.children if child.type != "file_descriptor"]
@@ -231,7 +216,7 @@ def _literal(node: Node) -> str | None:
 
 
 def _covers(root: Node, source: bytes) -> bool:
-    """Whether every byte that is not blank belongs to a token the grammar named."""
+    """Whether every byte that is not blank belongs to a token of the grammar."""
     end = 0
     for leaf in (node for node in _walk(root) if not node.child_count):
         if source[end : leaf.start_byte].strip(b" \t"):
@@ -240,8 +225,8 @@ def _covers(root: Node, source: bytes) -> bool:
     return not source[end:].strip(b" \t")
 
 
-def _joiners_by_lexer(source: str) -> list[str] | None:
-    """What a second, simpler reader takes for joiners; if the two disagree, quotes do not mean what we think."""
+def _find_joiners(source: str) -> list[str] | None:
+    """The joiners that a second, simpler parser finds; if the two differ, the quotes were read wrongly."""
     lexer = shlex.shlex(source, posix=True, punctuation_chars=";&|<>()")
     lexer.whitespace_split = True
     lexer.commenters = ""

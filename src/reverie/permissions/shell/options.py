@@ -1,7 +1,7 @@
-"""Reads a program's arguments as GNU getopt would, against a closed list of options.
+"""Parses a program's arguments as GNU getopt does, with a closed list of options.
 
-Long options count only when written out in full (getopt would take any unique beginning of one), and the value of every
-option is checked by its kind. Never decides what a program does with its operands.
+Long options must be written in full (getopt accepts any unique beginning), and the value of every option is checked by
+its kind. Does not check operands.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from reverie.permissions.shell.words import Word
 
 Kind = Literal["bytes", "lines", "small", "format", "pattern", "regex", "file", "choice", "device_action"]
 
-MAX_BYTES = 100_000_000
-MAX_LINES = 10_000_000
-MAX_SMALL = 100_000
+_LIMITS = {"bytes": 100_000_000, "lines": 10_000_000, "small": 100_000}
 _MAX_REPEAT = 1_000
 _MAX_NESTED_REPEAT = 10_000
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -37,7 +35,7 @@ def _none() -> Mapping[str, Kind]:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Every option of a program that may be used; whatever is not here is refused."""
+    """Every option of a program that may be used; other options are refused."""
 
     flags: str
     valued: Mapping[str, Kind] = field(default_factory=_none)
@@ -49,7 +47,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What getopt would hand the program."""
+    """The arguments as getopt gives them to the program."""
 
     operands: tuple[Word, ...]
     options: frozenset[str]
@@ -57,12 +55,12 @@ class Arguments:
 
     @property
     def only_informs(self) -> bool:
-        """It prints help or its version and reads nothing."""
+        """Whether it only prints help or its version."""
         return not self.options.isdisjoint(_INFORM)
 
 
 def read_arguments(program: str, words: tuple[Word, ...], known: Options) -> Arguments:
-    """Sort words into options, values and operands; raises `NotReadOnly` for an option or value not known harmless."""
+    """Sorts words into options, values and operands; raises `NotReadOnly` unless all of them are known as harmless."""
     operands: list[Word] = []
     options: set[str] = set()
     values: list[tuple[str, Word]] = []
@@ -70,7 +68,7 @@ def read_arguments(program: str, words: tuple[Word, ...], known: Options) -> Arg
 
     def value_of(option: str, kind: Kind, inline: Word | None) -> None:
         if inline is None and not queue:
-            raise NotReadOnly(f"{program} {option} lacks its value")
+            raise NotReadOnly(f"{program} {option} has no value")
         word = inline if inline is not None else queue.pop()
         if word.globs and not (kind == "pattern" and inline is not None):
             raise NotReadOnly(f"the value of {program} {option} is a glob (quote it)")
@@ -126,12 +124,8 @@ def _tail(word: Word, start: int) -> Word:
 def _check_value(program: str, option: str, kind: Kind, word: Word) -> None:
     text = word.text
     match kind:
-        case "bytes":
-            _check_count(program, option, text, MAX_BYTES)
-        case "lines":
-            _check_count(program, option, text, MAX_LINES)
-        case "small":
-            _check_count(program, option, text, MAX_SMALL)
+        case "bytes" | "lines" | "small":
+            _check_count(program, option, text, _LIMITS[kind])
         case "format":
             check_format(f"{program} {option}", text)
         case "pattern":
@@ -142,7 +136,7 @@ def _check_value(program: str, option: str, kind: Kind, word: Word) -> None:
             check_contents(word)
         case "choice":
             if not _CHOICE.fullmatch(text) or re.search(r"\d{10}", text):
-                raise NotReadOnly(f"the value of {program} {option} is not a plain one")
+                raise NotReadOnly(f"the value of {program} {option} is not plain")
         case "device_action":
             if text != "skip":
                 raise NotReadOnly(f"{program} {option} {clip(text)} may read devices")
@@ -151,28 +145,28 @@ def _check_value(program: str, option: str, kind: Kind, word: Word) -> None:
 
 
 def _check_count(program: str, option: str, text: str, limit: int) -> None:
-    match_ = _COUNT.fullmatch(text)
-    unit = _UNITS.get(match_[2]) if match_ else None
-    if match_ is None or unit is None or int(match_[1]) * unit > limit:
+    count = _COUNT.fullmatch(text)
+    unit = _UNITS.get(count[2]) if count else None
+    if count is None or unit is None or int(count[1]) * unit > limit:
         raise NotReadOnly(f"the size {clip(text)} of {program} {option} is not a number up to {limit:,}")
 
 
 def check_format(what: str, text: str) -> None:
-    """Refuse a printf-like format with a field width that would print megabytes of padding."""
+    """Refuses a printf-like format with a field width that would print megabytes of padding."""
     if re.search(r"%[^A-Za-z%]*[0-9]{4}", text):
-        raise NotReadOnly(f"the format of {what} holds an absurd width")
+        raise NotReadOnly(f"the format of {what} has a very large width")
 
 
 def check_regex(pattern: str) -> None:
-    """Refuse repetition counts that make a regular expression explode in memory."""
+    """Refuses repetition counts that make a regular expression use too much memory."""
     plain, nested = 0, 1
     for before, low, high in _REPEAT.findall(pattern):
         bound = max((int(number[:9]) for number in (low, high) if number), default=1)
         if bound > _MAX_REPEAT:
-            raise NotReadOnly("its pattern repeats something an absurd number of times")
+            raise NotReadOnly("its pattern has a very large number of repetitions")
         if before in (")", "}"):
             nested *= max(bound, 1)
         else:
             plain += bound
     if nested * max(plain, 1) > _MAX_NESTED_REPEAT:
-        raise NotReadOnly("its pattern nests repetitions an absurd number of times")
+        raise NotReadOnly("its pattern has a very large number of nested repetitions")

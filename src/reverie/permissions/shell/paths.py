@@ -1,8 +1,7 @@
-"""Which words may be opened for their contents, and where a glob may stand.
+"""Checks which words may be opened for reading, and where a glob may be.
 
-Devices and the process file systems can hang a reader, leak another process or act when read, so they are refused by
-name, however the name is spelled. This looks at spelling alone: a link on disk that leads to a device is for the runner
-to bound (time and output). Never touches the file system.
+Reading a device or a process file system may hang, leak another process or act, so they are refused by name, in every
+spelling. Never looks at the disk: the time and output limits of the runner cover links that lead to a device.
 """
 
 from __future__ import annotations
@@ -21,13 +20,11 @@ _DEVICE_NAMES = (
     *("watchdog", "fuse", "kvm", "net", "vcs", "hidraw0", "video0", "log", "initctl", "mqueue"),
 )
 _DEVICE = re.compile(
-    r"(zero|null|full|u?random|hwrng|k?mem|oldmem|port|kmsg|console|ptmx|pts|tty.*|fd|std(in|out|err)|tcp|udp"
-    r"|(sd|vd|hd|xvd)[a-z]\d*|nvme.*|mmcblk.*|n?st\d+|sr\d+|loop.*|dm-\d+|mapper|disk|block|char|input|snd|dri|bus"
-    r"|rtc\d*|watchdog\d*|fuse|kvm|net|vcs.*|hidraw\d+|video\d+|log|initctl|mqueue)"
+    r"tty.*|(sd|vd|hd|xvd)[a-z]\d*|nvme.*|mmcblk.*|n?st\d+|sr\d+|loop.*|dm-\d+|rtc\d*|watchdog\d*|vcs.*|hidraw\d+|video\d+"
 )
 _PROCESS_NAMES = ("self", "thread-self", "1", "kcore", "kmsg", "kallsyms", "sysrq-trigger")
-_PROCESS = re.compile(r"(self|thread-self|\d+|kcore|kmsg|kallsyms|kpage.*|sysrq-trigger)")
-# A background agent has no business with these, though reading them changes nothing.
+_PROCESS = re.compile(r"\d+|kpage.*")
+# Reading these changes nothing, but a background agent does not need them.
 _KEY_FOLDERS = (".ssh", ".gnupg", ".aws", ".kube")
 _KEY_FILES = (".netrc", ".pgpass", ".git-credentials", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa")
 _PASSWORDS = ("shadow", "gshadow", "shadow-", "gshadow-")
@@ -35,8 +32,8 @@ _SUFFIX_GLOB = re.compile(r"\*[A-Za-z0-9_.-]*\.[A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """One path component: its text, and for a glob what it must begin and end with."""
+class _PathPart:
+    """One path component: its text, and for a glob its fixed beginning and end."""
 
     text: str
     glob: bool
@@ -45,9 +42,9 @@ class _Part:
 
     def may_be(self, name: str) -> bool:
         if not self.glob:
-            return self.text.lower() == name  # lower: some file systems do not tell case apart
+            return self.text.lower() == name  # on some file systems case does not matter
         if name.startswith(".") and not self.before:
-            return False  # a glob matches a leading dot only where it is written out
+            return False  # a glob matches a leading dot only if the dot is written
         return name.startswith(self.before.lower()) and name.endswith(self.after.lower())
 
     def may_be_any(self, names: tuple[str, ...]) -> bool:
@@ -55,17 +52,17 @@ class _Part:
 
 
 def check_glob(word: Word) -> None:
-    """Refuse a glob that might expand to something that starts with a dash (and so be taken for an option)."""
+    """Refuses a glob that may expand to a word with a leading dash, which would become an option."""
     if not word.globs:
         return
     if word.text.startswith("-"):
         raise NotReadOnly(f"{clip(word.raw)} is a glob in option position")
     if 0 in word.globs and not (word.globs == frozenset({0}) and _SUFFIX_GLOB.fullmatch(word.text)):
-        raise NotReadOnly(f"{clip(word.raw)} is a glob with no literal prefix (write ./ before it, or quote it)")
+        raise NotReadOnly(f"{clip(word.raw)} is a glob without a literal prefix (write ./ before it, or quote it)")
 
 
 def check_contents(word: Word, *, recursive: bool = False) -> None:
-    """Refuse a path whose contents must not be read: devices, process file systems, keys."""
+    """Refuses a path whose content must not be read: devices, process file systems, keys."""
     parts = _parts(word)
     shown = clip(word.raw)
     climbed = False
@@ -73,7 +70,7 @@ def check_contents(word: Word, *, recursive: bool = False) -> None:
         if part.text == "..":
             climbed = True
         first = index == 0 and word.text.startswith("/")
-        # Behind `..` nothing is sure: with links on the way, /var/run/../dev is /dev.
+        # After `..` nothing is certain: with a link in the path, /var/run/../dev is /dev.
         if (first or climbed) and part.may_be_any(_KERNEL_FOLDERS):
             raise NotReadOnly(f"{shown} may lead to a device or to a process's memory")
         following = parts[index + 1] if index + 1 < len(parts) else None
@@ -86,26 +83,23 @@ def check_contents(word: Word, *, recursive: bool = False) -> None:
         _check_recursive_root(word, parts)
 
 
-def _is_kernel_file(folder: _Part, name: _Part) -> bool:
+def _is_kernel_file(folder: _PathPart, name: _PathPart) -> bool:
     """`dev/zero`, `proc/self/…` at any depth: the working folder may be the root, a mount may hold another system."""
-    if folder.may_be("dev"):
-        return name.may_be_any(_DEVICE_NAMES) if name.glob else bool(_DEVICE.fullmatch(name.text))
-    if folder.may_be("proc"):
-        return name.may_be_any(_PROCESS_NAMES) if name.glob else bool(_PROCESS.fullmatch(name.text))
+    for known, names, pattern in (("dev", _DEVICE_NAMES, _DEVICE), ("proc", _PROCESS_NAMES, _PROCESS)):
+        if folder.may_be(known):
+            return name.may_be_any(names) or (not name.glob and pattern.fullmatch(name.text) is not None)
     return False
 
 
-def _check_recursive_root(word: Word, parts: list[_Part]) -> None:
+def _check_recursive_root(word: Word, parts: list[_PathPart]) -> None:
     climbs = [part.text for part in parts].count("..")
     whole = word.text.startswith("/") and (not parts or climbs > 0)
     if whole or climbs > 2 or (word.text.startswith("~") and climbs):
-        raise NotReadOnly(
-            f"searching below {clip(word.raw)} may walk through devices and processes (name a narrower folder)"
-        )
+        raise NotReadOnly(f"searching below {clip(word.raw)} may read devices and processes (name a smaller folder)")
 
 
-def _parts(word: Word) -> list[_Part]:
-    parts: list[_Part] = []
+def _parts(word: Word) -> list[_PathPart]:
+    parts: list[_PathPart] = []
     position = 0
     for text in word.text.split("/"):
         live = [index - position for index in word.globs if position <= index < position + len(text)]
@@ -113,10 +107,10 @@ def _parts(word: Word) -> list[_Part]:
         if text in ("", "."):
             continue
         if not live:
-            parts.append(_Part(text, False, text, text))
+            parts.append(_PathPart(text, False, text, text))
             continue
         last = max(live)
-        # What stands behind a bracket may still belong to it, so it pins nothing.
+        # The text after a bracket may still belong to it, so it is not a fixed end.
         after = "" if any(text[index] == "[" for index in live) else text[last + 1 :]
-        parts.append(_Part(text, True, text[: min(live)], after))
+        parts.append(_PathPart(text, True, text[: min(live)], after))
     return parts

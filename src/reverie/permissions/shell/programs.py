@@ -1,7 +1,7 @@
-"""The eight programs that may run, the options each may be given, and what each does with its operands.
+"""The eight programs that may run, their allowed options, and the checks of their operands.
 
-The tables are an allow-list kept by hand from the GNU manuals: an option that writes, waits, follows, runs something or
-reads names from elsewhere is left out, and so is every option nobody has looked at.
+The tables are written by hand from the GNU manuals. They leave out options that write, wait, follow, run something or
+read names from elsewhere, and options that were not reviewed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import cast
 
 from reverie.permissions.rules import NotReadOnly, clip
 from reverie.permissions.shell.options import Arguments, Kind, Options, check_format, check_regex, read_arguments
@@ -20,12 +21,13 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(f"--{name}" for name in text.split())
 
 
-def _kinds(**kinds: Kind) -> Mapping[str, Kind]:
-    return MappingProxyType({f"--{name.replace('_', '-')}": kind for name, kind in kinds.items()})
+def _kinds(**names: str) -> Mapping[str, Kind]:
+    """Long options by the kind of their value: `_kinds(small="tabsize width")`."""
+    return MappingProxyType({f"--{name}": cast("Kind", kind) for kind in names for name in names[kind].split()})
 
 
 def _short(**kinds: Kind) -> Mapping[str, Kind]:
-    return MappingProxyType(dict(kinds))
+    return MappingProxyType(kinds)
 
 
 _LS = Options(
@@ -38,19 +40,12 @@ _LS = Options(
         " context zero"
     ),
     long_valued=_kinds(
-        block_size="choice",
-        format="choice",
-        hide="pattern",
-        ignore="pattern",
-        indicator_style="choice",
-        quoting_style="choice",
-        sort="choice",
-        tabsize="small",
-        time="choice",
-        time_style="format",
-        width="small",
+        choice="block-size format indicator-style quoting-style sort time",
+        pattern="hide ignore",
+        small="tabsize width",
+        format="time-style",
     ),
-    long_optional=_kinds(color="choice", classify="choice", hyperlink="choice"),
+    long_optional=_kinds(choice="color classify hyperlink"),
 )
 _CAT = Options(
     flags="AbeEnstTuv",
@@ -60,12 +55,12 @@ _STAT = Options(
     flags="Lft",
     valued=_short(c="format"),
     long_flags=_names("dereference file-system terse"),
-    long_valued=_kinds(format="format", printf="format", cached="choice"),
+    long_valued=_kinds(format="format printf", choice="cached"),
 )
 _WC = Options(
     flags="cmlLw",
     long_flags=_names("bytes chars lines max-line-length words"),
-    long_valued=_kinds(total="choice"),
+    long_valued=_kinds(choice="total"),
 )
 _HEAD = Options(
     flags="qvz",
@@ -85,34 +80,27 @@ _GREP = Options(
         " count initial-tab null no-group-separator binary"
     ),
     long_valued=_kinds(
-        regexp="regex",
-        file="file",
-        max_count="lines",
-        label="choice",
-        binary_files="choice",
-        directories="choice",
-        devices="device_action",
-        include="pattern",
-        exclude="pattern",
-        exclude_from="file",
-        exclude_dir="pattern",
-        before_context="small",
-        after_context="small",
-        context="small",
-        group_separator="pattern",
+        regex="regexp",
+        file="file exclude-from",
+        lines="max-count",
+        choice="label binary-files directories",
+        device_action="devices",
+        pattern="include exclude exclude-dir group-separator",
+        small="before-context after-context context",
     ),
-    long_optional=_kinds(color="choice", colour="choice"),
+    long_optional=_kinds(choice="color colour"),
     number="small",
 )
-_READERS = {"cat": _CAT, "head": _HEAD, "tail": _TAIL, "wc": _WC}
-OPTIONS: Mapping[str, Options] = MappingProxyType({"ls": _LS, "stat": _STAT, "grep": _GREP, **_READERS})
-"""What each program may be given; find has a language of its own."""
+OPTIONS: Mapping[str, Options] = MappingProxyType(
+    {"ls": _LS, "stat": _STAT, "grep": _GREP, "cat": _CAT, "head": _HEAD, "tail": _TAIL, "wc": _WC}
+)
+"""The options of each program; find has its own language."""
 
 PROGRAMS = ("ls", "find", "grep", "cat", "stat", "wc", "head", "tail")
 
 
 def check_command(command: SimpleCommand) -> None:
-    """Raise `NotReadOnly` unless this one program, with these arguments, only reads and comes to an end."""
+    """Raises `NotReadOnly` unless this program, with these arguments, only reads and ends by itself."""
     name, *rest = command.words
     arguments = tuple(rest)
     if not name.plain or name.text not in PROGRAMS:
@@ -120,14 +108,12 @@ def check_command(command: SimpleCommand) -> None:
     match name.text:
         case "find":
             check_find(arguments)
-        case "ls":
-            read_arguments("ls", arguments, _LS)
-        case "stat":
-            read_arguments("stat", arguments, _STAT)
+        case "ls" | "stat" as lister:
+            read_arguments(lister, arguments, OPTIONS[lister])
         case "grep":
             _check_grep(read_arguments("grep", arguments, _GREP), piped=command.piped)
         case reader:
-            read = read_arguments(reader, arguments, _READERS[reader])
+            read = read_arguments(reader, arguments, OPTIONS[reader])
             if not read.only_informs:
                 _check_inputs(reader, read.operands, piped=command.piped)
 
@@ -145,10 +131,10 @@ def _check_grep(arguments: Arguments, *, piped: bool) -> None:
     operands = arguments.operands
     if arguments.options.isdisjoint({"-e", "--regexp", "-f", "--file"}):
         if not operands:
-            raise NotReadOnly("grep lacks a pattern")
+            raise NotReadOnly("grep has no pattern")
         pattern, *files = operands
         check_regex(pattern.text)
-        if pattern.globs:  # what a glob expands to may be a pattern and further files
+        if pattern.globs:  # a glob may expand to a pattern and more files
             check_contents(pattern)
         operands = tuple(files)
     for option, value in arguments.values:
@@ -161,46 +147,51 @@ def _check_grep(arguments: Arguments, *, piped: bool) -> None:
 
 
 def is_recursive(arguments: Arguments) -> bool:
-    """Whether a grep with these arguments walks through folders."""
+    """Whether grep with these arguments searches folders."""
     return not arguments.options.isdisjoint({"-r", "-R", "--recursive", "--dereference-recursive"}) or any(
         option in ("-d", "--directories") and "recurse".startswith(value.text) for option, value in arguments.values
     )
 
 
 def opened_by(program: str, arguments: Arguments) -> tuple[Word, ...]:
-    """The words that name files whose contents a program reads, also those it reads patterns from."""
-    operands = arguments.operands
+    """Returns the words that name files a program reads, including files of patterns.
+
+    A recursive grep that names no file reads the current folder, even behind a pipe.
+    """
+    operands, files = arguments.operands, arguments.operands
     if program == "grep" and arguments.options.isdisjoint({"-e", "--regexp", "-f", "--file"}):
-        pattern, *rest = operands or (None,)
-        # What a glob expands to may be a pattern and further files.
-        operands = operands if pattern is not None and pattern.globs else tuple(word for word in rest if word)
+        files = operands[1:]
+        # A glob may expand to a pattern and more files.
+        operands = operands if operands and operands[0].globs else files
+    if program == "grep" and not files and is_recursive(arguments):
+        operands = (*operands, Word(".", ".", frozenset()))
     named = tuple(value for option, value in arguments.values if option in ("-f", "--file", "--exclude-from"))
     return tuple(word for word in (*operands, *named) if word.text != "-")
 
 
-def _set(text: str) -> frozenset[str]:
+def _split(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_WRITERS = _set("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls")
-_OPERATORS = _set("( ) ! , -a -and -o -or -not")
-_ALONE = _set(
+_WRITERS = _split("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls")
+_OPERATORS = _split("( ) ! , -a -and -o -or -not")
+_ALONE = _split(
     "-daystart -depth -empty -executable -false -follow -help --help -ignore_readdir_race -ls -mount -nogroup"
     " -noignore_readdir_race -noleaf -nouser -nowarn -print -print0 -prune -quit -readable -true -version --version"
     " -warn -writable -xdev"
 )
-_WITH_TEXT = _set(
+_WITH_TEXT = _split(
     "-anewer -cnewer -context -fstype -group -ilname -iname -ipath -iwholename -lname -name -newer -path -perm"
     " -regextype -samefile -type -user -wholename -xtype"
 )
-_WITH_NUMBER = _set("-amin -atime -cmin -ctime -gid -inum -links -maxdepth -mindepth -mmin -mtime -size -uid -used")
+_WITH_NUMBER = _split("-amin -atime -cmin -ctime -gid -inum -links -maxdepth -mindepth -mmin -mtime -size -uid -used")
 _NEWER = re.compile(r"-newer[aBcm][aBcmt]")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,9})?[bcwkMG]?")
 _START_OPTIONS = frozenset({"-H", "-L", "-P", "-O0", "-O1", "-O2", "-O3"})
 
 
 def check_find(words: tuple[Word, ...]) -> None:
-    """Raise `NotReadOnly` unless every word is a starting folder or part of a reading expression."""
+    """Raises `NotReadOnly` unless every word is a starting folder or part of an expression that only reads."""
     for word in words:
         if word.globs:
             raise NotReadOnly(f"{clip(word.raw)} is an unquoted glob in find, where a file name could become an action")
@@ -213,14 +204,14 @@ def check_find(words: tuple[Word, ...]) -> None:
     while position < len(texts) and not _begins_expression(texts[position]):
         position += 1
     while position < len(texts):
-        position = _predicate(texts, position)
+        position = _check_predicate(texts, position)
 
 
 def _begins_expression(text: str) -> bool:
     return text.startswith("-") or text in ("(", ")", "!", ",")
 
 
-def _predicate(texts: list[str], position: int) -> int:
+def _check_predicate(texts: list[str], position: int) -> int:
     name = texts[position]
     if name in _OPERATORS or name in _ALONE:
         return position + 1
@@ -228,7 +219,7 @@ def _predicate(texts: list[str], position: int) -> int:
     if not takes_value and not _NEWER.fullmatch(name):
         raise NotReadOnly(f"find {clip(name)} is not a test or action known to be harmless")
     if position + 1 >= len(texts):
-        raise NotReadOnly(f"find {name} lacks its value")
+        raise NotReadOnly(f"find {name} has no value")
     value = texts[position + 1]
     if name in _WITH_NUMBER and not _NUMBER.fullmatch(value):
         raise NotReadOnly(f"the value {clip(value)} of find {name} is not a plain number")

@@ -1,7 +1,7 @@
-"""What a full bash grammar (tree-sitter) sees in a command: only node kinds known to be harmless, every byte covered.
+"""Parses a command with a full bash grammar (tree-sitter) and accepts only node kinds that are known as harmless.
 
-Default deny: a kind not named here refuses the command, and so does any error or missing node. It yields the tokens
-with their byte positions, which `shell` compares with the hand-written reading. Never looks at what a word means.
+Every other kind, error or missing node refuses the command. Returns the tokens with their byte positions, which
+`read_only` compares with those of our own parser (`words`). Never looks at what a word means.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from reverie.permissions.rules import NotReadOnly
-from reverie.permissions.shell.words import Span
+from reverie.permissions.shell.words import TokenSpan
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
-_STATEMENTS = frozenset({"command", "pipeline", "list", "redirected_statement"})
 _LEAF_WORDS = frozenset({"word", "number", "raw_string", "==", "=~"})
 _STRING_PARTS = frozenset({'"', "string_content", "$"})
 _NAMES = {
@@ -36,17 +35,22 @@ _NAMES = {
 }
 
 
-def read_tree(source: bytes) -> tuple[Span, ...]:
-    """The tokens of a command by the grammar; raises `NotReadOnly` for anything beyond the allowed node kinds."""
-    from tree_sitter import Parser
-
-    root = Parser(_language()).parse(source).root_node
+def read_tree(source: bytes) -> tuple[TokenSpan, ...]:
+    """Returns the tokens that the grammar finds; raises `NotReadOnly` for a node kind that is not allowed."""
+    root = parse(source)
     if root.has_error or root.type != "program":
         raise NotReadOnly("it does not parse as a complete command")
-    spans: list[Span] = []
-    _sequence(root, frozenset({";"}), spans)
-    _account_for_every_byte(source, spans)
+    spans: list[TokenSpan] = []
+    _read_sequence(root, frozenset({";"}), spans)
+    _check_every_byte(source, spans)
     return tuple(spans)
+
+
+def parse(source: bytes) -> Node:
+    """Returns the root of the syntax tree."""
+    from tree_sitter import Parser
+
+    return Parser(_language()).parse(source).root_node
 
 
 @cache
@@ -61,54 +65,54 @@ def _refuse(node: Node) -> NotReadOnly:
     return NotReadOnly(f"it holds {_NAMES.get(node.type, f'a construct that is not allowed ({node.type})')}")
 
 
-def _sequence(node: Node, operators: frozenset[str], spans: list[Span]) -> None:
+def _read_sequence(node: Node, operators: frozenset[str], spans: list[TokenSpan]) -> None:
     for child in node.children:
         if child.type in operators:
-            spans.append(Span("operator", child.start_byte, child.end_byte))
+            spans.append(TokenSpan("operator", child.start_byte, child.end_byte))
         else:
-            _statement(child, spans)
+            _read_statement(child, spans)
 
 
-def _statement(node: Node, spans: list[Span]) -> None:
-    if node.type not in _STATEMENTS or node.is_missing:
-        raise _refuse(node)
-    match node.type:
+def _read_statement(node: Node, spans: list[TokenSpan]) -> None:
+    match "" if node.is_missing else node.type:
         case "command":
-            _command(node, spans)
+            _read_command(node, spans)
         case "pipeline":
-            _sequence(node, frozenset({"|"}), spans)
+            _read_sequence(node, frozenset({"|"}), spans)
         case "list":
-            _sequence(node, frozenset({"&&"}), spans)
-        case _:
+            _read_sequence(node, frozenset({"&&"}), spans)
+        case "redirected_statement":
             body, *redirects = node.children
-            _statement(body, spans)
+            _read_statement(body, spans)
             for redirect in redirects:
-                _redirect(redirect, spans)
+                _read_redirect(redirect, spans)
+        case _:
+            raise _refuse(node)
 
 
-def _command(node: Node, spans: list[Span]) -> None:
+def _read_command(node: Node, spans: list[TokenSpan]) -> None:
     name, *arguments = node.children
     if name.type != "command_name" or [child.type for child in name.children] != ["word"]:
         raise _refuse(name) if name.type != "command_name" else NotReadOnly("the program's name is not a plain word")
-    spans.append(Span("word", name.start_byte, name.end_byte))
+    spans.append(TokenSpan("word", name.start_byte, name.end_byte))
     for argument in arguments:
-        _word(argument, spans)
+        _read_word(argument, spans)
 
 
-def _redirect(node: Node, spans: list[Span]) -> None:
+def _read_redirect(node: Node, spans: list[TokenSpan]) -> None:
     if node.type != "file_redirect":
         raise _refuse(node)
     kinds = [child.type for child in node.children]
     if kinds[:3] != ["file_descriptor", ">", "word"]:
         raise NotReadOnly("it redirects, and the only redirection allowed is 2>/dev/null")
-    spans.append(Span("redirect", node.start_byte, node.children[2].end_byte))
-    for argument in node.children[3:]:  # the grammar hangs arguments behind a redirection under it
-        _word(argument, spans)
+    spans.append(TokenSpan("redirect", node.start_byte, node.children[2].end_byte))
+    for argument in node.children[3:]:  # the grammar puts arguments after a redirection into its node
+        _read_word(argument, spans)
 
 
-def _word(node: Node, spans: list[Span]) -> None:
+def _read_word(node: Node, spans: list[TokenSpan]) -> None:
     _check_word(node)
-    spans.append(Span("word", node.start_byte, node.end_byte))
+    spans.append(TokenSpan("word", node.start_byte, node.end_byte))
 
 
 def _check_word(node: Node) -> None:
@@ -127,16 +131,16 @@ def _check_word(node: Node) -> None:
             end = node.start_byte
             for part in node.children:
                 if part.start_byte != end:
-                    raise NotReadOnly("a word of it has a gap that the grammar cannot account for")
+                    raise NotReadOnly("a word of it has a gap that the grammar does not explain")
                 _check_word(part)
                 end = part.end_byte
         case _:
             raise _refuse(node)
 
 
-def _account_for_every_byte(source: bytes, spans: list[Span]) -> None:
+def _check_every_byte(source: bytes, spans: list[TokenSpan]) -> None:
     end = 0
-    for span in [*spans, Span("operator", len(source), len(source))]:
+    for span in [*spans, TokenSpan("operator", len(source), len(source))]:
         if span.start < end or source[end : span.start].strip(b" \t"):
             raise NotReadOnly("part of it is not covered by the parsed commands")
         end = span.end

@@ -1,9 +1,8 @@
-"""A strict reading of a small part of bash: plain words, quotes, three joiners and one redirection.
+"""A strict parser for a small part of bash: plain words, quotes, three joiners and one redirection.
 
-It is the second of two readings: `shell_tree` asks a full bash grammar, this one follows bash's quoting rules byte by
-byte, and a command passes only if both see the same words in the same places. Never guesses: what it does not know, it
-refuses. So it does with characters that are not what they seem: a person who approves a command, and a model that wrote
-one, both read glyphs; the shell reads bytes. Plain foreign text (a Russian search term) stays allowed.
+`tree` uses a full bash grammar, this parser follows bash's quoting rules byte by byte. A command passes only if both
+find the same words in the same places. Everything else is refused, and so are characters that look like others: users
+and models read glyphs, the shell reads bytes. Plain foreign text stays allowed.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ SpanKind = Literal["word", "operator", "redirect"]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """One token and the bytes it covers; the tree must report the very same ones."""
+class TokenSpan:
+    """One token and its bytes; the grammar must find the same ones."""
 
     kind: SpanKind
     start: int
@@ -48,7 +47,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One argument: as written, as the program gets it, and which of its characters are live glob characters."""
+    """One argument: as written, as the program gets it, and the positions of its active glob characters."""
 
     raw: str
     text: str
@@ -62,7 +61,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """One program with its arguments. `piped`: its standard input is the program before it."""
+    """One program with its arguments. `piped`: its input is the output of the program before it."""
 
     words: tuple[Word, ...]
     piped: bool
@@ -70,21 +69,21 @@ class SimpleCommand:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The commands in order, and every token they came from."""
+    """The commands in order, and all their tokens."""
 
     commands: tuple[SimpleCommand, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[TokenSpan, ...]
 
 
 def read_words(source: str) -> Reading:
-    """Split a command line; raises `NotReadOnly` at the first thing outside the small language."""
+    """Splits a command line; raises `NotReadOnly` for anything outside the small language."""
     return _Lexer(source).read()
 
 
-def anchored_globs(source: str) -> str:
-    """The same command with `./` before each word that begins with a glob: `tail *.5` would take `-fs.5` for options.
+def anchor_globs(source: str) -> str:
+    """Puts `./` before each word that begins with a glob: a file `-fs.5` is then not an option of `tail *.5`.
 
-    For whoever runs a command that passed the check. The files are the same ones, whenever they are created.
+    For commands that passed the check. The glob still matches the same files.
     """
     reading = read_words(source.rstrip("\n"))
     words = [word for command in reading.commands for word in command.words]
@@ -101,7 +100,7 @@ class _Lexer:
         self._source = source
         self._at = 0
         self._bytes = [0, *accumulate(len(char.encode("utf-8", "surrogatepass")) for char in source)]
-        self._spans: list[Span] = []
+        self._spans: list[TokenSpan] = []
         self._commands: list[SimpleCommand] = []
         self._words: list[Word] = []
         self._redirected = False
@@ -112,14 +111,14 @@ class _Lexer:
         while self._skip_blanks():
             char = self._peek()
             if char in "|&;":
-                joiner = self._operator()
+                joiner = self._read_operator()
             elif char == "#":
                 raise NotReadOnly("it holds a comment")
             else:
-                self._word_or_redirect()
+                self._read_word_or_redirect()
                 joiner = ""
         if joiner in ("|", "&&"):
-            raise NotReadOnly(f"it ends in {joiner} with no command behind it")
+            raise NotReadOnly(f"it ends in {joiner} without a command after it")
         self._close_command(required=False)
         if not self._commands:
             raise NotReadOnly("it is empty")
@@ -134,71 +133,68 @@ class _Lexer:
             self._at += 1
         return bool(char)
 
-    def _span(self, kind: SpanKind, start: int) -> None:
-        self._spans.append(Span(kind, self._bytes[start], self._bytes[self._at]))
+    def _note_span(self, kind: SpanKind, start: int) -> None:
+        self._spans.append(TokenSpan(kind, self._bytes[start], self._bytes[self._at]))
 
-    def _operator(self) -> str:
-        start, source = self._at, self._source
-        for name in ("&&", "||", "|&", ";;", "&", "|", ";"):
-            if source.startswith(name, start):
-                break
-        else:  # pragma: no cover - the caller saw one of the characters
-            raise AssertionError(source)
+    def _read_operator(self) -> str:
+        start = self._at
+        names = ("&&", "||", "|&", ";;", "&", "|", ";")
+        name = next(name for name in names if self._source.startswith(name, start))
         if name not in ("&&", "|", ";"):
             raise NotReadOnly(f"it holds {name}, and commands may be joined by |, && and ; only")
         self._at += len(name)
         self._close_command(required=True)
         self._piped = name == "|"
-        self._span("operator", start)
+        self._note_span("operator", start)
         return name
 
     def _close_command(self, *, required: bool) -> None:
         if not self._words:
             if required:
-                raise NotReadOnly("it joins commands where there is none")
+                raise NotReadOnly("it joins commands where a command is missing")
             return
         if len(self._commands) >= MAX_COMMANDS:
             raise NotReadOnly(f"it joins more than {MAX_COMMANDS} commands")
         self._commands.append(SimpleCommand(tuple(self._words), self._piped))
         self._words, self._redirected, self._piped = [], False, False
 
-    def _word_or_redirect(self) -> None:
+    def _read_word_or_redirect(self) -> None:
         start = self._at
         if self._source.startswith("2>", start):
-            self._redirect()
+            self._read_redirect()
             return
         text: list[str] = []
-        bare: list[str] = []  # what stands outside quotes
+        bare: list[str] = []  # the text outside quotes
         globs: set[int] = set()
         while (char := self._peek()) and char not in " \t|&;":
             bare += " " if char in "'\"" else char
             if char == "'":
-                text += self._single_quoted()
+                text += self._read_single_quotes()
             elif char == '"':
-                text += self._double_quoted()
+                text += self._read_double_quotes()
             elif char == "\\":
-                text += self._escaped()
+                text += self._read_escape()
             elif char == "~":
-                text += self._tilde(at_start=self._at == start)
+                text += self._read_tilde(at_start=self._at == start)
             elif char == "!":
-                text += self._bang(alone=self._at == start)
+                text += self._read_bang(alone=self._at == start)
             elif char in _GLOB:
                 globs.add(len(text))
                 text += self._take()
-            elif char in _PLAIN or char == "#" or (not char.isascii() and not unfit_unquoted(char)):
+            elif char in _PLAIN or char == "#" or (not char.isascii() and not needs_quotes(char)):
                 text += self._take()
             else:
                 raise NotReadOnly(_REASONS.get(char, f"it holds the character U+{ord(char):04X} outside quotes"))
-        if passes_for_ascii("".join(bare)):
-            raise NotReadOnly("it holds a word of letters that pass for others (quote it)")
+        if looks_like_ascii("".join(bare)):
+            raise NotReadOnly("it holds a word whose letters look like others (quote it)")
         self._words.append(Word(self._source[start : self._at], "".join(text), frozenset(globs)))
-        self._span("word", start)
+        self._note_span("word", start)
 
     def _take(self) -> str:
         self._at += 1
         return self._source[self._at - 1]
 
-    def _redirect(self) -> None:
+    def _read_redirect(self) -> None:
         start = self._at
         if not self._words or self._redirected:
             raise NotReadOnly("it redirects before the program's name or more than once")
@@ -209,9 +205,9 @@ class _Lexer:
         if not whole or (self._peek() and self._peek() not in " \t|&;"):
             raise NotReadOnly(_REASONS[">"])
         self._redirected = True
-        self._span("redirect", start)
+        self._note_span("redirect", start)
 
-    def _single_quoted(self) -> str:
+    def _read_single_quotes(self) -> str:
         end = self._source.find("'", self._at + 1)
         if end < 0:
             raise NotReadOnly("a single quote is never closed")
@@ -221,7 +217,7 @@ class _Lexer:
         self._at = end + 1
         return inner
 
-    def _double_quoted(self) -> str:
+    def _read_double_quotes(self) -> str:
         self._at += 1
         text: list[str] = []
         while (char := self._peek()) != '"':
@@ -231,11 +227,11 @@ class _Lexer:
             if char == "\t":
                 raise NotReadOnly("it holds a control character inside quotes")
             if char == "\\" and after:
-                # Inside double quotes a backslash escapes four characters and is itself before any other.
+                # Inside double quotes a backslash escapes only these four characters.
                 text += after if after in '$`"\\' else char + after
                 self._at += 2
                 continue
-            # A $ that nothing can follow as a name (end of a regular expression) is literal in bash.
+            # A $ without a name after it (the end of a regular expression) is literal in bash.
             if (
                 char == "`"
                 or (char == "$" and after not in ('"', "|", ")"))
@@ -247,14 +243,14 @@ class _Lexer:
         self._at += 1
         return "".join(text)
 
-    def _escaped(self) -> str:
+    def _read_escape(self) -> str:
         after = self._peek(1)
         if not after or not after.isascii() or not after.isprintable():
-            raise NotReadOnly("a backslash has nothing behind it that it could escape")
+            raise NotReadOnly("a backslash has nothing after it to escape")
         self._at += 2
         return after
 
-    def _tilde(self, *, at_start: bool) -> str:
+    def _read_tilde(self, *, at_start: bool) -> str:
         after = self._peek(1)
         if at_start and after not in ("", "/", " ", "\t", "|", "&", ";"):
             raise NotReadOnly("it names another user's home with a tilde")
@@ -262,8 +258,8 @@ class _Lexer:
             raise NotReadOnly("it holds a tilde that may expand in the middle of a word")
         return self._take()
 
-    def _bang(self, *, alone: bool) -> str:
-        # `!` between blanks is find's negation; everything else is, or looks like, history expansion or negation.
+    def _read_bang(self, *, alone: bool) -> str:
+        # `!` between blanks is find's negation; any other is, or looks like, history expansion or negation.
         if not (alone and self._words and self._peek(1) in (" ", "\t")):
             raise NotReadOnly(_REASONS["!"])
         return self._take()
@@ -277,31 +273,32 @@ _TWINS = frozenset(
     "ᎪᏴᏟᎠᎬᎻᎢᎫᏦᏞᎷᏢᏒᏚᎳᏃ"  # Cherokee
     "ıȷɑɡɩʟꜱᴄᴏᴜᴠᴡᴢ"  # Latin letters that are not ASCII ones
 )
-# In these a folder or file may be named without quotes (right-to-left ones reorder what is seen, so they need quotes).
+# A name in these scripts does not need quotes. Right-to-left scripts need them, because they change the visible order.
 _SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "DEVANAGARI", "CYRILLIC", "GREEK")
 _LATIN_EXTRA = frozenset("ßæøœđłþðÆØŒĐŁÞÐẞ")
 _QUOTE_TWINS = frozenset("'\"`$\\")
 _RUN = re.compile(r"[^\W\d_]+")
 
 
-def invisible(char: str) -> bool:
-    """Whether a non-ASCII character is drawn as nothing, as blank space, or steers the text around it."""
+def is_invisible(char: str) -> bool:
+    """Whether a non-ASCII character is invisible, looks blank, or controls the text around it."""
     return (
         unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"} or char in "\u115f\u1160\u3164\uffa0"
     )
 
 
-def deceptive_text(text: str) -> str | None:
-    """What is wrong with non-ASCII characters anywhere in a command, quoted or not; None if nothing is."""
+def find_deception(text: str) -> str | None:
+    """Returns what is wrong with non-ASCII characters in a command, even in quotes; None if nothing is."""
     if text.isascii():
         return None
     for char in text:
         if char.isascii():
             continue
-        if invisible(char):
+        if is_invisible(char):
             return f"it holds the invisible or control character U+{ord(char):04X}"
         folded = unicodedata.normalize("NFKC", char)
-        if folded.isascii() and (folded in _QUOTE_TWINS or (unicodedata.category(char)[0] == "L" or _is_roman(char))):
+        # "Nl": Roman numerals and similar.
+        if folded.isascii() and (folded in _QUOTE_TWINS or unicodedata.category(char).startswith(("L", "Nl"))):
             return f"it holds U+{ord(char):04X}, a look-alike of {folded}"
     for run in _RUN.findall(text):
         if any(char.isascii() for char in run) and (twin := next((char for char in run if char in _TWINS), None)):
@@ -309,12 +306,12 @@ def deceptive_text(text: str) -> str | None:
     return None
 
 
-def unfit_unquoted(char: str) -> bool:
-    """Whether a non-ASCII character may not stand outside quotes: only plain letters of common scripts may."""
-    # Old shells on macOS take these two bytes for blanks, even inside a UTF-8 character, and split the word there.
+def needs_quotes(char: str) -> bool:
+    """Whether a non-ASCII character is allowed only in quotes: all except plain letters of common scripts."""
+    # Old shells on macOS treat these two bytes as blanks, even inside a UTF-8 character, and split the word there.
     if not {0x85, 0xA0}.isdisjoint(char.encode()):
         return True
-    if unicodedata.category(char) == "Mn":  # an accent on the letter before it, as macOS spells file names
+    if unicodedata.category(char) == "Mn":  # an accent on the letter before it, as in file names of macOS
         return unicodedata.combining(char) == 0
     if unicodedata.category(char)[0] != "L" or unicodedata.normalize("NFKC", char) != char:
         return True
@@ -326,10 +323,6 @@ def unfit_unquoted(char: str) -> bool:
     return not unicodedata.name(char, "").startswith(_SCRIPTS)
 
 
-def passes_for_ascii(text: str) -> bool:
-    """Whether a run of letters in unquoted text is made of nothing but ASCII look-alikes."""
+def looks_like_ascii(text: str) -> bool:
+    """Whether unquoted text has a run of letters that all look like ASCII letters."""
     return not text.isascii() and any(all(char in _TWINS for char in run) for run in _RUN.findall(text))
-
-
-def _is_roman(char: str) -> bool:
-    return unicodedata.category(char) == "Nl"

@@ -1,8 +1,6 @@
-"""A folder whose every change is one version: many files land together or not at all, whatever is killed when.
+"""A folder where every change is one version: many files change together or not at all, even if the process is killed.
 
-A change is staged in full, noted in a journal, then landed by renames alone and named in the history. Who comes next
-finishes what a journal tells of. Programs that know nothing of the lock may write at any time: what they changed is
-recorded, and never overwritten. It does not know what the files mean.
+A change is staged, noted in a journal, landed by renames and then named. Changes of others are never overwritten.
 """
 
 from __future__ import annotations
@@ -19,37 +17,35 @@ from reverie.parsing import load_json
 from reverie.regular_files import read_regular, read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history.objects import blob_id
-from reverie.storage.history.purge import PurgeReport, Rename, Replace, finish_purge, purge_history
-from reverie.storage.history.state import SEEN, FolderState, Seen, Staged, flush_where_possible, seen
-from reverie.storage.history.versions import PACK_ABOVE, FileChange, History, HistoryDamaged, Version, VersionInfo
+from reverie.storage.history.packs import HistoryDamaged
+from reverie.storage.history.purge import HistoryPurge, Rename, Replace, finish_purge, purge_history
+from reverie.storage.history.state import STATE_FILE, FolderState, SeenFile, Staged, flush_where_possible, see_file
+from reverie.storage.history.versions import PACK_ABOVE, FileChange, History, Version, VersionInfo
 from reverie.storage.locks import exclusive
 
 HAND = "hand"
 _LOCK = "reverie.lock"
 PathFor = Callable[[str], Path]
-"""The real path of a relative name, checked to be inside; raises a `ReverieError` to refuse it."""
+"""Returns the real path of a relative name inside the folder; raises a `ReverieError` to refuse it."""
 
 
 class ChangedOnDisk(ReverieError):
-    """Files were changed by others between reading and landing; nothing was written. `names` lists them."""
+    """Other programs changed files between reading and landing; nothing was written. `names` lists the files."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(f"{', '.join(names)}: changed by somebody else meanwhile; nothing was written.")
+        super().__init__(f"{', '.join(names)}: changed by somebody else in the meantime; nothing was written.")
         self.names = tuple(names)
 
 
 def history_place(root: Path) -> Path:
-    """Where the history of a folder lives: beside it, or hidden in it where there is no room beside.
-
-    Decided from the folder alone, so that every process finds the same one.
-    """
+    """Returns where the history of a folder is: next to it, or hidden inside. It depends on the folder alone."""
     inside = root / ".reverie" / "history.git"
     beside = root.with_name(f"{root.name}-history.git")
     if (inside / "HEAD").exists():
         return inside
     if (beside / "HEAD").exists():
         return beside
-    # A mounted volume is all that its owner keeps: what stands beside it may be gone tomorrow.
+    # On a mounted volume, only what is inside it is kept: a folder next to it may be gone tomorrow.
     above = next(folder for folder in root.parents if folder.exists())
     if os.path.ismount(root) or _is_foreign(beside) or not os.access(above, os.W_OK | os.X_OK):
         return inside
@@ -57,8 +53,8 @@ def history_place(root: Path) -> Path:
 
 
 def _is_foreign(place: Path) -> bool:
-    """Whether something stands there that is not ours. One that another process is making just now is ours."""
-    try:  # In this order: the lock is the first file of a history, so it is there whenever anything of ours is.
+    """Whether the place holds something that is not ours. A history that another process is creating is ours."""
+    try:  # In this order: the lock is the first file of a history, so it exists whenever anything of ours does.
         return any(place.iterdir()) and not (place / _LOCK).exists()
     except FileNotFoundError:
         return False
@@ -67,7 +63,7 @@ def _is_foreign(place: Path) -> bool:
 
 
 class VersionedFolder:
-    """A folder and its history. Opening touches nothing; `locked` makes what is missing."""
+    """A folder and its history. Opening changes nothing; `lock` creates what is missing."""
 
     def __init__(
         self,
@@ -82,17 +78,17 @@ class VersionedFolder:
         self.history = History(git_dir, pack_above=pack_above)
         self._path_for = path_for
         self._timeout_s = lock_timeout_s
-        self._state = FolderState(git_dir / SEEN)
+        self.state = FolderState(git_dir / STATE_FILE)
         self._journal = git_dir / "reverie-journal.json"
 
     @property
     def unfinished(self) -> bool:
-        """Whether a change was cut short and waits for the next touch (or is landing at this moment)."""
+        """Whether a change was interrupted and waits for the next `lock` (or is landing right now)."""
         return self._journal.exists()
 
     @contextmanager
-    def locked(self, found: VersionInfo | None = None) -> Generator[Held]:
-        """Alone with the folder: cut-short changes finished, changes by others recorded (as `found` says)."""
+    def lock(self, found: VersionInfo | None = None) -> Generator[LockedFolder]:
+        """Locks the folder, finishes interrupted changes, and records changes by others (as `found` says)."""
         git_dir = self.history.git_dir
         make_private_dir(self.root)
         make_private_dir(git_dir)
@@ -101,13 +97,12 @@ class VersionedFolder:
             self.history.sweep()
             finish_purge(self.history)
             self._recover()
-            held = Held(self)
+            held = LockedFolder(self)
             held.absorb(found)
             yield held
             self.history.pack_if_many()
 
     def _recover(self) -> None:
-        """Brings a change that was cut short to its end, unless the log has gone on without it."""
         try:
             note: Any = load_json(read_regular_text(self._journal))
         except FileNotFoundError:
@@ -117,7 +112,7 @@ class VersionedFolder:
         version = note.get("version")
         if version and version != self.history.head() and note.get("parent") == self.history.head():
             changes = [FileChange(*row) for row in cast(list[Any], note["files"])]
-            with suppress(HistoryDamaged):  # then what is on disk counts, as found
+            with suppress(HistoryDamaged):  # then the files on disk count, as found
                 for change in changes:
                     self._finish(change)
                 self.history.move_branch(version)
@@ -129,7 +124,7 @@ class VersionedFolder:
         except StorageError:
             raise
         except ReverieError:
-            return  # the folder has changed its shape since: leave what is there
+            return  # the folder has another shape now: leave it unchanged
         now = _content(path)
         if now == change.after or now != change.before:
             return
@@ -146,7 +141,7 @@ class VersionedFolder:
             raise storage_error(error, self._journal, "remove") from error
 
     def land(self, version: Version, changes: Sequence[FileChange], contents: Mapping[str, bytes]) -> dict[str, Path]:
-        """Puts a prepared version into the folder, in the order of `changes`, and the log. Called by `Held` only."""
+        """Writes a prepared version into the folder, in the order of `changes`, and into the log."""
         paths = {change.name: self._path_for(change.name) for change in changes}
         staged: dict[str, Staged] = {}
         branch: Staged | None = None
@@ -165,7 +160,7 @@ class VersionedFolder:
             for one in (*staged.values(), *([branch] if branch else [])):
                 one.discard()
         flush_where_possible(self.history.branch_file.parent)
-        with suppress(StorageError):  # it is done; a journal that stays is seen to be
+        with suppress(StorageError):  # the change is complete; a journal that stays is recognised as done
             self._forget_journal()
         return paths
 
@@ -173,7 +168,7 @@ class VersionedFolder:
         landed: list[FileChange] = []
         try:
             for change in changes:
-                # The last look before the rename: whoever does not know our lock may have written just now.
+                # Check again before the rename: a program without our lock may have written just now.
                 now = _content(paths[change.name])
                 if now == change.after:
                     continue
@@ -192,7 +187,7 @@ class VersionedFolder:
             raise
 
     def _take_back(self, landed: Sequence[FileChange], paths: Mapping[str, Path]) -> None:
-        """Puts back what stood there. If the disk refuses even that, the journal stays and the next touch goes on."""
+        """Restores the old content. If the disk refuses, the journal stays and the next `lock` goes on."""
         with suppress(StorageError):
             for change in reversed(landed):
                 path = paths[change.name]
@@ -204,15 +199,9 @@ class VersionedFolder:
                     write_atomic(path, self.history.read(change.before))
             self._forget_journal()
 
-    def look(self, known: Mapping[str, str]) -> tuple[dict[str, Seen], int]:
-        return self._state.look(self.root, known)
 
-    def note(self, files: Mapping[str, Seen], began: int) -> None:
-        self._state.save(files, began)
-
-
-class Held:
-    """The folder while its lock is held. `files` names the content of every file; `read` gives it."""
+class LockedFolder:
+    """The folder while its lock is held. `files` maps each file to the name of its content."""
 
     def __init__(self, folder: VersionedFolder) -> None:
         self._folder = folder
@@ -220,14 +209,14 @@ class Held:
         self.head = self._history.head()
         self.files: dict[str, str] = {}
         self.absorbed: Version | None = None
-        """The version in which changes by others were recorded just now, if there were any."""
-        self._seen: dict[str, Seen] = {}
+        """The version that recorded changes by others just now, if there were any."""
+        self._seen: dict[str, SeenFile] = {}
         self._began = 0
 
     def absorb(self, info: VersionInfo | None = None) -> Version | None:
-        """Records as one version whatever others have changed on disk since the newest one."""
+        """Records all changes that others made on disk since the newest version as one version."""
         known = self._history.files(self.head)
-        self._seen, self._began = self._folder.look(known)
+        self._seen, self._began = self._folder.state.look(self._folder.root, known)
         self.files = {name: one.content for name, one in self._seen.items()}
         changes = _differences(known, self.files)
         if not changes:
@@ -238,20 +227,20 @@ class Held:
                 data = self._on_disk(change.name)
                 if data is not None and blob_id(data) == change.after:
                     contents[change.name] = data
-                else:  # changed again while we looked: the next touch sees it
+                else:  # changed again during the look: the next one sees it
                     self._revert_view(change)
         changes = [change for change in changes if change.after is None or change.name in contents]
         if changes:
             version = self._history.prepare(
-                self.head, self.files, info or _found(self.head, len(changes)), contents, tuple(changes)
+                self.head, self.files, info or _found_info(self.head, len(changes)), contents, tuple(changes)
             )
             self._history.move_branch(version.id)
             self.head, self.absorbed = version.id, version
-        self._folder.note(self._seen, self._began)
+        self._folder.state.save(self._seen, self._began)
         return self.absorbed
 
     def read(self, name: str) -> bytes | None:
-        """A file's content as it was when the lock was taken; None if there is none."""
+        """Returns a file's content as it was when the lock was taken; None if it does not exist."""
         content = self.files.get(name)
         if content is None:
             return None
@@ -259,11 +248,7 @@ class Held:
         return data if data is not None and blob_id(data) == content else self._history.read(content)
 
     def commit(self, writes: Mapping[str, bytes | None], info: VersionInfo) -> Version | None:
-        """Makes all of `writes` one version (None removes a file), landing in their order; None if nothing differs.
-
-        `ChangedOnDisk` if somebody without the lock was quicker, StorageError if the disk refuses; then nothing has
-        changed.
-        """
+        """Makes `writes` one version (None removes a file). Raises `ChangedOnDisk` or StorageError, with no change."""
         after = dict(self.files)
         changes: list[FileChange] = []
         contents: dict[str, bytes] = {}
@@ -286,12 +271,12 @@ class Held:
             self._seen.pop(change.name, None)
             if change.after is not None:
                 with suppress(OSError):
-                    self._seen[change.name] = seen(paths[change.name], change.after)
-        self._folder.note(self._seen, self._began)
+                    self._seen[change.name] = see_file(paths[change.name], change.after)
+        self._folder.state.save(self._seen, self._began)
         return version
 
-    def purge(self, replace: Replace, rename: Rename = str) -> PurgeReport:
-        """Takes a text out of every version; the files themselves must be rid of it already (by `commit`)."""
+    def purge(self, replace: Replace, rename: Rename = str) -> HistoryPurge:
+        """Removes a text from every version. The files themselves must be without it already (by `commit`)."""
         report = purge_history(self._history, replace, rename)
         self.head = self._history.head()
         return report
@@ -317,10 +302,10 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Fi
     ]
 
 
-def _found(head: str | None, count: int) -> VersionInfo:
+def _found_info(head: str | None, count: int) -> VersionInfo:
     if head is None:
-        return VersionInfo(HAND, "They were here before there was a history.", subject=f"Begin with {count} files")
-    return VersionInfo(HAND, "Changed with an editor or by another program; found at the next touch.")
+        return VersionInfo(HAND, "They existed before there was a history.", subject=f"Begin with {count} files")
+    return VersionInfo(HAND, "Changed with an editor or by another program; found at the next use.")
 
 
 def _content(path: Path) -> str | None:

@@ -1,7 +1,6 @@
-"""Two changes of one text laid over each other, line by line: what undoing an older change and merging by hand need.
+"""Merges two changes of one text line by line, to undo an older change or to merge by hand.
 
-Changes that touch different lines both hold, even side by side; where both want the same lines, there is no answer and
-the caller is told so. Pure: text in, text out.
+Changes to different lines both count. If both change the same lines, there is no result. Pure: text in, text out.
 """
 
 from __future__ import annotations
@@ -10,23 +9,18 @@ import re
 from collections.abc import Sequence
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_Edit = tuple[int, int, list[str]]
-"""Lines [first, last) of the base, and what stands in their place."""
+_Edit = tuple[int, int, list[str]]  # lines [first, last) of the base, and the lines that replace them
 
 
 def merge(base: str, ours: str, theirs: str, *, both_insert: bool = False) -> str | None:
-    """`base` with the changes of `ours` and of `theirs`; None where they contradict each other.
-
-    Lines inserted by both at one place contradict too, unless `both_insert`: then ours stand first (for lists, where
-    order means little).
-    """
+    """Returns `base` with both changes, or None. With `both_insert`, insertions at one place do not contradict."""
     if ours in (base, theirs):
         return theirs
     if theirs == base:
         return ours
     lines = _LINES.findall(base)
     one, other = _edits(lines, _LINES.findall(ours)), _edits(lines, _LINES.findall(theirs))
-    edits = _interleaved(one, other, both_insert)
+    edits = _interleave(one, other, both_insert)
     if edits is None:
         return None
     out: list[str] = []
@@ -44,8 +38,7 @@ def _edits(base: Sequence[str], changed: Sequence[str]) -> list[_Edit]:
     return [(i1, i2, list(changed[j1:j2])) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"]
 
 
-def _interleaved(one: list[_Edit], other: list[_Edit], both_insert: bool) -> list[_Edit] | None:
-    """All edits in order; None if two of them want the same lines."""
+def _interleave(one: list[_Edit], other: list[_Edit], both_insert: bool) -> list[_Edit] | None:
     out: list[_Edit] = []
     ours, theirs = list(one), list(other)
     while ours and theirs:

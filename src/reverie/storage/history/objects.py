@@ -1,7 +1,7 @@
-"""Git's objects, as git stores them: blobs, trees and commits under their SHA-1, each a compressed file or in a pack.
+"""Git objects as git stores them: blobs, trees and commits under their SHA-1, each in a compressed file or in a pack.
 
-Loose objects are written here by hand, because it is little (a header, a hash, zlib) and every save needs it at once.
-An object is whole or not there; it is never changed, and deleted here only once a pack has it.
+Loose objects are written by hand, because every save needs it and it is simple (a header, a hash, zlib). Objects never
+change. One is deleted here only after a pack contains it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FOLDER = "40000"
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """One name in a folder: a file's blob or a folder's tree."""
+    """One name in a folder: the blob of a file or the tree of a folder."""
 
     name: str
     id: str
@@ -42,19 +42,18 @@ class TreeEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """A commit as git knows it."""
+class GitCommit:
+    """A commit of git."""
 
     tree: str
     parents: tuple[str, ...]
     author: str
-    when: int
-    """Seconds since 1970."""
+    when: int  # seconds since 1970
     message: str
 
 
 def object_id(kind: Kind, data: bytes) -> str:
-    """The name git gives to this content."""
+    """Returns the name that git gives to this content."""
     return hashlib.sha1(b"%s %d\0" % (kind.encode(), len(data)) + data, usedforsecurity=False).hexdigest()
 
 
@@ -82,7 +81,7 @@ def decode_tree(data: bytes) -> list[TreeEntry]:
     return entries
 
 
-def encode_commit(commit: Commit) -> bytes:
+def encode_commit(commit: GitCommit) -> bytes:
     who = re.sub(r"[<>\n\0]", "", commit.author) or "unknown"
     stamp = f"{who} <{who}@reverie> {commit.when} +0000"
     lines = [f"tree {commit.tree}", *(f"parent {parent}" for parent in commit.parents)]
@@ -90,7 +89,7 @@ def encode_commit(commit: Commit) -> bytes:
     return "\n".join(lines).encode("utf-8", "replace")
 
 
-def decode_commit(data: bytes) -> Commit:
+def decode_commit(data: bytes) -> GitCommit:
     head, _, message = data.decode("utf-8", "replace").partition("\n\n")
     tree, parents, author, when = "", list[str](), "", 0
     for line in head.split("\n"):
@@ -103,7 +102,7 @@ def decode_commit(data: bytes) -> Commit:
             author = value.partition(" <")[0]
             stamp = value.rpartition("> ")[2].split()
             when = int(stamp[0]) if stamp else 0
-    return Commit(tree, tuple(parents), author, when, message)
+    return GitCommit(tree, tuple(parents), author, when, message)
 
 
 class ObjectStore:
@@ -115,14 +114,14 @@ class ObjectStore:
         self._listed = -1
 
     def put(self, kind: Kind, data: bytes, *, fsync: bool = True) -> str:
-        """Stores an object and returns its name. What is already there is not written again."""
+        """Stores an object and returns its name. An existing object is not written again."""
         name = object_id(kind, data)
         if not self.path(name).exists() and self._find_packed(name) is None:
             self.unpack(kind, data, fsync=fsync)
         return name
 
     def unpack(self, kind: Kind, data: bytes, *, fsync: bool = True) -> None:
-        """Stores an object loose, whether or not a pack has it too."""
+        """Stores a loose object, even if a pack contains it."""
         path = self.path(object_id(kind, data))
         packed = zlib.compress(b"%s %d\0" % (kind.encode(), len(data)) + data, _SPEED)
         temporary = self.folder / f"tmp_obj_{os.urandom(8).hex()}"
@@ -138,10 +137,10 @@ class ObjectStore:
             raise storage_error(error, self.folder.parent, "write to the history") from error
 
     def get(self, name: str) -> tuple[Kind, bytes]:
-        """An object's kind and content; `HistoryDamaged` if it is not there or not whole."""
+        """Returns the kind and the content of an object; raises `HistoryDamaged` if it is missing or broken."""
         if not _HEX.fullmatch(name):
-            raise HistoryDamaged(self.folder.parent, f"it names {name[:60]!r}, which is no object")
-        found = self._loose(name) or self._packed(name) or self._loose(name)  # last: unpacked while we looked
+            raise HistoryDamaged(self.folder.parent, f"it names {name[:60]!r}, which is not an object")
+        found = self._loose(name) or self._packed(name) or self._loose(name)  # again: it may be unpacked by now
         if found is None:
             raise self._damaged(name, "it is missing")
         if found[0] not in _KINDS or object_id(*found) != name:
@@ -149,7 +148,7 @@ class ObjectStore:
         return found
 
     def content(self, name: str, kind: Kind) -> bytes:
-        """The content of an object that must be of this kind."""
+        """Returns the content of an object that must be of this kind."""
         found, data = self.get(name)
         if found != kind:
             raise self._damaged(name, f"it is a {found}, not a {kind}")
@@ -161,26 +160,26 @@ class ObjectStore:
     def tree(self, name: str) -> list[TreeEntry]:
         return decode_tree(self.content(name, "tree"))
 
-    def commit(self, name: str) -> Commit:
+    def commit(self, name: str) -> GitCommit:
         return decode_commit(self.content(name, "commit"))
 
     def path(self, name: str) -> Path:
-        """Where a loose object of this name is, or would be."""
+        """The path of a loose object with this name."""
         return self.folder / name[:2] / name[2:]
 
     def loose(self) -> Iterable[str]:
-        """The names of all loose objects."""
+        """Yields the names of all loose objects."""
         for number in range(256):
             for name in _names(self.folder / f"{number:02x}"):
                 if len(name) == 38:
                     yield f"{number:02x}{name}"
 
     def many_loose(self, limit: int) -> bool:
-        """Whether there are about that many loose objects, judged by one folder of 256, as git does."""
+        """Whether there are more loose objects than `limit`, estimated from one folder of 256, as git does."""
         return len(_names(self.folder / "17")) * 256 > limit
 
     def pack(self) -> int:
-        """Moves the loose objects into one pack; returns how many. Damaged ones stay as they are."""
+        """Moves the loose objects into one pack and returns their number. Damaged ones stay."""
         whole: dict[str, tuple[Kind, bytes]] = {}
         for name in self.loose():
             with suppress(HistoryDamaged):
@@ -197,7 +196,7 @@ class ObjectStore:
         return self._packs
 
     def forget_packs(self) -> None:
-        """Looks for packs again at the next read; after packing and purging."""
+        """Makes the next read look for packs again; after packing and purging."""
         self._packs, self._listed = {}, -1
 
     def _loose(self, name: str) -> tuple[Kind, bytes] | None:
@@ -238,7 +237,6 @@ class ObjectStore:
 
 
 def _names(folder: Path) -> list[str]:
-    """What is in a folder; nothing if it is not there."""
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in entries]

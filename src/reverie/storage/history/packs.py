@@ -1,8 +1,6 @@
-"""Git's packs: many objects in one file, each stored as its difference to one that is like it. dulwich does the work.
+"""Git packs: many objects in one file, each stored as its difference to a similar one. dulwich does the work.
 
-Read so that whatever `git gc` made of the history stays readable; written so that ten thousand versions of an index do
-not take ten thousand times its size. It never changes a pack: a new one is written whole, then named by its content.
-dulwich is imported only where there is a pack.
+A history stays readable after `git gc`, and thousands of versions stay small. dulwich is imported only when needed.
 """
 
 from __future__ import annotations
@@ -22,18 +20,18 @@ from reverie.storage.atomic import write_atomic
 Kind = Literal["blob", "tree", "commit", "tag"]
 _TYPES: dict[int, Kind] = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 _NUMBERS = {kind: number for number, kind in _TYPES.items()}
-_CHAIN = 40  # longest run of differences; git itself stops at 50
+_CHAIN = 40  # longest chain of differences; git itself stops at 50
 
 
 class HistoryDamaged(StorageError):
-    """An object of the history is missing or not what its name says."""
+    """An object of the history is missing, or its content does not match its name."""
 
     def __init__(self, git_dir: Path, why: str) -> None:
         super().__init__(f"The history at {git_dir} is damaged: {why}; the memory files themselves are not affected.")
 
 
 class Pack:
-    """One pack and its index, opened at the first question."""
+    """One pack and its index, opened on first use."""
 
     def __init__(self, stem: Path) -> None:
         from dulwich.object_format import SHA1
@@ -52,7 +50,6 @@ class Pack:
         return False
 
     def names(self) -> list[str]:
-        """Every object of the pack."""
         with self._reading():
             return [name.decode() for name in self._pack]
 
@@ -65,7 +62,7 @@ class Pack:
 
     @contextmanager
     def _reading(self) -> Generator[None]:
-        """Whatever dulwich raises for bytes that are not a pack becomes one sentence."""
+        """Turns every error of dulwich for bytes that are not a pack into one sentence."""
         from dulwich.errors import ApplyDeltaError, ChecksumMismatch
         from dulwich.pack import UnresolvedDeltas
 
@@ -77,7 +74,7 @@ class Pack:
 
 
 def write_pack(folder: Path, objects: Iterable[tuple[Kind, bytes]]) -> None:
-    """Writes objects into a new pack, durably. Those alike in kind and size are stored as differences."""
+    """Writes objects into a new pack, durably. Objects of similar kind and size are stored as differences."""
     from dulwich.object_format import SHA1
     from dulwich.objects import ShaFile
     from dulwich.pack import deltas_from_sorted_objects, write_pack_data, write_pack_index_v2

@@ -1,8 +1,7 @@
-"""Takes a text out of every version: the one place where history is rewritten, for secrets that must not stay.
+"""Removes a text from every version: the only place that rewrites history, for secrets that must not stay.
 
-Every commit, tree and blob that holds it is made anew, all names move to the new ones, and the old objects are deleted.
-The order is such that a kill at any moment leaves either the old history or the new, and the next touch goes on
-deleting. Versions get new names.
+Every commit, tree and blob with the text is written again, all refs move to the new objects, and the old ones are
+deleted. A kill leaves either the old or the new history, and the next use continues. Versions get new names.
 """
 
 from __future__ import annotations
@@ -20,38 +19,31 @@ from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history.objects import TreeEntry, encode_tree
 from reverie.storage.history.versions import BRANCH, History
 
-Replace = Callable[[bytes], bytes]
-"""Gives back what it was given if there is nothing to take out."""
-Rename = Callable[[str], str]
-"""The same for one name of a file or folder."""
+Replace = Callable[[bytes], bytes]  # returns its input if there is nothing to remove
+Rename = Callable[[str], str]  # the same for the name of a file or folder
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeReport:
-    """What a purge did."""
+class HistoryPurge:
+    """The result of a purge."""
 
-    versions: dict[str, str]
-    """Each version that was rewritten, with its new name."""
-    contents: int
-    """File contents that held the text."""
+    versions: dict[str, str]  # each version that was rewritten, with its new name
+    contents: int  # file contents that held the text
 
 
-def purge_history(history: History, replace: Replace, rename: Rename = str) -> PurgeReport:
-    """Rewrites all versions with `replace` applied to contents and messages, `rename` to names of files and folders.
-
-    Callers hold the folder's lock. Other branches are rewritten too; tags with a text of their own are dropped.
-    """
+def purge_history(history: History, replace: Replace, rename: Rename = str) -> HistoryPurge:
+    """Rewrites all versions: `replace` for contents and messages, `rename` for names. Callers hold the lock."""
     rewriting = _Rewriting(history, replace, rename)
     refs = {ref: rewriting.commit(name) for ref, name in _refs(history).items()}
     marker = history.git_dir / "reverie-purge.json"
     kept = sorted(rewriting.kept)
     write_atomic(marker, json.dumps({"refs": refs, "keep": kept}).encode())
     finish_purge(history)
-    return PurgeReport(rewriting.renamed(), rewriting.contents)
+    return HistoryPurge(rewriting.renames(), rewriting.contents)
 
 
 def finish_purge(history: History) -> None:
-    """Carries a purge to its end, also one that was cut short; nothing if there is none."""
+    """Completes a purge, even an interrupted one; does nothing if there is none."""
     marker = history.git_dir / "reverie-purge.json"
     try:
         note = load_json(read_regular_text(marker))
@@ -74,7 +66,7 @@ def finish_purge(history: History) -> None:
 
 
 class _Rewriting:
-    """New objects beside the old ones, each made once."""
+    """Creates new objects next to the old ones, each once."""
 
     def __init__(self, history: History, replace: Replace, rename: Rename) -> None:
         self._store = history.objects
@@ -85,11 +77,11 @@ class _Rewriting:
         self.contents = 0
         self.kept: set[str] = set()
 
-    def renamed(self) -> dict[str, str]:
+    def renames(self) -> dict[str, str]:
         return {old: new for old, new in self._commits.items() if old != new}
 
     def commit(self, head: str) -> str | None:
-        """The new name of a commit and everything before it; None if it is none (a tag with a text)."""
+        """Returns the new name of a commit, after rewriting its ancestors; None for a tag with its own text."""
         if self._store.get(head)[0] != "commit":
             return None
         for name in reversed(list(self._missing(head))):
@@ -102,13 +94,12 @@ class _Rewriting:
                     lines[at] = b"tree " + self._tree(value.decode()).encode()
                 elif key == b"parent":
                     lines[at] = b"parent " + self._commits[value.decode()].encode()
-            new = self._store.put("commit", b"\n".join(lines) + b"\n\n" + self._replace(self._renumbered(message)))
+            new = self._store.put("commit", b"\n".join(lines) + b"\n\n" + self._replace(self._with_new_ids(message)))
             self._commits[name] = new
             self.kept.add(new)
         return self._commits[head]
 
     def _missing(self, head: str) -> Iterator[str]:
-        """Commits not yet made anew, children before their parents."""
         seen: set[str] = set()
         order: list[str] = []
         stack: list[tuple[str, bool]] = [(head, False)]
@@ -122,8 +113,7 @@ class _Rewriting:
                 stack += [(parent, False) for parent in self._store.commit(name).parents]
         return reversed(order)
 
-    def _renumbered(self, message: bytes) -> bytes:
-        """The message with the version it reverses under its new name."""
+    def _with_new_ids(self, message: bytes) -> bytes:
         for line in message.split(b"\n"):
             if line.startswith(b"Reverses: "):
                 old = line[10:].decode("ascii", "replace")
@@ -133,7 +123,7 @@ class _Rewriting:
     def _tree(self, name: str) -> str:
         if name not in self._made:
             found = self._store.tree(name)
-            names = without_doubles({entry.name: self._rename(entry.name) for entry in found})
+            names = make_unique({entry.name: self._rename(entry.name) for entry in found})
             entries = [
                 TreeEntry(
                     names[entry.name], self._tree(entry.id) if entry.is_folder else self._blob(entry.id), entry.mode
@@ -154,8 +144,8 @@ class _Rewriting:
         return self._made[name]
 
 
-def without_doubles(names: dict[str, str]) -> dict[str, str]:
-    """The new name of each, a number added where two would have the same one."""
+def make_unique(names: dict[str, str]) -> dict[str, str]:
+    """Returns the new name of each, with a number where two would be the same."""
     taken = {new for old, new in names.items() if old == new}
     out: dict[str, str] = {}
     for old, new in sorted(names.items()):
@@ -169,8 +159,8 @@ def without_doubles(names: dict[str, str]) -> dict[str, str]:
     return out
 
 
-def stored_objects(history: History) -> Iterator[tuple[str, str, bytes]]:
-    """(name, kind, content) of every object that is there, loose or packed, named by a version or not."""
+def read_all_objects(history: History) -> Iterator[tuple[str, str, bytes]]:
+    """Yields (name, kind, content) of every object, loose or packed, whether a version uses it or not."""
     store = history.objects
     store.forget_packs()
     names = dict.fromkeys([*store.loose(), *(name for pack in store.packs().values() for name in pack.names())])
@@ -180,7 +170,7 @@ def stored_objects(history: History) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _refs(history: History) -> dict[str, str]:
-    """Every branch and tag with what it names; ours, and any that people have made."""
+    """Returns every branch and tag with its target, including those that users made."""
     found = history.packed_refs()
     for folder, _, names in os.walk(history.git_dir / "refs"):
         for name in names:
@@ -194,11 +184,11 @@ def _refs(history: History) -> dict[str, str]:
 
 
 def _delete_old(history: History, refs: dict[str, str | None], keep: set[str]) -> None:
-    """Deletes every object but `keep`, and whatever else of git's could still name or hold the old ones."""
+    """Deletes every object except `keep`, and all files of git that could still name or hold the old ones."""
     store, git_dir = history.objects, history.git_dir
     packs = list(store.packs().values())
     loose = set(store.loose())
-    for name in keep - loose:  # what must stay and is only in an old pack comes out of it first
+    for name in keep - loose:  # objects that must stay and are only in an old pack come out of it first
         kind, data = store.get(name)
         store.unpack(kind, data)
     for ref, name in refs.items():
@@ -208,7 +198,7 @@ def _delete_old(history: History, refs: dict[str, str | None], keep: set[str]) -
         _delete(git_dir / leftover)
     _delete(git_dir / "objects" / "info" / "commit-graphs")
     for pack in packs:
-        pack.stem.with_suffix(".idx").unlink(missing_ok=True)  # first: without it nobody looks for the rest
+        pack.stem.with_suffix(".idx").unlink(missing_ok=True)  # first: without it nobody reads the rest
         for path in pack.stem.parent.glob(f"{pack.stem.name}.*"):
             path.unlink()
     for name in loose - keep:

@@ -1,8 +1,6 @@
-"""What is in the folder now, without reading it all: each file's content by name, remembered by size, times and inode.
+"""The state of a folder without reading all of it: the content of each file by name, size, times and inode.
 
-A file is read only if its stat differs from what was noted, or if it was changed so shortly before the note that a
-second change would not show. The note is derived: lost or damaged, it costs one reading of every file.
-`Staged` files wait beside their places; landing is one rename.
+A file is read only if its stat differs from the note, or if it is too new to be sure. The note can be rebuilt.
 """
 
 from __future__ import annotations
@@ -26,35 +24,31 @@ _COARSE_NS = 2_000_000_000  # and some file systems keep only seconds
 
 _NOTE_ABOVE = 16  # files read in one look, worth a new note even if no version follows
 
-Stamp = tuple[int, int, int, int]
-"""Inode, size, mtime and ctime in nanoseconds."""
-SEEN = "reverie-files"
-"""The file in a history's folder that remembers how the files looked; it can be made again."""
+Stamp = tuple[int, int, int, int]  # inode, size, mtime and ctime in nanoseconds
+STATE_FILE = "reverie-files"
+"""The file in a history's folder with the noted state of the files; it can be made again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A file as it was noted."""
+class SeenFile:
+    """A file in the note."""
 
     stamp: Stamp
     content: str
 
 
 class FolderState:
-    """The note beside the history. Callers hold the folder's lock."""
+    """The note next to the history. Callers hold the folder's lock."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._loaded: tuple[Stamp, int, dict[str, Seen]] | None = None
+        self._loaded: tuple[Stamp, int, dict[str, SeenFile]] | None = None
 
-    def look(self, root: Path, known: Mapping[str, str]) -> tuple[dict[str, Seen], int]:
-        """Every file with its content's name, and when the look began.
-
-        A file that cannot be read counts as unchanged if `known` (the newest version) has it, else as not there.
-        """
+    def look(self, root: Path, known: Mapping[str, str]) -> tuple[dict[str, SeenFile], int]:
+        """Returns every file with its content's name, and the start time. Unreadable files count as in `known`."""
         began = time.time_ns()
         noted_at, noted = self._load()
-        found: dict[str, Seen] = {}
+        found: dict[str, SeenFile] = {}
         read = 0
         for name, path, stamp in walk(root):
             last = noted.get(name)
@@ -66,21 +60,21 @@ class FolderState:
             if content is None:
                 content = known.get(name)
             if content is not None:
-                found[name] = Seen(stamp, content)
+                found[name] = SeenFile(stamp, content)
         if read > _NOTE_ABOVE:
             self.save(found, began)
         return found, began
 
-    def save(self, seen: Mapping[str, Seen], began: int) -> None:
-        """Notes what is there. Not flushed, and no matter if it fails: the next look reads more."""
+    def save(self, files: Mapping[str, SeenFile], began: int) -> None:
+        """Writes the note. A failure does not matter: the next look reads more files."""
         lines = [f"{_HEADER} {began}"]
-        lines += [f"{' '.join(map(str, one.stamp))} {one.content} {name}" for name, one in seen.items()]
+        lines += [f"{' '.join(map(str, one.stamp))} {one.content} {name}" for name, one in files.items()]
         with suppress(StorageError):
             write_atomic(self._path, os.fsencode("\n".join(lines)), fsync=False)
             status = self._path.stat()
-            self._loaded = _stamp(status), began, dict(seen)
+            self._loaded = _stamp(status), began, dict(files)
 
-    def _load(self) -> tuple[int, dict[str, Seen]]:
+    def _load(self) -> tuple[int, dict[str, SeenFile]]:
         try:
             stamp = _stamp(self._path.stat())
             if self._loaded is not None and self._loaded[0] == stamp:
@@ -89,20 +83,17 @@ class FolderState:
             header, _, noted_at = lines[0].rpartition(" ")
             if header != _HEADER:
                 return 0, {}
-            seen: dict[str, Seen] = {}
+            files: dict[str, SeenFile] = {}
             for line in lines[1:]:
                 inode, size, mtime, ctime, content, name = line.split(" ", 5)
-                seen[name] = Seen((int(inode), int(size), int(mtime), int(ctime)), content)
+                files[name] = SeenFile((int(inode), int(size), int(mtime), int(ctime)), content)
         except (OSError, ValueError):
             return 0, {}
-        return int(noted_at), seen
+        return int(noted_at), files
 
 
 def walk(root: Path) -> Iterator[tuple[str, str, Stamp]]:
-    """Every Markdown file below `root`: its relative name, its path, its stamp. No links, nothing hidden.
-
-    Staged files that a crash left behind are cleared away: callers hold the lock, so nobody waits for them.
-    """
+    """Yields name, path and stamp of every visible Markdown file, and removes staged files that a crash left."""
     folders = [("", str(root))]
     while folders:
         above, folder = folders.pop()
@@ -129,9 +120,9 @@ def walk(root: Path) -> Iterator[tuple[str, str, Stamp]]:
                     yield above + name, entry.path, _stamp(entry.stat(follow_symlinks=False))
 
 
-def seen(path: Path, content: str) -> Seen:
-    """A file just landed, with the content it was given."""
-    return Seen(_stamp(path.stat()), content)
+def see_file(path: Path, content: str) -> SeenFile:
+    """Returns the state of a file that has just landed with this content."""
+    return SeenFile(_stamp(path.stat()), content)
 
 
 def _stamp(status: os.stat_result) -> Stamp:
@@ -152,11 +143,11 @@ def _hash(path: str) -> str | None:
 
 
 LEFT_BEHIND = re.compile(r"\.reverie-[0-9a-f]{16}\.tmp")
-"""What a staged file is called; in a folder of people's own nothing else may be cleared away."""
+"""The name of a staged file. In a folder of the user, nothing else may be removed."""
 
 
 class Staged:
-    """One file waiting to land at `path`. Raises StorageError; what is at `path` stands until `land`."""
+    """One file that waits to land at `path`. Raises StorageError; the old file stays until `land`."""
 
     def __init__(self, path: Path, data: bytes, *, mode: int = 0o600) -> None:
         self.path = path
@@ -168,19 +159,19 @@ class Staged:
             raise storage_error(error, path, "write") from error
 
     def land(self) -> None:
-        """Moves the file to its place. Durable once the folder is flushed (`flush_where_possible`)."""
+        """Moves the file to its place. It is durable after `flush_where_possible`."""
         try:
             self._temporary.replace(self.path)
         except OSError as error:
             raise storage_error(error, self.path, "write") from error
 
     def discard(self) -> None:
-        """Takes the waiting file away; nothing if it has landed."""
+        """Removes the waiting file; does nothing if it has landed."""
         with suppress(OSError):
             self._temporary.unlink()
 
 
 def flush_where_possible(folder: Path) -> None:
-    """Makes renames and removals in a folder survive a power cut, where the file system can."""
+    """Makes renames and removals in a folder durable, where the file system can."""
     with suppress(OSError):
         flush_folder(folder)

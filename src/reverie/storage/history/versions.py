@@ -1,8 +1,7 @@
-"""Every version of a folder of text files: who changed what, when and why, kept as a bare git repository.
+"""Every version of a folder of text files: who changed what, when and why, stored as a bare git repository.
 
-People look at it with `git --git-dir=… log`; nothing here needs git installed. A version is complete before it is
-named: objects first, then one move of the branch. Callers hold the folder's lock; readers need none. It knows nothing
-of the folder on disk, and takes nothing away.
+Users read it with `git --git-dir=… log`; nothing here needs git. A version is complete before it gets its name: objects
+first, then one move of the branch. Callers hold the folder's lock; readers need none.
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ from datetime import datetime
 from pathlib import Path
 
 from reverie.errors import UserError
-from reverie.moments import moment
+from reverie.moments import to_datetime
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history.objects import (
     FOLDER,
-    Commit,
-    HistoryDamaged,
+    GitCommit,
     ObjectStore,
     TreeEntry,
     encode_commit,
@@ -31,8 +29,7 @@ from reverie.storage.history.objects import (
 )
 
 BRANCH = "refs/heads/main"
-PACK_ABOVE = 3_000
-"""Loose objects that are packed; a version has about four."""
+PACK_ABOVE = 3_000  # loose objects that are packed; a version has about four
 _LATEST = ("latest", "HEAD", "@")
 _PREFIX = re.compile(r"[0-9a-f]{4,40}")
 _TRAILER = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
@@ -42,23 +39,21 @@ _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = false\n\tbare = t
 
 @dataclass(frozen=True, slots=True)
 class VersionInfo:
-    """Who makes a version and why."""
+    """Who makes a version, and why."""
 
     writer: str
     why: str = ""
     session: str = ""
     message: str = ""
-    subject: str = ""
-    """The first line of the log; left empty it says which files were changed."""
-    reverses: str = ""
-    """The version that this one takes back."""
+    subject: str = ""  # the first line of the log; if empty, it lists the changed files
+    reverses: str = ""  # the version that this one takes back
     reasons: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Why each file was changed, where there is more to say than `why`."""
+    """Why each file was changed, if there is more to say than `why`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a version did to one file; `before` and `after` name contents, None where there was no file."""
+    """The change of one file; `before` and `after` name contents, None where there is no file."""
 
     name: str
     before: str | None
@@ -81,12 +76,11 @@ class Version:
 
     @property
     def short(self) -> str:
-        """What people type."""
         return self.id[:10]
 
 
 class History:
-    """The versions of one folder. `History(git_dir)` opens nothing; `create` makes the repository if it is missing."""
+    """The versions of one folder. `create` makes the repository if it is missing."""
 
     def __init__(self, git_dir: Path, *, pack_above: int = PACK_ABOVE) -> None:
         self.git_dir = git_dir
@@ -96,21 +90,21 @@ class History:
 
     @property
     def branch_file(self) -> Path:
-        """Holds the name of the newest version; moving it is what makes a version."""
+        """Holds the name of the newest version; changing it makes a version."""
         return self.git_dir / BRANCH
 
     def create(self) -> None:
-        """Makes the repository, or what is missing of it."""
+        """Creates the repository, or what is missing in it."""
         make_private_dir(self.git_dir)
         if (self.git_dir / "HEAD").exists() and self.branch_file.parent.is_dir():
             return
         for folder in ("objects/pack", "objects/info", "refs/heads", "refs/tags"):
             make_private_dir(self.git_dir / folder)
         write_atomic(self.git_dir / "config", _CONFIG.encode())
-        write_atomic(self.git_dir / "description", b"Every version of the memory directory beside this one.\n")
-        # Where the folder stands inside somebody's checkout, their git shall not offer to commit this one.
+        write_atomic(self.git_dir / "description", b"Every version of the memory directory next to this one.\n")
+        # If the folder is inside a checkout, its git must not offer to commit this history.
         write_atomic(self.git_dir / ".gitignore", b"*\n")
-        write_atomic(self.git_dir / "HEAD", f"ref: {BRANCH}\n".encode())  # last: it says that all is there
+        write_atomic(self.git_dir / "HEAD", f"ref: {BRANCH}\n".encode())  # last: it marks a complete repository
 
     def head(self) -> str | None:
         """The newest version, or None if there is none yet."""
@@ -122,7 +116,7 @@ class History:
             raise storage_error(error, self.branch_file, "read the history") from error
 
     def packed_refs(self) -> dict[str, str]:
-        """Branches and tags that `git gc` moved into one file."""
+        """Returns the branches and tags that `git gc` moved into one file."""
         path = self.git_dir / "packed-refs"
         try:
             lines = read_regular_text(path, errors="replace").splitlines()
@@ -134,13 +128,12 @@ class History:
         return {ref: name for name, _, ref in pairs if len(name) == 40 and ref}
 
     def files(self, version: str | None) -> dict[str, str]:
-        """Every file of a version with the name of its content; none without a version."""
+        """Returns every file of a version with the name of its content; none without a version."""
         if version is None:
             return {}
         return dict(self._walk(self.objects.commit(version).tree, ""))
 
     def read(self, content: str) -> bytes:
-        """A content by its name."""
         return self.objects.content(content, "blob")
 
     def prepare(
@@ -151,26 +144,23 @@ class History:
         contents: Mapping[str, bytes],
         changes: tuple[FileChange, ...],
     ) -> Version:
-        """Stores a version with these files, not yet in the log: that takes `move_branch`.
-
-        `contents` holds the new ones; all others of `files` must be stored already.
-        """
+        """Stores a version with these files and new `contents`; `move_branch` adds it to the log."""
         for data in contents.values():
             self.objects.put("blob", data)
         tree = self._put_tree(files)
         message = _message(info, changes)
         when = int(time.time())
-        commit = Commit(tree, (parent,) if parent else (), info.writer, when, message)
+        commit = GitCommit(tree, (parent,) if parent else (), info.writer, when, message)
         name = self.objects.put("commit", encode_commit(commit))
         ordered = tuple(sorted(changes, key=lambda change: change.name))
-        return Version(name, parent, moment(when), _info(commit), ordered)
+        return Version(name, parent, to_datetime(when), _info(commit), ordered)
 
     def move_branch(self, version: str) -> None:
         """Makes a prepared version the newest. Callers hold the folder's lock."""
         write_atomic(self.branch_file, f"{version}\n".encode())
 
     def sweep(self) -> None:
-        """Clears away what killed writers left half-written. Callers hold the folder's lock."""
+        """Removes half-written files of killed writers. Callers hold the folder's lock."""
         objects = self.git_dir / "objects"
         for folder in (self.git_dir, self.branch_file.parent, objects, objects / "pack"):
             with suppress(OSError), os.scandir(folder) as entries:
@@ -179,14 +169,13 @@ class History:
                         Path(entry.path).unlink()
 
     def version(self, name: str) -> Version:
-        """A version by its full name."""
         commit = self.objects.commit(name)
         parent = commit.parents[0] if commit.parents else None
         files = tuple(self._changes(self.objects.commit(parent).tree if parent else None, commit.tree))
-        return Version(name, parent, moment(commit.when), _info(commit), files)
+        return Version(name, parent, to_datetime(commit.when), _info(commit), files)
 
     def log(self, name: str | None = None, *, limit: int | None = None) -> Iterator[Version]:
-        """Versions, newest first; of one file if it is named."""
+        """Yields versions, newest first; with `name`, only those of one file."""
         at, given = self.head(), 0
         while at is not None and (limit is None or given < limit):
             version = self.version(at)
@@ -196,7 +185,7 @@ class History:
             at = version.parent
 
     def find(self, spec: str) -> Version:
-        """The version that a person names: `latest`, or the beginning of its name (four characters or more)."""
+        """Finds a version by `latest`, or by the start of its name (four characters or more)."""
         wanted = spec.strip().lower()
         head = self.head()
         if head is None:
@@ -205,24 +194,23 @@ class History:
             return self.version(head)
         if not _PREFIX.fullmatch(wanted):
             raise UserError(
-                f"{spec[:60]!r} names no version; give the beginning of one, as `reverie memory log` shows it."
+                f"{spec[:60]!r} is not a version; give the start of its name, as `reverie memory log` shows it."
             )
         found = [name for name in self._line(head) if name.startswith(wanted)]
         if not found:
             raise UserError(f"There is no version {spec[:60]!r}; `reverie memory log` lists them.")
         if len(found) > 1:
-            raise UserError(f"{spec[:60]!r} begins {len(found)} versions; give more of its name.")
+            raise UserError(f"{len(found)} versions start with {spec[:60]!r}; give more of the name.")
         return self.version(found[0])
 
     def show(self, name: str, version: str) -> bytes:
-        """A file as it was in a version."""
         found = self.files(version).get(name)
         if found is None:
             raise UserError(f"{name} is not in version {version[:10]}; `reverie memory log {name}` shows where it is.")
         return self.read(found)
 
     def diff(self, version: Version, name: str | None = None) -> str:
-        """What a version changed, as `diff -u` shows it."""
+        """Returns the changes of a version, as `diff -u` shows them."""
         import difflib
 
         parts: list[str] = []
@@ -269,7 +257,6 @@ class History:
                 yield f"{above}{entry.name}", entry.id
 
     def _changes(self, before: str | None, after: str | None, above: str = "") -> Iterator[FileChange]:
-        """Files that differ between two trees; equal folders are not looked into."""
         old = self._tree(before) if before else {}
         new = self._tree(after) if after else {}
         for name in sorted(old.keys() | new.keys()):
@@ -315,8 +302,8 @@ def _subject(changes: tuple[FileChange, ...]) -> str:
     return f"{', '.join(counted).capitalize()} files" if counted else "Nothing changed"
 
 
-def _info(commit: Commit) -> VersionInfo:
-    """What the message says; a version made with git itself has its author and its words."""
+def _info(commit: GitCommit) -> VersionInfo:
+    """Reads the message. A version made with git itself gets its author and its text."""
     paragraphs = commit.message.strip().split("\n\n")
     matches = [_TRAILER.fullmatch(line) for line in paragraphs[-1].split("\n")]
     trailers = [(match[1], match[2]) for match in matches if match]
@@ -337,6 +324,3 @@ def _info(commit: Commit) -> VersionInfo:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-__all__ = ["BRANCH", "FileChange", "History", "HistoryDamaged", "Version", "VersionInfo"]

@@ -1,1 +1,1 @@
-"""One conversation on disk: the file, its records, and the view the model sees."""
+"""One conversation on disk: the file, its records, and the view that the model sees."""

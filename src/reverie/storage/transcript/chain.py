@@ -1,7 +1,6 @@
-"""From file order to conversation order: the tree by uuid, walked from its newest leaf to its root.
+"""Puts records of a file in the order of the conversation: a tree by uuid, walked from the newest leaf to the root.
 
-Handles what real files hold: parallel calls whose records branch, records without parents, a parent that was lost with
-a corrupt line, cycles, side chains, rewinds and undone compactions. Pure; never drops a decision record.
+It handles branches, lost parents, cycles, side chains, rewinds and undone compactions, and keeps every decision.
 """
 
 from __future__ import annotations
@@ -12,29 +11,28 @@ from dataclasses import replace
 from reverie.storage.transcript.records import CompactBoundary, Rewind, SessionHeader, Undo, from_record
 from reverie.types import Record
 
-UNCOUNTED = "uncounted"
-"""Set on a record, in memory only, whose usage must not be taken for the size of the context."""
+UNCOUNTED = "uncounted"  # set in memory on a record whose usage does not measure the current context
 
 
 def conversation(records: Sequence[Record]) -> list[Record]:
-    """The records of the current conversation, oldest first, and every decision record, all in file order."""
+    """Returns the records of the current conversation and every decision record, in file order."""
     main = [record for record in records if not record.is_sidechain]
     position = {record.uuid: i for i, record in enumerate(main) if record.uuid is not None}
-    undone = _undone(main, position)
+    undone = _find_undone(main, position)
     path = _walk(main, position, _leaf(main, position))
     path |= _siblings(main, position, path)
-    elsewhere = _measured_elsewhere(main, undone)
+    elsewhere = _find_outdated_usage(main, undone)
     return [
         replace(record, data={**record.data, UNCOUNTED: True}) if i in elsewhere else record
         for i, record in enumerate(main)
-        if (i in path or not carries(record))
+        if (i in path or not can_be_parent(record))
         and record.uuid not in undone
         and record.data.get("compactOf") not in undone
     ]
 
 
-def _measured_elsewhere(main: list[Record], undone: set[str]) -> set[int]:
-    """Responses to a context that an undo has changed since: what they reported is not the size of this one."""
+def _find_outdated_usage(main: list[Record], undone: set[str]) -> set[int]:
+    """Finds responses to a context that an undo has changed since: their usage is not the size of this one."""
     if not undone:
         return set()
     found = set[int]()
@@ -48,8 +46,7 @@ def _measured_elsewhere(main: list[Record], undone: set[str]) -> set[int]:
     return found
 
 
-def _undone(main: list[Record], position: dict[str, int]) -> set[str]:
-    """What does not count: what an undo names, and compactions that a crash cut short."""
+def _find_undone(main: list[Record], position: dict[str, int]) -> set[str]:
     found = set[str]()
     for record in main:
         payload = from_record(record)
@@ -60,17 +57,16 @@ def _undone(main: list[Record], position: dict[str, int]) -> set[str]:
     return found
 
 
-def carries(record: Record) -> bool:
-    """Whether other records may follow this one in the conversation: messages, boundaries and headers do."""
+def can_be_parent(record: Record) -> bool:
+    """Whether other records may follow this one in the conversation: messages, boundaries and headers."""
     if record.message is not None:
         return True
     return record.type == "system" and record.subtype in (CompactBoundary.subtype, SessionHeader.subtype)
 
 
 def _leaf(main: list[Record], position: dict[str, int]) -> int | None:
-    """Where the conversation stands: its last message, or where a later rewind put it."""
     for i in range(len(main) - 1, -1, -1):
-        if carries(main[i]):
+        if can_be_parent(main[i]):
             return i
         payload = from_record(main[i])
         if isinstance(payload, Rewind):
@@ -79,7 +75,6 @@ def _leaf(main: list[Record], position: dict[str, int]) -> int | None:
 
 
 def _walk(main: list[Record], position: dict[str, int], leaf: int | None) -> set[int]:
-    """From the leaf to the root. Progress and other foreign records lie on the way and are kept on it."""
     path = set[int]()
     at = leaf
     while at is not None and at not in path:
@@ -97,27 +92,21 @@ def _before(main: list[Record], position: dict[str, int], at: int) -> int | None
         if found is not None:
             return _last_header(main, found, at) if isinstance(boundary, CompactBoundary) else found
     elif "parentUuid" in record.data:
-        return None  # it says that it is a root
-    return _previous(main, at)  # no parent named, or a parent that is not in the file: file order holds
+        return None  # an explicit root
+    # No parent, or one that is not in the file: file order counts.
+    return next((i for i in range(at - 1, -1, -1) if can_be_parent(main[i])), None)
 
 
 def _last_header(main: list[Record], found: int, at: int) -> int:
-    """A boundary names the last message. The headers between the two count as well: they hold prompt and model."""
+    """A boundary names the last message. The headers in between count as well: they hold prompt and model."""
     for i in range(found + 1, at):
         if main[i].subtype == SessionHeader.subtype and main[i].parent == main[found].uuid:
             found = i
     return found
 
 
-def _previous(main: list[Record], at: int) -> int | None:
-    return next((i for i in range(at - 1, -1, -1) if carries(main[i])), None)
-
-
 def _siblings(main: list[Record], position: dict[str, int], path: set[int]) -> set[int]:
-    """Records split from a response on the path, and the results of its calls: parallel calls branch, and all count.
-
-    They hang off the path themselves. What was said before a rewind does not, even where a server gave it the same ids.
-    """
+    """Returns the other records of a response on the path, and the results of its calls: parallel calls branch."""
     ids = {m.id for i in path if (m := main[i].message) is not None and m.role == "assistant" and m.id}
     found, calls = set[int](), set[str]()
     for i, record in enumerate(main):
@@ -135,7 +124,7 @@ def _siblings(main: list[Record], position: dict[str, int], path: set[int]) -> s
 
 
 def _hangs_off(main: list[Record], position: dict[str, int], at: int, path: set[int], more: set[int]) -> bool:
-    """Whether the record follows one of these, with nothing said in between; one that names no parent may."""
+    """Whether the record follows one of these without a message in between; one without a parent may."""
     seen = {at}
     while True:
         parent = main[at].parent

@@ -1,8 +1,8 @@
-"""The transcript file: one JSON object a line, append-only.
+"""The transcript file: one JSON object per line, append-only.
 
-Reading never fails on a bad line: it is reported by number and stays in the file. Appending is one write, flushed, and
-`fsync`ed if the settings say so; what the disk refuses is kept in memory and written before the next record.
-Nothing here knows what a record means. Paths of a home that was moved are read as paths of the home that is open now.
+Reading never fails on a bad line: it is reported by number and stays in the file. Appending is one write. Records that
+the disk refuses are kept in memory and written first the next time. Paths of a home that was moved become paths of the
+current home.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a file held: its records in file order, and what was wrong with it."""
+    """The records of a file in file order, and its problems."""
 
     records: list[Record]
     bad: list[BadLine] = field(default_factory=list[BadLine])
@@ -43,7 +43,7 @@ class Loaded:
 
 
 def parse_record(raw: JsonObject) -> Record:
-    """Types one JSON object. `parse_record(x).stored() == x` for every object."""
+    """Parses one JSON object. `parse_record(x).stored() == x` for every object."""
     message = raw.get("message")
     if isinstance(message, dict) and raw.get("type") in ("user", "assistant"):
         parsed = parse_message(cast(JsonObject, message), _origins(raw, cast(JsonObject, message)))
@@ -53,7 +53,7 @@ def parse_record(raw: JsonObject) -> Record:
 
 
 def _origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
-    """One origin a block: ours are recorded; in other people's files they are told by the marks the record carries."""
+    """Returns one origin per block. Ours are recorded; for foreign files they follow from the form of the record."""
     given = raw.get("origins")
     if isinstance(given, list):
         return [Origin.named(str(name)) for name in cast(list[Json], given)]
@@ -61,7 +61,7 @@ def _origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
 
 
 def parse_line(line: bytes) -> list[Record]:
-    """The records of one line: one, or more where writers ran into each other. ValueError if it is not JSON objects."""
+    """Parses one line: one record, or more where writers overlapped. Raises ValueError if it is not JSON objects."""
     found = list[Record]()
     for value in load_json_values(line.decode("utf-8").strip()):
         if not isinstance(value, dict):
@@ -71,7 +71,7 @@ def parse_line(line: bytes) -> list[Record]:
 
 
 def dump_record(record: Record) -> bytes:
-    """One line, newline included. Characters that UTF-8 cannot hold (lone surrogates) are written escaped."""
+    """Returns one line with its newline. Characters that UTF-8 cannot hold (lone surrogates) are escaped."""
     value = record.stored()
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
@@ -81,7 +81,7 @@ def dump_record(record: Record) -> bytes:
 
 
 def read_records(path: Path) -> Loaded:
-    """Reads a whole file. A torn last line is left out and reported; a record written twice counts once."""
+    """Reads a whole file. A torn last line is reported and left out; a record that was written twice counts once."""
     try:
         content = read_regular(path, LARGEST)
     except FileNotFoundError:
@@ -118,7 +118,7 @@ def _why(error: Exception) -> str:
 
 
 class Transcript:
-    """A file open for appending. Opening repairs what a crash left at its end."""
+    """A file open for appending. Opening it repairs what a crash left at its end."""
 
     def __init__(self, path: Path, *, fsync: bool = False) -> None:
         self.path = path
@@ -128,11 +128,11 @@ class Transcript:
 
     @property
     def unsaved(self) -> int:
-        """Records that the disk has not taken yet."""
+        """The number of records that the disk has not accepted yet."""
         return len(self._unsaved)
 
     def append(self, records: Iterable[Record]) -> None:
-        """Writes the records as one block. On failure they are kept and come first next time; raises StorageError."""
+        """Writes the records as one block. Raises StorageError; failed records are kept and written first next time."""
         self._unsaved += [dump_record(record) for record in records]
         if not self._unsaved:
             return
@@ -143,7 +143,7 @@ class Transcript:
         self._unsaved.clear()
 
     def confirm(self) -> None:
-        """Writes what is still unsaved. Raises StorageError if that fails, or if the file cannot be opened to write."""
+        """Writes unsaved records. Raises StorageError if that fails, or if the file cannot be opened for writing."""
         self.append(())
         try:
             if self._fd is None:
@@ -164,7 +164,7 @@ class Transcript:
             if self._fsync:
                 os.fsync(self._fd)
         except OSError:
-            os.ftruncate(self._fd, before)  # no half record stays behind a full disk
+            os.ftruncate(self._fd, before)  # a full disk must not leave half a record
             raise
 
     def _open(self) -> int:
@@ -178,7 +178,7 @@ class Transcript:
         return fd
 
     def _repair(self, fd: int) -> None:
-        """Ends an unfinished last line. A fragment was never acknowledged: it moves to a `.torn` file beside."""
+        """Ends an unfinished last line. A fragment was never acknowledged: it moves to a `.torn` file."""
         size = os.lseek(fd, 0, os.SEEK_END)
         tail, at = b"", size
         while at > 0 and b"\n" not in tail:
@@ -201,7 +201,7 @@ class Transcript:
             os.write(fd, b"\n")
 
     def close(self) -> None:
-        """Writes what is still unsaved, if the disk takes it now, and closes the file; an empty one goes."""
+        """Writes unsaved records, if the disk accepts them now, and closes the file. An empty file is removed."""
         try:
             self.append(())
         finally:
@@ -214,7 +214,7 @@ class Transcript:
 
 
 def tail_records(path: Path, *, limit_bytes: int = 65536) -> Iterator[Record]:
-    """The last records of a file, newest first, without reading all of it: what a listing needs."""
+    """Yields the last records of a file, newest first, without reading all of it."""
     try:
         tail, is_whole = read_tail(path, limit_bytes)
     except OSError as error:
@@ -227,29 +227,29 @@ def tail_records(path: Path, *, limit_bytes: int = 65536) -> Iterator[Record]:
             continue
 
 
-def at_home(record: Record, home: str) -> Record:
-    """The record with every path below the home it was written in turned into one below `home`."""
+def move_home(record: Record, home: str) -> Record:
+    """Returns the record with every path below its old home turned into one below `home`."""
     old = record.data.get("home")
     if not isinstance(old, str) or not old or old == home:
         return record
     pattern = re.compile(rf"(?<![\w./-]){re.escape(old)}(?![\w.-])")
-    moved = cast(JsonObject, _moved(record.stored(), pattern, home))
+    moved = cast(JsonObject, _replace_home(record.stored(), pattern, home))
     return parse_record({**moved, "home": old})
 
 
-def is_moved(record: Record, home: str) -> bool:
+def is_from_other_home(record: Record, home: str) -> bool:
     """Whether the record was written while the home was somewhere else."""
     return record.data.get("home", home) != home
 
 
-def _moved(value: Json, old: re.Pattern[str], new: str) -> Json:
+def _replace_home(value: Json, old: re.Pattern[str], new: str) -> Json:
     if isinstance(value, str):
         return old.sub(lambda _found: new, value)
     if isinstance(value, list):
-        return [_moved(item, old, new) for item in cast(list[Json], value)]
+        return [_replace_home(item, old, new) for item in cast(list[Json], value)]
     if isinstance(value, dict):
         given = cast(JsonObject, value)
         if given.get("type") in ("thinking", "redacted_thinking"):
             return given
-        return {key: _moved(item, old, new) for key, item in given.items()}
+        return {key: _replace_home(item, old, new) for key, item in given.items()}
     return value

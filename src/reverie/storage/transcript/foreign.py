@@ -1,7 +1,6 @@
-"""Whose words the records of another agent hold: the person's, or what that agent put in beside them.
+"""Finds out who wrote the text in records of other agents: the user, or that agent itself.
 
-Claude Code and pi send much as the user that nobody typed: commands and their output, reminders, plans, summaries,
-notes of an interruption. One place knows how that looks. It judges form alone, never what a text is about.
+Claude Code and pi send commands, output, reminders and summaries as the user. Only the form of a text counts.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import cast
 
-from reverie.origins import broken_tags, fenced
+from reverie.origins import escape_tags, fence_block
 from reverie.types import Json, JsonObject, Origin, TextBlock
 
 _TAG = re.compile(r"^[ \t]*+<(?P<tag>(?:[a-z]++(?:[-_][a-z]++)++|file|skill))\b[^<>]*+>", re.MULTILINE)
-"""What an agent puts in stands between tags of more than one word, on lines of its own."""
+"""Text of an agent is between tags of more than one word, on separate lines."""
 _LINE_END = re.compile(r"(?:[ \t]*+</?[a-z_-]++>)*+[ \t]*+(?:\n|\Z)")
 _MOST_UNCLOSED = 20
 _OPENINGS = (
@@ -31,7 +30,7 @@ _PERSONS_KINDS = ("human", "user", "person")
 
 
 def foreign_origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
-    """One origin per block of a record that carries none, told by the marks of the record and the form of its text."""
+    """Returns one origin per block of a record without origins, from its marks and the form of its text."""
     if message.get("role") == "assistant":
         return [Origin.MODEL]
     if raw.get("isCompactSummary"):
@@ -39,24 +38,20 @@ def foreign_origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
     typed = Origin.ENTERED
     if raw.get("isSidechain"):
         typed = Origin.AGENT
-    elif raw.get("isMeta") or not _is_persons(raw.get("origin")):
+    elif raw.get("isMeta") or not _is_from_user(raw.get("origin")):
         typed = Origin.IMPORTED
-    elif raw.get("planContent"):  # the user gave it, and a model wrote it
+    elif raw.get("planContent"):  # given by the user, written by a model
         typed = Origin.PASTED
     return [_origin(part, typed) for part in _parts(message)]
 
 
-def is_put_in(text: str) -> bool:
-    """Whether an agent put in all of this text, although it was sent as the user's."""
+def is_injected(text: str) -> bool:
+    """Whether all of this text comes from an agent, although it was sent as the user's."""
     return bool(text.strip()) and not _words(text)
 
 
-def as_imported(raw: JsonObject) -> JsonObject:
-    """A record of another agent as it is kept here: its origins beside it, and a text of two hands in two blocks.
-
-    A file can claim anything. So what Reverie itself would have recorded (prompt, tools, pins, decisions) is left out,
-    no text counts as typed or as Reverie's own, and every text that is not the user's is put between its tags.
-    """
+def import_record(raw: JsonObject) -> JsonObject:
+    """Returns a record of another agent with origins and tags. No text counts as typed or as Reverie's own."""
     message: Json = raw.get("message")
     if raw.get("type") != "user" or not isinstance(message, dict):
         return {key: value for key, value in raw.items() if key != "reverie"}
@@ -64,34 +59,34 @@ def as_imported(raw: JsonObject) -> JsonObject:
     claimed = raw.get("origins")
     if isinstance(claimed, list):
         parts = _parts(given)
-        origins = [_believed(Origin.named(str(name))) for name in cast(list[Json], claimed)]
+        origins = [_limit_origin(Origin.named(str(name))) for name in cast(list[Json], claimed)]
         origins = [*origins, *[Origin.IMPORTED] * len(parts)][: len(parts)]
     else:
         parts = [piece for part in _parts(given) for piece in _pieces(part)]
         origins = foreign_origins(raw, {**given, "content": parts})
-    shown = [_fenced(part, origin) for part, origin in zip(parts, origins, strict=False)]
+    shown = [_fence_part(part, origin) for part, origin in zip(parts, origins, strict=False)]
     if shown != _parts(given):
         given = {**given, "content": shown}
     put_in = {} if {Origin.ENTERED, Origin.PASTED, Origin.TOOL} & set(origins) else {"isMeta": True}
     return {**raw, **put_in, "message": given, "origins": [origin.value for origin in origins]}
 
 
-def _believed(origin: Origin) -> Origin:
+def _limit_origin(origin: Origin) -> Origin:
     if origin is Origin.TYPED:
         return Origin.ENTERED
     return Origin.IMPORTED if origin in (Origin.CODE, Origin.RECALLED, Origin.MODEL) else origin
 
 
-def _fenced(part: Json, origin: Origin) -> Json:
+def _fence_part(part: Json, origin: Origin) -> Json:
     text: Json = cast(JsonObject, part).get("text") if isinstance(part, dict) else None
     if not isinstance(text, str) or not text.strip():
         return cast(Json, part)
-    shown = broken_tags(text) if origin.is_users else fenced(TextBlock(text, origin)).text
+    shown = escape_tags(text) if origin.is_users else fence_block(TextBlock(text, origin)).text
     return {**cast(JsonObject, part), "text": shown}
 
 
-def _is_persons(mark: Json) -> bool:
-    """Newer records of Claude Code say who sent the message."""
+def _is_from_user(mark: Json) -> bool:
+    """Newer records of Claude Code name the sender of a message."""
     kind: Json = cast(JsonObject, mark).get("kind") if isinstance(mark, dict) else None
     return kind is None or kind in _PERSONS_KINDS
 
@@ -107,11 +102,10 @@ def _origin(part: Json, typed: Origin) -> Origin:
     block = cast(JsonObject, part)
     if block.get("type") == "tool_result":
         return Origin.TOOL
-    return Origin.IMPORTED if is_put_in(str(block.get("text") or "")) else typed
+    return Origin.IMPORTED if is_injected(str(block.get("text") or "")) else typed
 
 
 def _words(text: str) -> str:
-    """What is left of a text without what was put in."""
     at, left = 0, list[str]()
     for start, end in _sections(text):
         left.append(text[at:start])
@@ -121,7 +115,7 @@ def _words(text: str) -> str:
 
 
 def _sections(text: str) -> Iterator[tuple[int, int]]:
-    """Where something was put in: from a tag that opens a line to where it is closed at the end of one."""
+    """Yields the parts that an agent added: from a tag that opens a line to its end at the end of a line."""
     at, unclosed = 0, set[str]()
     while len(unclosed) < _MOST_UNCLOSED and (found := _TAG.search(text, at)):
         at = found.end()
@@ -135,7 +129,6 @@ def _sections(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(part: Json) -> Iterator[Json]:
-    """A text in pieces of one hand each, in their order; anything else as it is."""
     text: Json = cast(JsonObject, part).get("text") if isinstance(part, dict) else None
     sections = list(_sections(text)) if isinstance(text, str) and _words(text) else []
     if not isinstance(text, str) or not sections:

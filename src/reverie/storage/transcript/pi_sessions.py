@@ -1,8 +1,6 @@
-"""Reads the session files of the pi coding agent: its messages become our records, its tools the ones we know.
+"""Reads session files of the pi coding agent: converts its messages and tools to our records.
 
-A compaction of pi's becomes a boundary of ours, with its summary and the messages it kept, so the view begins where
-pi's own context began. Changes of model or thinking level are kept as records that a view passes over. The source file
-is never changed.
+A compaction of pi becomes a boundary with its summary and the kept messages. The source file never changes.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ _STOPS = {"toolUse": "tool_use", "stop": "end_turn", "length": "max_tokens"}
 
 
 def is_pi_session(path: Path) -> bool:
-    """Whether the file opens as pi's sessions do."""
+    """Whether the file starts like a session of pi."""
     try:
         first: Json = load_json(read_head(path, 1_000_000).partition(b"\n")[0])
     except (OSError, ValueError):
@@ -41,15 +39,15 @@ def is_pi_session(path: Path) -> bool:
 
 
 def read_pi_session(path: Path) -> list[Record]:
-    """The session as our records, in order; the same file always gives the same records."""
+    """Returns the session as our records, in order; the same file always gives the same records."""
     try:
         lines = read_regular(path, LARGEST).split(b"\n")
     except OSError as error:
         raise storage_error(error, path, "read the session") from error
-    return list(_converted(path, lines))
+    return list(_convert(path, lines))
 
 
-def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
+def _convert(path: Path, lines: list[bytes]) -> Iterator[Record]:
     parent: str | None = None
     common: JsonObject = {"sessionId": path.stem, "cwd": "", "version": "pi", "isSidechain": False, "gitBranch": ""}
     shown = dict[str, int]()
@@ -92,12 +90,12 @@ def _converted(path: Path, lines: list[bytes]) -> Iterator[Record]:
             raise UserError(f"{path}, line {number}: not a message as pi writes it ({error!r})") from None
         yield parse_record({**head, **converted})
         parent = name
-        if not converted.get("isApiErrorMessage"):  # it was never part of a context
+        if not converted.get("isApiErrorMessage"):  # errors are not part of a context
             shown[name] = place
 
 
 def _first_kept(entry: JsonObject, named: dict[str, int], place: int) -> int:
-    """The place of the first entry that the compaction kept, which pi names by its place or its id; none if neither."""
+    """Returns the place of the first kept entry, which pi names by place or id; the current place if it does not."""
     index: Json = entry.get("firstKeptEntryIndex")
     if isinstance(index, int):
         return index
@@ -105,7 +103,6 @@ def _first_kept(entry: JsonObject, named: dict[str, int], place: int) -> int:
 
 
 def _compaction(entry: JsonObject, head: JsonObject, kept: list[str]) -> tuple[Record, Record]:
-    """The boundary and the summary, in the form that Claude Code writes; the kept messages follow the summary."""
     name = str(head["uuid"])
     said = str(uuid.uuid5(_NAMESPACE, f"{name}:summary"))
     meta: JsonObject = {"trigger": "auto", "preTokens": entry.get("tokensBefore")}
@@ -150,7 +147,7 @@ def _message(given: JsonObject, name: str) -> JsonObject:
         case "bashExecution":
             text = f"The user ran `{given.get('command')}` (exit {given.get('exitCode')}):\n{given.get('output')}"
             return {"type": "user", "isMeta": True, "message": {"role": "user", "content": text}}
-        case role:  # what its extensions and its compactions send is not what the person said
+        case role:  # messages of its extensions and compactions are not the user's
             put_in: JsonObject = {} if role == "user" else {"isMeta": True}
             content = given.get("content") or given.get("summary") or ""
             return {"type": "user", **put_in, "message": {"role": "user", "content": content}}

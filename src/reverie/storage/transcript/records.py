@@ -1,7 +1,7 @@
-"""The typed payloads of our own system records: what a layer decided, in a form that replays.
+"""The typed payloads of our own system records: the decisions of layers, in a form that can be replayed.
 
-Each payload is a frozen dataclass with a `subtype`; on disk it stands under `reverie` in a system record, with a schema
-version. Unknown subtypes and keys are kept in the file and skipped here, so an older Reverie reads a newer file.
+Each payload is a frozen dataclass with a `subtype`. On disk it is under `reverie` in a system record, with a schema
+version. Unknown subtypes and keys stay in the file and are skipped, so an older Reverie reads a newer file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SessionHeader:
-    """What the prefix is made of. Valid from here to the next header (after /clear or /compact)."""
+    """The parts of the prefix. Valid until the next header (after /clear or /compact)."""
 
     subtype: ClassVar[str] = "session_header"
     model: str
@@ -36,10 +36,10 @@ class SessionHeader:
 
 @dataclass(frozen=True, slots=True)
 class CompactBoundary:
-    """Everything before it is summarised. `preserved` names the kept messages: first, anchor they follow, last.
+    """Everything before it is summarised. `preserved` names the kept messages: first, the record they follow, last.
 
-    `sealed_by` is the uuid of the last record that was written with it: where that is missing, a crash came in
-    between, and the compaction counts as never made. `writer` says who wrote the summary, `extent` how much it covers.
+    `sealed_by` is the uuid of the last record of the same write: if it is missing, a crash interrupted the compaction,
+    and it does not count. `writer` wrote the summary; `extent` says how much it covers.
     """
 
     subtype: ClassVar[str] = "compact_boundary"
@@ -55,7 +55,7 @@ class CompactBoundary:
 
 @dataclass(frozen=True, slots=True)
 class ResultDecisions:
-    """Frozen decisions on tool results: `replaced` maps a call id to the bytes that stand for it, `kept` stay whole."""
+    """Final decisions on tool results: `replaced` maps a call id to the text that replaces it, `kept` stay whole."""
 
     subtype: ClassVar[str] = "result_decisions"
     replaced: dict[str, str] = field(default_factory=dict[str, str])
@@ -64,10 +64,7 @@ class ResultDecisions:
 
 @dataclass(frozen=True, slots=True)
 class Clears:
-    """Tool results cleared to save window: call id → the marker that stands for it. An announced break.
-
-    `tokens`: about how many left the prompt with it.
-    """
+    """Tool results cleared to save window: call id → marker. An announced break. `tokens`: about how many it saved."""
 
     subtype: ClassVar[str] = "clears"
     strategy: str
@@ -77,7 +74,7 @@ class Clears:
 
 @dataclass(frozen=True, slots=True)
 class CacheEdits:
-    """Results deleted inside the server's cache, in the order sent: every later request names them again."""
+    """Results deleted in the server's cache, in the order sent: every later request names them again."""
 
     subtype: ClassVar[str] = "cache_edits"
     references: tuple[str, ...]
@@ -86,7 +83,7 @@ class CacheEdits:
 
 @dataclass(frozen=True, slots=True)
 class ServerEdits:
-    """What the server is asked to clear by itself, in every request from here on; empty: nothing any more."""
+    """What the server clears by itself from here on; empty: nothing any longer."""
 
     subtype: ClassVar[str] = "server_edits"
     management: JsonObject
@@ -94,7 +91,7 @@ class ServerEdits:
 
 @dataclass(frozen=True, slots=True)
 class AppliedEdits:
-    """What the server said it had cleared from a request, where that changed since the last one."""
+    """What the server has cleared from a request, if that changed since the last one."""
 
     subtype: ClassVar[str] = "applied_edits"
     edits: tuple[JsonObject, ...]
@@ -102,7 +99,7 @@ class AppliedEdits:
 
 @dataclass(frozen=True, slots=True)
 class Surfaced:
-    """Memories shown to the model, with their size. No names: recall ran and chose nothing. `by`: who chose."""
+    """Memories shown to the model, with their size. Without names, recall chose nothing. `by`: who chose."""
 
     subtype: ClassVar[str] = "surfaced_memories"
     names: tuple[str, ...]
@@ -112,7 +109,7 @@ class Surfaced:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far a background writer has looked: the uuid of the last message it took in."""
+    """How far a background writer has read: the uuid of the last message."""
 
     subtype: ClassVar[str] = "cursor"
     writer: str
@@ -121,7 +118,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class ForkUsage:
-    """What one request outside the main conversation cost; it counts on this session's ledger."""
+    """The cost of one request outside the main conversation, on this session's ledger."""
 
     subtype: ClassVar[str] = "fork_usage"
     purpose: str
@@ -135,7 +132,7 @@ class ForkUsage:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Text that survives every compaction verbatim; `removed` takes the pin of this id away."""
+    """Text that survives every compaction unchanged; `removed` removes the pin with this id."""
 
     subtype: ClassVar[str] = "pin"
     id: str
@@ -145,7 +142,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """Takes back the compaction whose boundary has this uuid; what came after it stays."""
+    """Takes back the compaction with this boundary; later records stay."""
 
     subtype: ClassVar[str] = "undo"
     boundary: str
@@ -153,7 +150,7 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The messages from `first` to `last` are shown as one text (empty: not at all). An undo of it shows them again."""
+    """The messages from `first` to `last` are shown as one text (empty: not at all). An undo shows them again."""
 
     subtype: ClassVar[str] = "fold"
     strategy: Literal["collapse", "snip"]
@@ -165,7 +162,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """What of the old context still stands after a compaction: by kind how many of how many, and some that do not."""
+    """What a compaction kept of the old context: by kind how many of how many, and examples of what it lost."""
 
     subtype: ClassVar[str] = "survival"
     boundary: str
@@ -179,7 +176,7 @@ class Survival:
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """The conversation goes on from `head` (None: from nothing, as after /clear); what came after it is left aside."""
+    """The conversation continues from `head` (None: from nothing, as after /clear); later records are left out."""
 
     subtype: ClassVar[str] = "rewind"
     head: str | None
@@ -188,10 +185,10 @@ class Rewind:
 
 @dataclass(frozen=True, slots=True)
 class CacheBreak:
-    """A request read less from the prompt cache than the one before had left there; tokens, and US dollars.
+    """A request read less from the prompt cache than the request before had left there; tokens, and US dollars.
 
-    `predicted`: the cause was known before the request was sent. `announcement`: somebody had said that this break
-    would come, and why; it was then not reported.
+    `predicted`: the cause was known before the request was sent. `announcement`: the announced reason, in which case
+    the break was not reported.
     """
 
     subtype: ClassVar[str] = "cache_break"
@@ -232,13 +229,13 @@ _KINDS: dict[str, type[Payload]] = {kind.subtype: kind for kind in get_args(Payl
 
 
 def to_data(payload: Payload) -> JsonObject:
-    """The payload as plain JSON, with its schema version; tuples become lists, which `from_record` turns back."""
+    """Returns the payload as plain JSON with its schema version; tuples become lists."""
     body = {f.name: getattr(payload, f.name) for f in dataclasses.fields(payload)}
     return {"v": SCHEMA_VERSION, **cast(JsonObject, _plain(body))}
 
 
 def from_record(record: Record) -> Payload | None:
-    """The typed payload of one of our system records; None for anything else, also for Claude Code's own boundary."""
+    """Returns the typed payload of our system records and of Claude Code's boundaries; None for anything else."""
     if record.type != "system":
         return None
     kind = _KINDS.get(record.subtype or "")
@@ -247,25 +244,21 @@ def from_record(record: Record) -> Payload | None:
         return None
     if not isinstance(body, dict):
         return _foreign_boundary(record) if kind is CompactBoundary else None
-    return built(kind, cast(JsonObject, body))
+    return build(kind, cast(JsonObject, body))
 
 
-def built(kind: type[T], given: JsonObject) -> T | None:
-    """A frozen dataclass from JSON. Unknown keys are passed over; None where one is missing, or of another type.
-
-    Another version may have written it: then it is kept on disk, and skipped.
-    """
+def build(kind: type[T], given: JsonObject) -> T | None:
+    """Builds a frozen dataclass from JSON. Unknown keys are skipped; None if a key is missing or has another type."""
     known = {f.name: str(f.type) for f in dataclasses.fields(cast(Any, kind))}
     if not all(_fits(value, known[key]) for key, value in given.items() if key in known):
         return None
     try:
-        return kind(**{key: _frozen(value) for key, value in given.items() if key in known})
+        return kind(**{key: _freeze(value) for key, value in given.items() if key in known})
     except TypeError:
         return None
 
 
 def _foreign_boundary(record: Record) -> CompactBoundary:
-    """A compaction boundary written by Claude Code."""
     meta = _object(record.data.get("compactMetadata"))
     kept = _object(meta.get("preservedSegment"))
     last: Json = record.data.get("logicalParentUuid")
@@ -284,7 +277,6 @@ def _object(value: Json) -> JsonObject:
 
 
 def _fits(value: Json, wanted: str) -> bool:
-    """Whether a value from a file is of the kind that a field's annotation names."""
     if value is None:
         return wanted.endswith("| None")
     kinds = {"int": int, "float": (int, float), "bool": bool, "tuple": list, "dict": dict, "JsonObject": dict}
@@ -306,5 +298,5 @@ def _plain(value: Json) -> Json:
     return value
 
 
-def _frozen(value: Json) -> Json:
+def _freeze(value: Json) -> Json:
     return tuple(cast(list[Json], value)) if isinstance(value, list) else value

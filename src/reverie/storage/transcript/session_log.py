@@ -1,7 +1,6 @@
-"""One session's record keeping: append a record, apply it to the view, move the head.
+"""The log of one session: appends a record, applies it to the view and moves the head.
 
-The only writer of a session's transcript. When the disk fails the session goes on in memory, and says so once. A fork
-has a log without a file.
+It is the only writer of a transcript. If the disk fails, the session continues in memory and reports this once.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from reverie.errors import StorageError
-from reverie.origins import fenced
-from reverie.storage.transcript.chain import carries, conversation
-from reverie.storage.transcript.file import BadLine, Transcript, at_home, read_records
+from reverie.origins import fence_block
+from reverie.storage.transcript.chain import can_be_parent, conversation
+from reverie.storage.transcript.file import BadLine, Transcript, move_home, read_records
 from reverie.storage.transcript.records import SCHEMA_VERSION, CompactBoundary, Payload, Rewind, Undo, to_data
 from reverie.storage.transcript.view import View
 from reverie.types import JsonObject, Message, Record, TextBlock
@@ -28,12 +27,12 @@ def utc_now() -> datetime:
 
 
 def timestamp(now: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds, as every record carries it."""
+    """Returns ISO 8601 in UTC with milliseconds, as in every record."""
     return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class SessionLog:
-    """The records of one session and the view they add up to."""
+    """The records of one session, and the view that results from them."""
 
     def __init__(
         self,
@@ -74,40 +73,37 @@ class SessionLog:
 
     @property
     def unsaved(self) -> int:
-        """Records that are only in memory, because the disk refused them."""
+        """The number of records that are only in memory, because the disk refused them."""
         return self._transcript.unsaved if self._transcript is not None else 0
 
     def confirm(self) -> None:
-        """Raises StorageError unless every record is on disk and the file can be written; tries once more first."""
+        """Tries to save again; raises StorageError unless every record is on disk and the file can be written."""
         if self._transcript is not None:
             self._transcript.confirm()
 
     def load(self, path: Path) -> None:
-        """Takes in what a file holds, with the paths of a home that was moved as they are now.
-
-        Bad lines are in `bad`; they stay in the file.
-        """
+        """Loads a file, with the paths of a moved home updated. Bad lines are in `bad` and stay in the file."""
         loaded = read_records(path)
-        self.records = [at_home(record, self._home) for record in loaded.records] if self._home else loaded.records
+        self.records = [move_home(record, self._home) for record in loaded.records] if self._home else loaded.records
         self.bad = loaded.bad
         self._refold()
 
     def append_message(self, message: Message, **fields: object) -> Record:
-        """Records one message after the current head. Its blocks' origins are kept beside it."""
+        """Records one message after the current head, with the origins of its blocks."""
         return self._append(self._of_message(message, fields))
 
     def append(self, payload: Payload, **fields: object) -> Record:
-        """Records one decision. Boundaries and headers become the head; the others hang off it."""
+        """Records one decision. Boundaries and headers become the head; other decisions do not."""
         return self._append(self._of_payload(payload, fields))
 
     def hold(self, payload: Payload) -> Record:
-        """Takes one decision in without writing it: it goes to disk before the next record, or never."""
+        """Applies one decision without writing it: it goes to disk before the next record, or never."""
         record = self._of_payload(payload, {})
         self._waiting.append(record)
         return self._take_in(record)
 
     def append_all(self, parts: Sequence[tuple[Payload | Message, JsonObject]]) -> list[Record]:
-        """Records several things that belong together, each after the one before, in one write."""
+        """Records several things in one write, each after the one before."""
         records = list[Record]()
         for what, fields in parts:
             made = self._of_message(what, fields) if isinstance(what, Message) else self._of_payload(what, fields)
@@ -118,7 +114,7 @@ class SessionLog:
     def _of_message(self, message: Message, fields: JsonObject) -> Record:
         data: JsonObject = {**self._new(message.role), **fields}
         if message.role == "user":
-            blocks = tuple(fenced(block) if isinstance(block, TextBlock) else block for block in message.content)
+            blocks = tuple(fence_block(block) if isinstance(block, TextBlock) else block for block in message.content)
             message = message if blocks == message.content else replace(message, content=blocks, plain=False)
             data["origins"] = [block.origin.value for block in message.content]
         return Record(data, message)
@@ -158,12 +154,12 @@ class SessionLog:
             self._refold()
         else:
             self.view.apply(record)
-            if carries(record):
+            if can_be_parent(record):
                 self.head = record.uuid
         return record
 
-    def forked(self, thread: str) -> SessionLog:
-        """A log in memory that begins where this one stands; nothing appended to it reaches this one or the disk."""
+    def fork(self, thread: str) -> SessionLog:
+        """Returns a log in memory that starts here; nothing appended to it reaches this log or the disk."""
         twin = SessionLog(None, self.session_id, cwd=Path(), version="", clock=self._clock)
         twin._common = {**self._common, "isSidechain": True, "agentId": thread}
         twin.view, twin.head = self.view.copy(), self.head
@@ -185,7 +181,7 @@ class SessionLog:
     def _refold(self) -> None:
         ordered = conversation(self.records)
         self.view = View.of(ordered)
-        self.head = next((record.uuid for record in reversed(ordered) if carries(record)), None)
+        self.head = next((record.uuid for record in reversed(ordered) if can_be_parent(record)), None)
 
     def close(self) -> None:
         if self._transcript is None:

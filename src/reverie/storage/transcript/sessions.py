@@ -1,6 +1,6 @@
-"""The sessions on disk: list, find, delete with all they left, expire by age.
+"""The sessions on disk: list them, find one, delete one with all its files, expire old ones.
 
-Reads the first and last lines of each file, never whole transcripts, and loads no SDK and no event loop.
+It reads only the first and last lines of each file, and needs no SDK and no event loop.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import SessionBusy, UserError
-from reverie.moments import changed, parsed
-from reverie.origins import untagged
+from reverie.moments import modified_time, parse_time
+from reverie.origins import strip_tags
 from reverie.regular_files import read_head
 from reverie.storage.atomic import storage_error
 from reverie.storage.lease import Lease
@@ -23,16 +23,15 @@ from reverie.types import Record, TextBlock
 
 _HEAD_BYTES = 262_144
 _TITLE_LENGTH = 80
-LAST = "last"
-"""Names the session of a folder that was used last."""
+LAST = "last"  # names the last used session of a folder
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """One line of a listing. `title` is its summary if it has one, else what the person asked first.
+    """One line of a listing. `title` is its summary if it has one, else the first prompt of the user.
 
-    `said` is when something last happened in it by its own records, `modified` when its file was last written: an
-    imported session keeps its age, and is not expired for it.
+    `said` is the time of its last record, `modified` the time of its file: an imported session keeps its age, and does
+    not expire because of it.
     """
 
     id: str
@@ -46,7 +45,7 @@ class SessionInfo:
 
     @property
     def folder(self) -> Path:
-        """What the session left beside its transcript."""
+        """The folder of the session next to its transcript."""
         return self.path.with_suffix("")
 
     @property
@@ -55,7 +54,7 @@ class SessionInfo:
 
 
 def list_sessions(project: Path) -> list[SessionInfo]:
-    """All sessions of one folder, the one used last first; files that hold no conversation are left out."""
+    """Returns all sessions of one folder, the last used first; files without a conversation are left out."""
     found = [info for path in _transcripts(project) if (info := describe(path)) is not None]
     return sorted(found, key=lambda info: info.modified, reverse=True)
 
@@ -71,7 +70,7 @@ def _transcripts(project: Path) -> Iterator[Path]:
 
 
 def describe(path: Path) -> SessionInfo | None:
-    """What a listing shows of one file; None if there is no conversation in it, or it cannot be read."""
+    """Returns what a listing shows of one file; None if it has no conversation or cannot be read."""
     try:
         status = path.stat()
         lines = read_head(path, _HEAD_BYTES).split(b"\n")
@@ -83,21 +82,20 @@ def describe(path: Path) -> SessionInfo | None:
             cwd = cwd or str(record.data.get("cwd") or "")
             branch = branch or str(record.data.get("gitBranch") or "")
             is_conversation = is_conversation or (record.message is not None and not record.is_sidechain)
-            title = title or _asked(record)
+            title = title or _first_prompt(record)
         if title:
             break
     if not is_conversation:
         return None
     last = list(tail_records(path))
     summary = next((str(r.data["summary"]) for r in last if r.type == "summary" and "summary" in r.data), "")
-    modified = changed(status)
+    modified = modified_time(status)
     said = min(max(map(_moment, last), default=0.0) or modified, modified)
     return SessionInfo(path.stem, path, modified, status.st_size, _short(summary or title), cwd, branch, said)
 
 
 def _moment(record: Record) -> float:
-    """When a record was written, by what it says; 0 if it does not."""
-    moment = parsed(record.timestamp, needs_zone=True)
+    moment = parse_time(record.timestamp, needs_zone=True)
     return moment.timestamp() if moment is not None else 0.0
 
 
@@ -108,12 +106,12 @@ def _records(line: bytes) -> list[Record]:
         return []
 
 
-def _asked(record: Record) -> str:
+def _first_prompt(record: Record) -> str:
     if record.message is None or record.message.role != "user" or record.is_sidechain:
         return ""
     given = [b for b in record.message.content if isinstance(b, TextBlock) and b.origin.is_given and b.text.strip()]
     own = [block.text for block in given if block.origin.is_users]
-    return next(iter(own or [untagged(block.text) for block in given]), "")
+    return next(iter(own or [strip_tags(block.text) for block in given]), "")
 
 
 def _short(text: str) -> str:
@@ -122,33 +120,30 @@ def _short(text: str) -> str:
 
 
 def find_session(project: Path, wanted: str, *, everywhere: bool = False) -> SessionInfo:
-    """The session with this id, or the only one whose id begins so; `last` is the one used last. UserError otherwise.
-
-    `everywhere`: a session of another folder will do where this one has none of that name.
-    """
+    """Finds a session by id, the start of an id, or `last`; with `everywhere`, in all folders. Else UserError."""
     sessions = list_sessions(project)
     if wanted == LAST:
         if not sessions:
-            raise UserError("there is no session here to go on with: start one with `reverie chat` or `reverie run`")
+            raise UserError("there is no session here to continue: start one with `reverie chat` or `reverie run`")
         return sessions[0]
     matches = _named(sessions, wanted)
-    elsewhere = [] if matches else _named(_sessions_beside(project, wanted), wanted)
+    elsewhere = [] if matches else _named(_sessions_elsewhere(project, wanted), wanted)
     if everywhere:
         matches = matches or elsewhere
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise UserError(f"{len(matches)} sessions begin with {wanted!r} ({_listed(matches)}): give more of the id")
+        raise UserError(f"{len(matches)} sessions start with {wanted!r} ({_format_list(matches)}): give more of the id")
     if elsewhere:
         where = f": give `-C {elsewhere[0].cwd}`" if elsewhere[0].cwd else ""
-        raise UserError(f"no session here begins with {wanted!r}, but one of another folder does{where}")
+        raise UserError(f"no session here starts with {wanted!r}, but one of another folder does{where}")
     near = _near(sessions, wanted)
-    hint = f"did you mean {_listed(near)}?" if near else "`reverie sessions list` shows them"
-    raise UserError(f"no session here begins with {wanted!r}: {hint}")
+    hint = f"did you mean {_format_list(near)}?" if near else "`reverie sessions list` shows them"
+    raise UserError(f"no session here starts with {wanted!r}: {hint}")
 
 
-def beginning_of(wanted: str | None, project: Path) -> str | None:
-    """The beginning of the ids that are meant; the sessions may belong to any folder."""
+def resolve_prefix(wanted: str | None, project: Path) -> str | None:
+    """Returns the start of the wanted ids; the sessions may belong to any folder."""
     return find_session(project, LAST).id if wanted == LAST else wanted
 
 
@@ -157,8 +152,7 @@ def _named(sessions: Iterable[SessionInfo], wanted: str) -> list[SessionInfo]:
     return [info for info in begin if info.id == wanted] or begin
 
 
-def _sessions_beside(project: Path, wanted: str) -> Iterator[SessionInfo]:
-    """The sessions of all other folders whose ids begin so."""
+def _sessions_elsewhere(project: Path, wanted: str) -> Iterator[SessionInfo]:
     try:
         folders = sorted(entry.path for entry in os.scandir(project.parent) if entry.is_dir())
     except OSError:
@@ -170,7 +164,6 @@ def _sessions_beside(project: Path, wanted: str) -> Iterator[SessionInfo]:
 
 
 def _near(sessions: list[SessionInfo], wanted: str) -> list[SessionInfo]:
-    """Sessions that may be meant: the words are in the title, or the id begins almost so."""
     from difflib import get_close_matches
 
     if not wanted:
@@ -180,13 +173,13 @@ def _near(sessions: list[SessionInfo], wanted: str) -> list[SessionInfo]:
     return titled or [begins[one] for one in get_close_matches(wanted.lower(), begins, n=3, cutoff=0.7)]
 
 
-def _listed(sessions: list[SessionInfo]) -> str:
+def _format_list(sessions: list[SessionInfo]) -> str:
     shown = ", ".join(f"{info.id[:8]} “{info.title[:40]}”" for info in sessions[:3])
     return f"{shown} and more" if len(sessions) > 3 else shown
 
 
 def delete_session(info: SessionInfo) -> None:
-    """Removes the transcript and everything the session left on disk. SessionBusy if it is open somewhere."""
+    """Removes the transcript and all files of the session. Raises SessionBusy if it is open."""
     holder = Lease.holder(info.lease)
     if holder is not None:
         pid = int(holder.get("pid") or 0)
@@ -201,7 +194,7 @@ def delete_session(info: SessionInfo) -> None:
 
 
 def expire_sessions(project: Path, days: int, *, now: float | None = None) -> list[str]:
-    """Deletes sessions that were last touched more than `days` ago (0: none); the ids that went. Open ones stay."""
+    """Deletes sessions last used more than `days` ago (0: none); returns their ids. Open sessions stay."""
     if days <= 0:
         return []
     limit = (time.time() if now is None else now) - days * 86_400

@@ -1,8 +1,8 @@
-"""What the model sees: a fold over the conversation's records.
+"""What the model sees: a fold over the records of the conversation.
 
-`apply` is the only way a view changes, in a running session and on resume alike, so both send the same bytes. Work per
-record follows what is new. The view repairs what the API would refuse (split responses, open or orphaned calls, blank
-text, results out of order) in one deterministic way. It reads no file and asks no clock.
+Only `apply` changes a view, in a running session and on resume, so both send the same bytes. The view repairs what the
+API would refuse (split responses, open or orphaned calls, blank text, results out of order), always in the same way. It
+does not use files or a clock.
 """
 
 from __future__ import annotations
@@ -12,27 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reverie.models.count import ContextMeter
-from reverie.origins import fenced
-from reverie.storage.transcript.joined import NO_RESULT, Joined, as_message, calls_of, freeze, is_blank, missing
-from reverie.storage.transcript.records import (
-    AppliedEdits,
-    CacheBreak,
-    CacheEdits,
-    Clears,
-    CompactBoundary,
-    Cursor,
-    Fold,
-    ForkUsage,
-    Payload,
-    Pin,
-    ResultDecisions,
-    Rewind,
-    ServerEdits,
-    SessionHeader,
-    Surfaced,
-    Survival,
-    Undo,
-    from_record,
+from reverie.origins import fence_block
+from reverie.storage.transcript import records
+from reverie.storage.transcript.joined_message import (
+    NO_RESULT,
+    JoinedMessage,
+    calls_of,
+    freeze,
+    header_message,
+    is_blank,
+    missing_result,
 )
 from reverie.types import (
     Block,
@@ -55,7 +44,7 @@ _WEB_TOOLS = ("WebFetch", "WebSearch")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message record of the conversation. `brought`: a compaction made it, nobody said it."""
+    """One message of the conversation. `brought`: a compaction added it."""
 
     uuid: str | None
     message: Message
@@ -67,53 +56,51 @@ class View:
     """The state of a conversation. Layers read it; only records change it."""
 
     def __init__(self) -> None:
-        self.header: SessionHeader | None = None
+        self.header: records.SessionHeader | None = None
         self.entries: list[Entry] = []
         self.history: list[Entry] = []
-        """Everything that was ever said in this conversation, also before its compactions."""
+        """All messages of the conversation, including those before its compactions."""
         self.replaced: dict[str, str] = {}
         self.kept: set[str] = set()
         self.cleared: dict[str, str] = {}
         self.cache_edits: dict[str, None] = {}
         self.server_edits: JsonObject = {}
         self.applied_edits: tuple[JsonObject, ...] = ()
-        self.rounds = 0
-        """Responses of the whole conversation, also those before a compaction."""
+        self.rounds = 0  # responses of the whole conversation, including those before a compaction
         self.cursors: dict[str, str | None] = {}
         self.pins: dict[str, str] = {}
         self.surfaced: dict[str, int] = {}
-        self.fork_usage: list[ForkUsage] = []
+        self.fork_usage: list[records.ForkUsage] = []
         self.last_usage: Usage | None = None
         self.meter = ContextMeter()
         self.boundaries = 0
         self.on_disk: list[int] = []
-        """Sizes, in bytes, of the results of this context whose whole is on disk."""
+        """Sizes in bytes of the results of this context that are on disk as a whole."""
         self.cleared_tokens = 0
-        self.survival: Survival | None = None
-        self.undone = False
-        """The last compaction was taken back, and there was none since."""
+        self.survival: records.Survival | None = None
+        self.undone = False  # the last compaction was taken back, and there was none since
         self.derived: dict[type, Any] = {}
-        """What layers worked out from this view and keep with it, by its type; it can be thrown away at any time."""
+        """What layers derived from this view, by type; it can be deleted at any time."""
         self._usage_id: str | None = None
-        self._joined: list[Joined] = []
+        self._joined: list[JoinedMessage] = []
         self._calls: dict[str, str] = {}
-        self._answers: dict[str, Joined] = {}
+        self._answers: dict[str, JoinedMessage] = {}
         self._kept_aside: tuple[str, list[Entry]] | None = None
         self._reminded: tuple[Message, str, Message] | None = None
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> View:
-        """The view after these records (in conversation order)."""
+    def of(cls, ordered: Iterable[Record]) -> View:
+        """Returns the view after these records (in conversation order)."""
         view = cls()
-        for record in records:
+        for record in ordered:
             view.apply(record)
         return view
 
     # -- folding ------------------------------------------------------------------------------------------------
 
     def apply(self, record: Record) -> None:
-        """Takes one record in. Unknown records change nothing."""
-        payload = from_record(record)
+        """Applies one record. Unknown records change nothing."""
+        payload = records.from_record(record)
         if payload is not None:
             self._decide(payload)
         elif record.message is not None and not record.data.get("isApiErrorMessage"):
@@ -126,57 +113,57 @@ class View:
                 self.on_disk.append(kept)
         else:
             return
-        self._put_back(record.uuid)
+        self._restore_preserved(record.uuid)
 
-    def _decide(self, payload: Payload) -> None:
+    def _decide(self, payload: records.Payload) -> None:
         match payload:
-            case SessionHeader():
+            case records.SessionHeader():
                 first, self.header = self.header is None, payload
-                if first and self.entries:  # what was counted held another agent's prompt; from here on it is ours
+                if first and self.entries:  # the count so far was for another agent's prompt; from here on it is ours
                     self._show_only(self.entries, same_prompt=False)
                 elif self.last_usage is None:
-                    self.meter.append(as_message(payload))
-            case CompactBoundary():
+                    self.meter.append(header_message(payload))
+            case records.CompactBoundary():
                 self._compact(payload)
-            case ResultDecisions():
+            case records.ResultDecisions():
                 self.replaced |= {call: text for call, text in payload.replaced.items() if call not in self.kept}
                 self.kept |= set(payload.kept) - set(payload.replaced)
-                self._show_again(set(payload.replaced))
-            case Clears():
-                self.cleared = payload.cleared | self.cleared  # a marker once sent stays as it was
-                self._show_again(set(payload.cleared))
+                self._refresh(set(payload.replaced))
+            case records.Clears():
+                self.cleared = payload.cleared | self.cleared  # a marker that was sent stays unchanged
+                self._refresh(set(payload.cleared))
                 self.cleared_tokens += payload.tokens
-            case CacheEdits():
+            case records.CacheEdits():
                 self.cache_edits |= dict.fromkeys(payload.references)
-            case ServerEdits():
+            case records.ServerEdits():
                 self.server_edits = payload.management
-            case AppliedEdits():
+            case records.AppliedEdits():
                 self.applied_edits = payload.edits
-            case Surfaced():
+            case records.Surfaced():
                 self.surfaced |= dict.fromkeys(payload.names, 0)
                 if payload.names:
                     self.surfaced[payload.names[-1]] += payload.bytes
-            case Cursor():
+            case records.Cursor():
                 self.cursors[payload.writer] = payload.uuid
-            case ForkUsage():
+            case records.ForkUsage():
                 self.fork_usage.append(payload)
-            case Pin():
+            case records.Pin():
                 if payload.removed:
                     self.pins.pop(payload.id, None)
                 else:
                     self.pins[payload.id] = payload.text
-            case Fold():
+            case records.Fold():
                 self._fold(payload)
-            case Survival():
+            case records.Survival():
                 self.survival = payload
-            case Undo():
-                self.undone = True  # the order of the records already passes over what was undone
-            case Rewind():
-                self.surfaced.clear()  # what was shown may be out of view now: it may be shown again
-            case CacheBreak():
-                pass  # only told of
+            case records.Undo():
+                self.undone = True  # the order of the records already skips what was undone
+            case records.Rewind():
+                self.surfaced.clear()  # shown memories may be out of view now: they may be shown again
+            case records.CacheBreak():
+                pass  # only reported
 
-    def _compact(self, boundary: CompactBoundary) -> None:
+    def _compact(self, boundary: records.CompactBoundary) -> None:
         entries = self.entries
         self._forget_messages()
         self.surfaced.clear()
@@ -188,15 +175,14 @@ class View:
             if head in names and tail in names:
                 self._kept_aside = (anchor, entries[names.index(head) : names.index(tail) + 1])
 
-    def _put_back(self, uuid: str | None) -> None:
-        """Messages kept over a compaction come right after the record they are anchored to."""
+    def _restore_preserved(self, uuid: str | None) -> None:
         if self._kept_aside is not None and uuid == self._kept_aside[0]:
             entries = self._kept_aside[1]
             self._kept_aside = None
             for entry in entries:
                 self._add(entry, counted=False)
 
-    def _fold(self, fold: Fold) -> None:
+    def _fold(self, fold: records.Fold) -> None:
         names = [entry.uuid for entry in self.entries]
         if fold.first not in names or fold.last not in names:
             return
@@ -208,7 +194,7 @@ class View:
     def _show_only(self, entries: list[Entry], *, same_prompt: bool = True) -> None:
         self._forget_messages(same_prompt=same_prompt)
         if self.header is not None:
-            self.meter.append(as_message(self.header))
+            self.meter.append(header_message(self.header))
         for entry in entries:
             self._add(entry, counted=False)
 
@@ -246,8 +232,7 @@ class View:
             self.rounds += counted
             self._join("assistant", blocks, message.id)
 
-    def _earlier_part(self, message_id: str | None) -> Joined | None:
-        """The assistant message this record was split from, if only tool results came in between."""
+    def _earlier_part(self, message_id: str | None) -> JoinedMessage | None:
         if message_id is None:
             return None
         for joined in reversed(self._joined[-2:]):
@@ -263,10 +248,10 @@ class View:
                 if call not in self._calls or call in self._answers or call in answered:
                     continue  # an orphan or a second answer: the API refuses both
                 answered.add(call)
-                shown.append(self._as_shown(block))
+                shown.append(self._apply_decision(block))
             elif not is_blank(block):
-                raw = block.origin is Origin.IMPORTED  # read where it is: an imported copy has its tags already
-                shown.append(fenced(block) if raw and isinstance(block, TextBlock) else block)
+                raw = block.origin is Origin.IMPORTED  # read from its source: an imported copy already has its tags
+                shown.append(fence_block(block) if raw and isinstance(block, TextBlock) else block)
         self.meter.append(Message("user", tuple(shown)))
         self._join("user", shown, None)
         self._answers |= dict.fromkeys(answered, self._joined[-1]) if answered else {}
@@ -281,34 +266,33 @@ class View:
             last.frozen = None
             last.message_id = message_id
         else:
-            self._joined.append(Joined(role, blocks, message_id))
+            self._joined.append(JoinedMessage(role, blocks, message_id))
 
-    # -- showing ------------------------------------------------------------------------------------------------
+    # -- the visible messages -----------------------------------------------------------------------------------
 
-    def shown(self, entry: Entry) -> Iterator[Block]:
-        """The blocks of an entry as the model sees them: decided bytes in their place, nothing for what was deleted."""
+    def visible_blocks(self, entry: Entry) -> Iterator[Block]:
+        """Yields the blocks of an entry as the model sees them: decisions applied, deleted results left out."""
         for block in entry.message.content:
             if not isinstance(block, ToolResultBlock):
                 yield block
             elif block.tool_use_id not in self.cache_edits:
-                yield self._as_shown(block)
+                yield self._apply_decision(block)
 
-    def _as_shown(self, block: ToolResultBlock) -> ToolResultBlock:
+    def _apply_decision(self, block: ToolResultBlock) -> ToolResultBlock:
         call = block.tool_use_id
         if self._calls.get(call) in _WEB_TOOLS and block.origin is Origin.TOOL:
             block = replace(block, origin=Origin.PAGE)
         text = self.cleared.get(call, self.replaced.get(call))
         return block if text is None else replace(block, content=text)
 
-    def _show_again(self, calls: set[str]) -> None:
-        """Puts decided bytes in the place of results that are already in view."""
+    def _refresh(self, calls: set[str]) -> None:
         for joined in {id(j): j for call in calls if (j := self._answers.get(call)) is not None}.values():
-            shown = [self._as_shown(b) if isinstance(b, ToolResultBlock) else b for b in joined.blocks]
+            shown = [self._apply_decision(b) if isinstance(b, ToolResultBlock) else b for b in joined.blocks]
             self.meter.rewrite(joined.blocks, shown)
             joined.blocks, joined.frozen = shown, None
 
     def messages(self) -> tuple[Message, ...]:
-        """The messages to send: alternating, starting with the user, every call answered, unchanged ones reused."""
+        """Returns the messages to send: alternating, the user first, every call answered, unchanged ones reused."""
         kept, out = [joined.frozen for joined in self._joined], list[Message]()
         for i, message in enumerate(kept):
             if message is None:
@@ -316,7 +300,7 @@ class View:
             out.append(message)
         before = self._joined[-1] if self._joined else None
         if before is not None and before.role == "assistant" and (calls := calls_of(before)):
-            out.append(Message("user", tuple(missing(call) for call in calls)))
+            out.append(Message("user", tuple(missing_result(call) for call in calls)))
         if out and out[0].role == "assistant":
             out.insert(0, Message("user", (TextBlock(OPENING),)))
         if out and self.header is not None and self.header.reminder:
@@ -339,7 +323,7 @@ class View:
         return ()
 
     def fresh_results(self) -> list[ToolResultBlock]:
-        """Results that were never sent and are not decided yet: those after the last response."""
+        """Returns the undecided results after the last response, which were never sent."""
         last = self._joined[-1] if self._joined else None
         if last is None or last.role != "user":
             return []
@@ -352,7 +336,7 @@ class View:
         ]
 
     def with_unique_calls(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        """The blocks of a new response, with every call id new to this conversation: some servers count from one."""
+        """Returns the blocks of a new response with unique call ids: some servers count from one."""
         taken, out = set(self._calls), list[Block]()
         for block in blocks:
             if isinstance(block, ToolUseBlock):
@@ -364,23 +348,22 @@ class View:
             out.append(block)
         return tuple(out)
 
-    def pinned_edits(self) -> JsonObject | None:
-        """The deletions in the server's cache that every request names again, in the order they were first sent."""
+    def sent_cache_edits(self) -> JsonObject | None:
+        """Returns the deletions in the server's cache that every request names again, in the order first sent."""
         edits = [{"type": "delete", "cache_reference": call} for call in self.cache_edits if call in self._answers]
         return {"edits": edits} if edits else None
 
     def call_name(self, call_id: str) -> str | None:
-        """The tool that a call in view was made to."""
         return self._calls.get(call_id)
 
-    def showing(self, entries: Iterable[Entry]) -> View:
-        """A view of its own that shows these of the entries only, decided as they are here."""
+    def with_entries(self, entries: Iterable[Entry]) -> View:
+        """Returns another view that shows only these entries, with the same decisions."""
         twin = self.copy()
         twin._show_only(list(entries))
         return twin
 
     def copy(self) -> View:
-        """An independent view with the same content, for a fork: what happens to it never reaches this one."""
+        """Returns an independent view with the same content, for a fork."""
         twin = View()
         for name, value in vars(self).items():
             setattr(twin, name, value.copy() if isinstance(value, list | dict | set) else value)

@@ -1,4 +1,4 @@
-"""Counting days: weekdays, weeks, months and quarters from a given day. Pure arithmetic, no language."""
+"""Date arithmetic: weekdays, weeks, months and quarters from a given day. Pure, without language."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LONG_AGO = 120  # days: a date without a year that lies further back is next ye
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A day, or the first day of something longer."""
+    """A day, or the first day of a longer period."""
 
     day: date
     grain: Grain = "day"
 
     @property
     def iso(self) -> str:
-        """As it is written down: `2026-03-05`, `2026-03`, `2026`; a quarter is `Q3 2026`, a week its Monday."""
+        """`2026-03-05`, `2026-03`, `2026`; a quarter is `Q3 2026`, a week is its Monday."""
         match self.grain:
             case "day" | "week":
                 return self.day.isoformat()
@@ -33,13 +33,13 @@ class Moment:
                 return f"{self.day.year}"
 
 
-def spelled(words: str) -> dict[str, int]:
-    """Number words, from one on, parted by commas; several for one number are parted by spaces."""
+def number_words(words: str) -> dict[str, int]:
+    """Words for the numbers from one on, separated by commas; spaces separate words for the same number."""
     return {word: number for number, one in enumerate(words.split(","), 1) for word in one.split()}
 
 
-def exact(year: int, month: int, day: int) -> Moment | None:
-    """That day, if there is one."""
+def exact_day(year: int, month: int, day: int) -> Moment | None:
+    """That day, if it exists."""
     try:
         return Moment(date(year, month, day))
     except ValueError:
@@ -47,53 +47,41 @@ def exact(year: int, month: int, day: int) -> Moment | None:
 
 
 def period(today: date, grain: Grain, ahead: int, *, is_end: bool = False) -> Moment:
-    """This week, month, quarter or year, or so many on; `is_end`: the last day of it, of a week its Friday."""
+    """This week, month, quarter or year, or one `ahead` of it; `is_end`: its last day, for a week its Friday."""
     match grain:
         case "day":
-            return Moment(days_on(today, ahead))
+            return Moment(add_days(today, ahead))
         case "week":
-            return Moment(weekday_in(today, 4, ahead)) if is_end else Moment(monday_of(today, ahead), grain)
+            return Moment(weekday_in(today, 4, ahead)) if is_end else Moment(weekday_in(today, 0, ahead), grain)
         case "month":
-            first, months = months_on(today.replace(day=1), ahead), 1
+            first, months = add_months(today.replace(day=1), ahead), 1
         case "quarter":
             first, months = quarter(today, ahead=ahead), 3
         case "year":
             first, months = date(today.year + ahead, 1, 1), 12
-    return Moment(days_on(months_on(first, months), -1)) if is_end else Moment(first, grain)
+    return Moment(add_days(add_months(first, months), -1)) if is_end else Moment(first, grain)
 
 
-def days_on(today: date, days: int) -> date:
+def add_days(today: date, days: int) -> date:
     return today + timedelta(days=days)
 
 
-def months_on(today: date, months: int) -> date:
-    """The same day of another month, or its last if it is shorter."""
+def add_months(today: date, months: int) -> date:
+    """The same day of another month, or its last day if it is shorter."""
     year, month = divmod(today.year * 12 + today.month - 1 + months, 12)
     return date(year, month + 1, min(today.day, monthrange(year, month + 1)[1]))
 
 
-def counted(today: date, count: int, grain: Grain) -> date:
-    """So many days, weeks, months, quarters or years on; back, if the count is negative."""
-    match grain:
-        case "day":
-            return days_on(today, count)
-        case "week":
-            return days_on(today, 7 * count)
-        case "month":
-            return months_on(today, count)
-        case "quarter":
-            return months_on(today, 3 * count)
-        case "year":
-            return months_on(today, 12 * count)
-
-
-def monday_of(today: date, weeks: int = 0) -> date:
-    return today + timedelta(days=7 * weeks - today.weekday())
+def add_units(today: date, count: int, grain: Grain) -> date:
+    """That many days, weeks, months, quarters or years later; earlier if the count is negative."""
+    if grain in ("day", "week"):
+        return add_days(today, count * (7 if grain == "week" else 1))
+    return add_months(today, count * {"month": 1, "quarter": 3, "year": 12}[grain])
 
 
 def weekday_in(today: date, weekday: int, weeks: int) -> date:
-    """The weekday (Monday is 0) in this week or so many weeks on."""
-    return monday_of(today, weeks) + timedelta(days=weekday)
+    """The weekday (Monday is 0) in this week or that many weeks later."""
+    return today + timedelta(days=7 * weeks - today.weekday() + weekday)
 
 
 def weekday_ahead(today: date, weekday: int, *, today_counts: bool = False) -> date:
@@ -107,28 +95,25 @@ def weekday_back(today: date, weekday: int) -> date:
     return today - timedelta(days=(today.weekday() - weekday) % 7 or 7)
 
 
-def month_end(year: int, month: int) -> date:
-    return date(year, month, monthrange(year, month)[1])
-
-
 def in_year(today: date, month: int, day: int, *, past: bool, ahead: bool = False) -> Moment | None:
-    """That day of the year people mean who name none: the one ahead, or the one just gone; `ahead`: never gone."""
+    """That day in the year people mean without naming it: the coming one, or the last one if `past`; `ahead`: never in
+    the past."""
     if not 1 <= month <= 12 or not 1 <= day <= monthrange(2028, month)[1]:
         return None
     years = [today.year, today.year - 1] if past else [today.year, today.year + 1]
-    found = [_day(year, month, day) for year in years]
+    found = [date(year, month, min(day, monthrange(year, month)[1])) for year in years]
     here = found[0]
     if past:
-        return Moment(here if here <= days_on(today, _LONG_AGO) else found[1])
-    return Moment(here if here >= (today if ahead else days_on(today, -_LONG_AGO)) else found[1])
+        return Moment(here if here <= add_days(today, _LONG_AGO) else found[1])
+    return Moment(here if here >= (today if ahead else add_days(today, -_LONG_AGO)) else found[1])
 
 
 def day_of_month(today: date, day: int, *, past: bool) -> Moment | None:
-    """“The 26th”: of this month if it is still ahead, else of the next one that has it; backwards if `past`."""
+    """“The 26th”: of this month if it is still ahead, else of the next month that has it; backwards if `past`."""
     if not 1 <= day <= 31:
         return None
     for step in range(4):
-        first = months_on(today.replace(day=1), -step if past else step)
+        first = add_months(today.replace(day=1), -step if past else step)
         if day > monthrange(first.year, first.month)[1]:
             continue
         found = first.replace(day=day)
@@ -138,15 +123,11 @@ def day_of_month(today: date, day: int, *, past: bool) -> Moment | None:
 
 
 def quarter(today: date, number: int | None = None, *, ahead: int = 0, past: bool = False) -> date:
-    """The first day of the numbered quarter (this year's, unless it is over), or of this one and so many on."""
+    """The first day of the numbered quarter (this year's, unless it is over), or of the present one plus `ahead`."""
     if number is None:
-        return months_on(date(today.year, 3 * ((today.month - 1) // 3) + 1, 1), 3 * ahead)
+        return add_months(date(today.year, 3 * ((today.month - 1) // 3) + 1, 1), 3 * ahead)
     first = date(today.year, 3 * number - 2, 1)
-    over = months_on(first, 3) <= today
+    over = add_months(first, 3) <= today
     if past:
         return first if first <= today else first.replace(year=today.year - 1)
     return first.replace(year=today.year + 1) if over else first
-
-
-def _day(year: int, month: int, day: int) -> date:
-    return date(year, month, min(day, monthrange(year, month)[1]))

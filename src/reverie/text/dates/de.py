@@ -1,4 +1,4 @@
-"""German phrases for days. “Nächsten Montag” is the next one to come; “montags” and “jeden Montag” are none."""
+"""German phrases for days. “Nächsten Montag” is the next one to come; “montags” and “jeden Montag” are not a day."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 
 from reverie.text.dates import calendar as cal
 from reverie.text.dates.calendar import Moment
-from reverie.text.dates.finding import Clause, Grammar, Read, Reading, Wording, phrase
+from reverie.text.dates.phrases import Clause, Grammar, Reading, Wording, phrase
 
 _DAYS = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
 _MONTHS = ("jan", "feb", "mär", "apr", "mai", "jun", "jul", "aug", "sep", "okt", "nov", "dez")
-_NUMBERS = cal.spelled(
+_NUMBERS = cal.number_words(
     "ein eine einem einer einen, zwei, drei, vier, fünf, sechs, sieben, acht, neun, zehn, elf, zwölf"
 )
 _DAY = r"(?P<weekday>montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag)"
@@ -26,15 +26,6 @@ _on = Wording(
     week="in der Woche ab",
 )
 _AHEAD = re.compile(r"\b(?:bis|ab|wird|werden|muss|müssen|soll|sollen|beginnt|startet|für)\b", re.I)
-
-
-def _counted(sign: int) -> Read:
-    def read(match: re.Match[str], clause: Clause) -> Reading | None:
-        said = match["count"].lower()
-        count = sign * (int(said) if said.isdigit() else _NUMBERS[said])
-        return _on(clause, Moment(cal.counted(clause.today, count, _GRAINS[match["unit"].lower()[0]])))
-
-    return read
 
 
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -54,7 +45,7 @@ def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
     name = (groups.get("month") or "").lower()[:3].replace("jän", "jan")
     month = _MONTHS.index(name) + 1 if name else int(match["number"])
     if groups.get("year"):
-        return _on(clause, cal.exact(int(groups["year"]) % 2000 + 2000, month, day))
+        return _on(clause, cal.exact_day(int(groups["year"]) % 2000 + 2000, month, day))
     past = clause.past and not _AHEAD.search(clause.before)
     return _on(clause, cal.in_year(clause.today, month, day, past=past))
 
@@ -67,25 +58,21 @@ def _period(match: re.Match[str], clause: Clause) -> Reading | None:
     return _on(clause, cal.period(clause.today, grain, ahead, is_end=bool(match["end"])))
 
 
-def _month_end(_match: re.Match[str], clause: Clause) -> Reading | None:
-    return _on(clause, cal.period(clause.today, "month", 0, is_end=True))
-
-
 GRAMMAR = Grammar(
     rules=(
         (phrase(rf"\b(?P<day>\d{{1,2}})\. ?{_MONTH}\b(?: (?P<year>20\d\d))?"), _month_day),
         (phrase(r"\b(?P<day>\d{1,2})\.(?P<number>\d{1,2})\.(?P<year>20\d\d|\d\d)?(?!\d)"), _month_day),
-        (phrase(rf"\b(?:heute )?in {_COUNT} {_UNIT}\b"), _counted(1)),
-        (phrase(rf"\bvor {_COUNT} {_UNIT}\b"), _counted(-1)),
+        _on.count(phrase(rf"\b(?:heute )?in {_COUNT} {_UNIT}\b"), 1, _NUMBERS, _GRAINS),
+        _on.count(phrase(rf"\bvor {_COUNT} {_UNIT}\b"), -1, _NUMBERS, _GRAINS),
         (
             phrase(rf"\b(?P<end>ende )?(?P<which>{_WHICH}|der|des) (?P<unit>woche|monat(?:e?s)?|jahr(?:es)?)\b"),
             _period,
         ),
-        (phrase(r"\b(?:zum )?monatsende\b"), _month_end),
         (
-            phrase(rf"\b(?:(?P<which>{_WHICH}) )?{_DAY}\b"),
-            _weekday,
+            phrase(r"\b(?:zum )?monatsende\b"),
+            lambda _match, clause: _on(clause, cal.period(clause.today, "month", 0, is_end=True)),
         ),
+        (phrase(rf"\b(?:(?P<which>{_WHICH}) )?{_DAY}\b"), _weekday),
         _on.near(re.compile(r"\b(?:übermorgen|Übermorgen)\b"), 2),
         _on.near(re.compile(r"\b(?:vorgestern|Vorgestern)\b"), -2),
         _on.near(re.compile(r"\b(?:(?<![Gg]uten )(?<!heute )morgen(?! früh))\b"), 1),

@@ -1,4 +1,4 @@
-"""English phrases for days. “Next Tuesday” is next week's, “Tuesday” the one ahead; “Tuesdays” is none at all."""
+"""English phrases for days. “Next Tuesday” is next week's, “Tuesday” the coming one; “Tuesdays” is not a day."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from datetime import date
 
 from reverie.text.dates import calendar as cal
 from reverie.text.dates.calendar import Moment
-from reverie.text.dates.finding import Clause, Grammar, Reading, Rule, phrase
+from reverie.text.dates.phrases import Clause, Grammar, Reading, Rule, phrase
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NUMBERS = cal.spelled("a an one, two couple, three, four, five, six, seven, eight, nine, ten, eleven, twelve")
+_NUMBERS = cal.number_words("a an one, two couple, three, four, five, six, seven, eight, nine, ten, eleven, twelve")
 
 _DAY = (
     r"(?P<weekday>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
@@ -37,15 +37,14 @@ _AHEAD = re.compile(
 )
 _TROUBLE = re.compile(r"^(?:'s|s')?\s+(?:outage|incident|crash|failure|deploy|downtime|disaster|mess|meltdown)", re.I)
 _PAST = re.compile(
-    r"\b(?:was|were|had|did|didn't|didnt|went|came|left|got|made|took|said|told|broke|lost|sent|gave|saw|found"
-    r"|felt|fell|"
-    r"ran|met|knew|thought|brought|built|bought|happened|since|wrote|began|shut|put up|\w{3,}ed)\b",
+    r"\b(?:was|were|had|did|didn't|didnt|went|came|left|got|made|took|said|told|broke|lost|sent|gave|saw|found|felt"
+    r"|fell|ran|met|knew|thought|brought|built|bought|happened|since|wrote|began|shut|put up|\w{3,}ed)\b",
     re.IGNORECASE,
 )
 
 
 def _on(clause: Clause, moment: Moment, word: str = "on") -> Reading:
-    """With a preposition, unless one stands there."""
+    """With a preposition, unless there is one."""
     words = f"the week of {moment.iso}" if moment.grain == "week" else moment.iso
     return moment, words if _PREPOSITION.search(clause.before) else f"{word} {words}"
 
@@ -54,18 +53,14 @@ def _is_past(clause: Clause) -> bool:
     return clause.past and not _AHEAD.search(clause.before)
 
 
-def _simple(days: int) -> Rule:
-    word = {0: "today|tonight|this (?:morning|afternoon|evening)", 1: "tomorrow|tmrw|tmr", -1: "yesterday"}.get(
-        days, ""
-    )
-    word = {2: r"(?:the )?day after tomorrow", -2: r"(?:the )?day before yesterday"}.get(days, word)
-    return phrase(rf"\b(?:{word})\b"), lambda _match, clause: _on(clause, Moment(cal.days_on(clause.today, days)))
+def _simple(words: str, days: int) -> Rule:
+    return phrase(rf"\b(?:{words})\b"), lambda _match, clause: _on(clause, Moment(cal.add_days(clause.today, days)))
 
 
 def _counted(today: date, count: int, unit: str, sign: int = 1) -> date | None:
     if count > 400:
         return None
-    return cal.counted(today, sign * count * (2 if unit[0] == "f" else 1), _GRAINS[unit[0]])
+    return cal.add_units(today, sign * count * (2 if unit[0] == "f" else 1), _GRAINS[unit[0]])
 
 
 def _number(text: str) -> int:
@@ -75,11 +70,11 @@ def _number(text: str) -> int:
 
 def _in_time(match: re.Match[str], clause: Clause) -> Reading | None:
     if match[0].lower().startswith("within") and not _AHEAD.search(clause.before):
-        return None  # how long something takes: a day only where something must be done
+        return None  # how long something takes; a day only if something must be done
     start = clause.today
     origin = (match.groupdict().get("origin") or "").lower()
     if origin == "tomorrow":
-        start = cal.days_on(start, 1)
+        start = cal.add_days(start, 1)
     elif origin and origin not in ("now", "today"):
         start = cal.weekday_ahead(start, _DAYS.index(origin[:3]))
     day = _counted(start, _number(match["count"]), match["unit"].lower())
@@ -98,12 +93,12 @@ def _ago(match: re.Match[str], clause: Clause) -> Reading | None:
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
     day = _DAYS.index(match["weekday"].lower()[:3])
     if match["weekday"] in ("sat", "sun", "wed", "mon") and not _PREPOSITION.search(clause.before):
-        return None  # “sat”, “sun” and “wed” are words of their own
+        return None  # “sat”, “sun” and “wed” are also other words
     which = (match["which"] or "").lower().strip()
     if re.search(r"\b(?:every|each|most|any|an?|one|some)\s*$", clause.before, re.I):
         return None
     if re.search(r"\bweeks? (?:start|begin)s? (?:on )?$", clause.before, re.I):
-        return None  # how a calendar looks
+        return None  # the first day of a week
     if re.match(r"\s*(?:mornings|evenings|afternoons|nights)\b", clause.after, re.I):
         return None  # a habit
     if which == "next":
@@ -120,7 +115,7 @@ def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
 def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
     month, day = _MONTHS.index(match["month"].lower()[:3]) + 1, int(match["day"])
     if match["year"]:
-        found = cal.exact(int(match["year"]), month, day)
+        found = cal.exact_day(int(match["year"]), month, day)
     else:
         led_in = re.search(r"\b(?:on|by|until|till|til|since|before|due)\s*$", clause.before, re.I)
         if match["month"] == "may" and not led_in and not re.search(r"\d(?:st|nd|rd|th)|of", match[0]):
@@ -131,18 +126,18 @@ def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
 
 
 def _of_month(match: re.Match[str], clause: Clause) -> Reading | None:
-    """A day of the month that is now, next or past: “the 14th of next month”."""
+    """A day of this, the next or the last month: “the 14th of next month”."""
     ahead = {"next": 1, "coming": 1, "last": -1}.get(match["which"].lower(), 0)
-    first = cal.months_on(clause.today.replace(day=1), ahead)
+    first = cal.add_months(clause.today.replace(day=1), ahead)
     day = int(match["day"])
-    if not 1 <= day <= cal.month_end(first.year, first.month).day:
+    if not 1 <= day <= cal.period(first, "month", 0, is_end=True).day.day:
         return None
     return _on(clause, Moment(first.replace(day=day)))
 
 
 def _ordinal(match: re.Match[str], clause: Clause) -> Reading | None:
     if re.search(r"\b(?:instead of|not|than)(?: on)?\s*$", clause.before, re.I):
-        return None  # the day it was going to be: of which month, nobody said
+        return None  # the old day: its month is unknown
     found = cal.day_of_month(clause.today, int(match["day"]), past=_is_past(clause))
     return None if found is None else (found, match["lead"] + found.iso)
 
@@ -155,22 +150,24 @@ def _edge(match: re.Match[str], clause: Clause) -> Reading | None:
     return _on(clause, Moment(cal.period(clause.today, grain, ahead, is_end=is_end).day))
 
 
-def _edge_of_month(match: re.Match[str], clause: Clause) -> Reading | None:
+def _first_of_month(match: re.Match[str], clause: Clause) -> date:
+    """The first day of a named month in the year people mean."""
     found = cal.in_year(clause.today, _MONTHS.index(match["month"].lower()[:3]) + 1, 28, past=_is_past(clause))
-    if found is None:
-        return None
+    assert found is not None  # every month has a 28th
+    return found.day.replace(day=1)
+
+
+def _edge_of_month(match: re.Match[str], clause: Clause) -> Reading | None:
+    first = _first_of_month(match, clause)
     if match["edge"].lower().startswith("end"):
-        return _on(clause, cal.period(found.day, "month", 0, is_end=True))
-    moment = cal.period(found.day, "month", 0)
+        return _on(clause, cal.period(first, "month", 0, is_end=True))
+    moment = cal.period(first, "month", 0)
     return moment, f"{match['edge'].lower().rstrip('- ')} {moment.iso}"
 
 
 def _month_only(match: re.Match[str], clause: Clause) -> Reading | None:
-    found = cal.in_year(clause.today, _MONTHS.index(match["month"].lower()[:3]) + 1, 28, past=_is_past(clause))
-    if found is None or match["month"] == "may":
-        return None
-    moment = cal.period(found.day, "month", 0)
-    return moment, f"{match['lead']} {moment.iso}"
+    moment = cal.period(_first_of_month(match, clause), "month", 0)
+    return None if match["month"] == "may" else (moment, f"{match['lead']} {moment.iso}")
 
 
 def _period(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -193,8 +190,8 @@ _AFTER_ORDINAL = (
 
 GRAMMAR = Grammar(
     rules=(
-        _simple(2),
-        _simple(-2),
+        _simple("(?:the )?day after tomorrow", 2),
+        _simple("(?:the )?day before yesterday", -2),
         (
             phrase(
                 r"\b(?:the )?(?P<day>\d{1,2})(?:st|nd|rd|th)? (?:of )?(?:the )?(?P<which>next|coming|this|last) month\b"
@@ -242,9 +239,9 @@ GRAMMAR = Grammar(
         ),
         (phrase(rf"\b(?P<lead>until|till|til|before|since|through|starting|as of) {_MONTH}\b(?! \d)"), _month_only),
         (phrase(r"\bQ(?P<number>[1-4])\b"), _quarter),
-        _simple(1),
-        _simple(-1),
-        _simple(0),
+        _simple("tomorrow|tmrw|tmr", 1),
+        _simple("yesterday", -1),
+        _simple("today|tonight|this (?:morning|afternoon|evening)", 0),
     ),
     past=_PAST,
 )

@@ -1,4 +1,4 @@
-"""Spanish phrases for days. “El próximo lunes” is the next one to come; “los lunes” and “por la mañana” are none."""
+"""Spanish phrases for days. “El próximo lunes” is the next to come; “los lunes” and “por la mañana” are not a day."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 
 from reverie.text.dates import calendar as cal
 from reverie.text.dates.calendar import Moment
-from reverie.text.dates.finding import Clause, Grammar, Read, Reading, Wording, phrase
+from reverie.text.dates.phrases import Clause, Grammar, Reading, Wording, phrase
 
 _DAYS = ("lun", "mar", "mié", "jue", "vie", "sáb", "dom")
 _MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct", "nov", "dic")
-_NUMBERS = cal.spelled(
+_NUMBERS = cal.number_words(
     "un una, dos, tres, cuatro, cinco, seis, siete, ocho, nueve, diez, once, doce, trece, catorce, quince"
 )
 _DAY = r"(?P<weekday>lunes|martes|mi[ée]rcoles|jueves|viernes|s[áa]bado|domingo)"
@@ -27,15 +27,6 @@ _on = Wording(
 _AHEAD = re.compile(r"\b(?:hasta|para|antes|empieza|será|tiene que|hay que|debe)\b", re.I)
 
 
-def _counted(sign: int) -> Read:
-    def read(match: re.Match[str], clause: Clause) -> Reading | None:
-        said = match["count"].lower()
-        count = sign * (int(said) if said.isdigit() else _NUMBERS[said])
-        return _on(clause, Moment(cal.counted(clause.today, count, _GRAINS[match["unit"].lower()[0]])))
-
-    return read
-
-
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
     if re.search(r"\b(?:los|cada|todos los)\s*$", clause.before, re.I):
         return None
@@ -50,7 +41,7 @@ def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
 def _month_day(match: re.Match[str], clause: Clause) -> Reading | None:
     month, day = _MONTHS.index(match["month"].lower()[:3].replace("set", "sep")) + 1, int(match["day"])
     if match["year"]:
-        return _on(clause, cal.exact(int(match["year"]), month, day))
+        return _on(clause, cal.exact_day(int(match["year"]), month, day))
     return _on(clause, cal.in_year(clause.today, month, day, past=clause.past and not _AHEAD.search(clause.before)))
 
 
@@ -63,8 +54,8 @@ def _period(match: re.Match[str], clause: Clause) -> Reading | None:
 GRAMMAR = Grammar(
     rules=(
         (phrase(rf"\b(?P<day>\d{{1,2}}) de {_MONTH}\b(?: (?:de|del) (?P<year>20\d\d))?"), _month_day),
-        (phrase(rf"\b(?:dentro de|en) {_COUNT} {_UNIT}\b"), _counted(1)),
-        (phrase(rf"\bhace {_COUNT} {_UNIT}\b"), _counted(-1)),
+        _on.count(phrase(rf"\b(?:dentro de|en) {_COUNT} {_UNIT}\b"), 1, _NUMBERS, _GRAINS),
+        _on.count(phrase(rf"\bhace {_COUNT} {_UNIT}\b"), -1, _NUMBERS, _GRAINS),
         (
             phrase(
                 r"\b(?P<end>(?:a )?fin(?:al(?:es)?)? de )?(?:(?:el|la) )?"

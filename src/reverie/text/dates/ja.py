@@ -1,4 +1,4 @@
-"""Japanese phrases for days. 来週の水曜日 is next week's, 水曜日 the one ahead; 毎週水曜日 is none."""
+"""Japanese phrases for days. 来週の水曜日 is next week's, 水曜日 the coming one; 毎週水曜日 is not a day."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from reverie.text.dates import calendar as cal
 from reverie.text.dates.calendar import Moment
-from reverie.text.dates.finding import Clause, Grammar, Reading, Rule
-from reverie.text.dates.zh import as_it_is, day_of, edge, month_day, number
+from reverie.text.dates.phrases import Clause, Grammar, Reading, Rule
+from reverie.text.dates.zh import bare_day, day_of, month_day, number, period_end
 
 _WEEKDAYS = "月火水木金土日"
 _NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})"
@@ -28,7 +28,7 @@ _AHEAD = _WEEKS | {"来月": 1, "先月": -1, "来年": 1, "去年": -1, "昨年
 
 
 def _simple(match: re.Match[str], clause: Clause) -> Reading | None:
-    return as_it_is(Moment(cal.days_on(clause.today, _WHEN[match[0]])))
+    return bare_day(Moment(cal.add_days(clause.today, _WHEN[match[0]])))
 
 
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -44,7 +44,7 @@ def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
 
 def _counted(match: re.Match[str], clause: Clause) -> Reading:
     count = number(match["count"]) * (-1 if match["way"] == "前" else 1)
-    found = cal.counted(clause.today, count, _GRAINS.get(match["unit"], "month"))
+    found = cal.add_units(clause.today, count, _GRAINS.get(match["unit"], "month"))
     return Moment(found), found.isoformat()
 
 
@@ -59,7 +59,7 @@ _RULES: tuple[Rule, ...] = (
     (re.compile(rf"(?P<count>{_NUMBER})(?P<unit>日|週間|[かヶケカ]月|年)(?P<way>後|前)"), _counted),
     (re.compile(r"(?P<which>再来週|来週|今週|先週|次|今度|前の)?の?(?P<day>[月火水木金土日])曜日?"), _weekday),
     (re.compile(r"(?P<which>再来週|来週|今週|先週|来月|今月|先月|来年|今年|去年|昨年)(?P<end>末)?"), _period),
-    (re.compile(r"月末|年末"), edge),
+    (re.compile(r"月末|年末"), period_end),
     (re.compile("|".join(_WHEN)), _simple),
     (re.compile(rf"(?<![\d月第])(?P<day>{_NUMBER})日(?![間後前目本])"), day_of),
 )

@@ -1,4 +1,4 @@
-"""Chinese phrases for days. 下周三 is next week's Wednesday, 周三 the one ahead; 每周三 is none."""
+"""Chinese phrases for days. 下周三 is next week's Wednesday, 周三 the coming one; 每周三 is not a day."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from reverie.text.dates import calendar as cal
 from reverie.text.dates.calendar import Moment
-from reverie.text.dates.finding import Clause, Grammar, Reading, Rule
+from reverie.text.dates.phrases import Clause, Grammar, Reading, Rule
 
 _DIGITS = "零一二三四五六七八九"
 _NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十两]{1,3})"
@@ -38,13 +38,13 @@ def number(text: str) -> int:
     return (_DIGITS.index(tens) if tens else 1) * 10 + (_DIGITS.index(ones) if ones else 0)
 
 
-def as_it_is(moment: Moment | None) -> Reading | None:
-    """A day needs no word beside it."""
+def bare_day(moment: Moment | None) -> Reading | None:
+    """A day without any word next to it."""
     return None if moment is None else (moment, moment.iso)
 
 
 def _simple(match: re.Match[str], clause: Clause) -> Reading | None:
-    return as_it_is(Moment(cal.days_on(clause.today, _WHEN[match[0]])))
+    return bare_day(Moment(cal.add_days(clause.today, _WHEN[match[0]])))
 
 
 def _weekday(match: re.Match[str], clause: Clause) -> Reading | None:
@@ -64,18 +64,18 @@ def month_day(match: re.Match[str], clause: Clause) -> Reading | None:
     """3月5日, with or without its year; Japanese writes it the same way."""
     month, day = number(match["month"]), number(match["day"])
     if match["year"]:
-        return as_it_is(cal.exact(int(match["year"]), month, day))
-    return as_it_is(cal.in_year(clause.today, month, day, past=clause.past))
+        return bare_day(cal.exact_day(int(match["year"]), month, day))
+    return bare_day(cal.in_year(clause.today, month, day, past=clause.past))
 
 
 def day_of(match: re.Match[str], clause: Clause) -> Reading | None:
-    """A day of the month at hand: 5日, 5号."""
-    return as_it_is(cal.day_of_month(clause.today, number(match["day"]), past=clause.past))
+    """A day of this month: 5日, 5号."""
+    return bare_day(cal.day_of_month(clause.today, number(match["day"]), past=clause.past))
 
 
 def _counted(match: re.Match[str], clause: Clause) -> Reading:
     count = number(match["count"]) * (-1 if match["way"] in ("前", "以前", "之前") else 1)
-    found = cal.counted(clause.today, count, _GRAINS.get(match["unit"], "week"))
+    found = cal.add_units(clause.today, count, _GRAINS.get(match["unit"], "week"))
     return Moment(found), found.isoformat()
 
 
@@ -86,16 +86,13 @@ def _period(match: re.Match[str], clause: Clause) -> Reading:
     return found, found.iso + {"week": " 那一周", "year": " 年"}.get(found.grain, "")
 
 
-def edge(match: re.Match[str], clause: Clause) -> Reading | None:
-    """The end of the month or year at hand."""
-    return as_it_is(cal.period(clause.today, "month" if match[0].startswith("月") else "year", 0, is_end=True))
+def period_end(match: re.Match[str], clause: Clause) -> Reading | None:
+    """The end of this month or year."""
+    return bare_day(cal.period(clause.today, "month" if match[0].startswith("月") else "year", 0, is_end=True))
 
 
 _RULES: tuple[Rule, ...] = (
-    (
-        re.compile(rf"(?:(?P<year>20\d\d)年)?(?P<month>{_NUMBER})月(?P<day>{_NUMBER})[日号號](?!线)"),
-        month_day,
-    ),
+    (re.compile(rf"(?:(?P<year>20\d\d)年)?(?P<month>{_NUMBER})月(?P<day>{_NUMBER})[日号號](?!线)"), month_day),
     (
         re.compile(rf"(?P<count>{_NUMBER})(?P<unit>天|日|周|个星期|星期|个礼拜|个月|年)(?P<way>之?以?后|前|之前|以前)"),
         _counted,
@@ -109,7 +106,7 @@ _RULES: tuple[Rule, ...] = (
         _period,
     ),
     (re.compile(r"(?P<which>明|今|去)(?P<unit>年)(?P<end>底)?"), _period),
-    (re.compile(r"月底|年底"), edge),
+    (re.compile(r"月底|年底"), period_end),
     (re.compile("|".join(_WHEN)), _simple),
     (re.compile(rf"(?<![\d月第])(?P<day>{_NUMBER})[号號](?![线楼库机位店])"), day_of),
 )

@@ -1,12 +1,12 @@
-"""What code can say of a conversation without a model: what was done, what failed and how, which names came up.
+"""What code can say about a conversation without a model: what was done, what failed and how, which names came up.
 
-Deterministic, bounded and quick. It stands beside every summary, so that nothing is done again and no known failure is
-retried; and it is the whole summary when no model can be asked. Never guesses: every line is taken from a record.
+Deterministic, bounded and quick. It is next to every summary, and it is the whole summary when no model can be asked.
+Never guesses: every line comes from a record.
 """
 
 from reverie.layers.l4_compaction.by_code.ledger import operation_ledger
 from reverie.layers.l4_compaction.by_code.limits import Limits
-from reverie.layers.l4_compaction.by_code.names import names_beside, names_in_use, ranked_names
+from reverie.layers.l4_compaction.by_code.names import names_beside, ranked_names
 from reverie.layers.l4_compaction.by_code.operations import Operation, operations, plain_command
 from reverie.layers.l4_compaction.by_code.written import PARTS, write_notes, write_summary
 
@@ -15,7 +15,6 @@ __all__ = [
     "Limits",
     "Operation",
     "names_beside",
-    "names_in_use",
     "operation_ledger",
     "operations",
     "plain_command",

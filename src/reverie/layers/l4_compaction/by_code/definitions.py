@@ -1,7 +1,6 @@
-"""Which function, class or type a piece of code is about, in whatever language, and which of its lines tells most.
+"""Finds the function, class or type that a piece of code is about, in any language, and its most informative line.
 
-By the shape of lines alone: no parser, so it works on half a file and on languages nobody has thought of. Where the
-shape says nothing it answers with nothing; it never guesses a name.
+Looks only at the shape of lines, so it works on half a file and on unknown languages. It never guesses a name.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ _LONGEST, _SHORTEST, _LOOKS_BACK = 400, 8, 400
 _COMMENT = re.compile(r"^(?://|#|/?\*|--|<!--|\"\"\"|;)")
 
 
-def defined(line: str) -> str | None:
-    """The name this line defines; None if it defines nothing."""
+def defined_name(line: str) -> str | None:
+    """Returns the name that this line defines; None if it defines nothing."""
     if len(line) > _LONGEST:
-        return None  # nobody writes a signature this long: generated text
+        return None  # too long for a signature: generated text
     for shape in (_KEYWORD, _ARROW, _TYPED):
         found = shape.match(line)
         if found is not None and found[1] not in _NOT_NAMES:
@@ -46,17 +45,17 @@ def defined(line: str) -> str | None:
 
 
 def definitions(text: str) -> list[str]:
-    """The names defined in a text, in order, each once."""
-    return list(dict.fromkeys(name for line in text.splitlines() if (name := defined(line)) is not None))
+    """Returns the names defined in a text, in order, each once."""
+    return list(dict.fromkeys(name for line in text.splitlines() if (name := defined_name(line)) is not None))
 
 
 def without_numbers(shown: str) -> str:
-    """The text of a file from how a reading tool shows it."""
+    """Strips the line numbers that a reading tool adds to a file."""
     return _NUMBERED.sub("", shown)
 
 
 def enclosing(file: str, fragment: str) -> str | None:
-    """The definition in which a fragment of a file stands: the nearest one above it that is indented less."""
+    """Returns the definition around a fragment of a file: the nearest one above it that is indented less."""
     at = file.find(fragment) if len(fragment.strip()) >= _SHORTEST else -1
     if at < 0:
         return None
@@ -64,26 +63,26 @@ def enclosing(file: str, fragment: str) -> str | None:
     indent = _indent(next((line for line in file[start:].splitlines() if line.strip()), ""))
     for line in reversed(file[:start].splitlines()[-_LOOKS_BACK:]):
         if line.strip() and (indent == 0 or _indent(line) < indent):
-            name = defined(line)
+            name = defined_name(line)
             if name is not None:
                 return name
             if indent == 0:
-                return None  # nothing encloses what stands at the margin
+                return None  # code at the margin is not inside a definition
     return None
 
 
 def says_something(text: str) -> bool:
-    """Whether a piece of code holds more than imports, closing brackets and comments."""
+    """Returns whether a piece of code has more than imports, closing brackets and comments."""
     lines = [line.strip() for line in text.splitlines()]
     return any(line and not _LOW.match(line) and not _COMMENT.match(line) for line in lines)
 
 
 def telling_line(old: str, new: str) -> str:
-    """The line of a change that says most: a new definition, else the longest new line of code, else a comment."""
+    """Returns the line of a change that says most: a new definition, else the longest new code line, else a comment."""
     before = {line.strip() for line in old.splitlines()}
     fresh = [line.strip() for line in new.splitlines() if line.strip() and line.strip() not in before]
     code = [line for line in fresh if not _LOW.match(line)]
-    made = next((line for line in code if defined(line) is not None), None)
+    made = next((line for line in code if defined_name(line) is not None), None)
     if made is not None:
         return made
     spoken = [line for line in code if not _COMMENT.match(line)]

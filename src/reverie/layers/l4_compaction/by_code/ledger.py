@@ -1,17 +1,17 @@
-"""The operation ledger: what was done, what failed and how, in as few words as it takes. Bounded by bytes.
+"""The operation ledger: what was done, what failed and how, in few words. Bounded by bytes.
 
-What a later step would regret most comes first and is cut last: failures, then changed files, then files read,
-commands, searches and the rest. When there is no room for a line about each thing, the newest get their lines and the
-others are still named, many on a line.
+The most important part comes first and is cut last: failures, changed files, files read, commands, searches, the rest.
+Without room for a line about each thing, the newest get lines and the others are named, many per line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
-from reverie.layers.l4_compaction.by_code.operations import Operation, files_named, one_line, only_shows
+from reverie.layers.l4_compaction.by_code.operations import Operation, one_line, only_shows, paths_in_command
 from reverie.models.tokens import encoded
 
 _ON_A_LINE = 12
@@ -21,59 +21,56 @@ _SHORTEST_COMMAND = 130
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A part of the ledger: a line a thing, and how the things that get no line are still named."""
-
+class _LedgerPart:
     title: str
     lines: list[str]
     share: float
     named: Callable[[int], list[str]] | None = None
-    """Given how many lines are shown, compact lines for the others."""
+    """Returns compact lines for the things after the first `n`."""
     instead: list[str] | None = None
-    """Shorter lines for all of it, where not all fit."""
+    """Shorter lines for everything, if not all lines fit."""
 
 
 def failure_lines(done: Sequence[Operation], *, cwd: str = "") -> list[str]:
-    """A line for each thing that failed: how, how often, and what was changed before it worked."""
+    """Returns a line for each thing that failed: how, how often, and what was changed before it worked."""
     return [_failure(one, cwd, brief=False) for one in _failures(done)]
 
 
 def operation_ledger(
     done: Sequence[Operation], *, max_chars: int = 24_000, cwd: str = "", failures_too: bool = True
 ) -> str:
-    """The ledger as text, at most `max_chars` bytes (and so characters) long; empty if nothing was done."""
+    """Returns the ledger, at most `max_chars` bytes long; empty if nothing was done."""
     changed = _changes(done)
-    only_read = _only_read(done, changed)
+    only_read = _list_only_read(done, changed)
     failures = _failures(done) if failures_too else []
     brief = max_chars < 6_000
     parts = [
-        _Part("Failed", [_failure(one, cwd, brief) for one in failures], 0.3),
-        _Part(
+        _LedgerPart("Failed", [_failure(one, cwd, brief) for one in failures], 0.3),
+        _LedgerPart(
             "Files changed, the last first",
-            [_changed_line(path, ops, cwd, brief) for path, ops in changed],
+            [_change_line(path, ops, cwd, brief) for path, ops in changed],
             0.25,
             lambda shown: _by_folder([path for path, _ in changed[shown:]], cwd),
         ),
-        _Part(
+        _LedgerPart(
             "Files read and not changed",
             _by_folder(list(only_read), cwd, only_read),
             0.15,
             instead=_by_folder(list(only_read), cwd),
         ),
-        _Part("Files only named in commands", _by_folder(_only_named(done, cwd), cwd), 0.05),
-        _Part("Commands that worked, with their last result", _commands(done, cwd, brief), 0.15),
-        _Part("Searches", _searches(done, cwd)[: _SEARCHES if brief else None], 0.04),
-        _Part("Other calls", _others(done), 0.03),
-        _Part("Looked at", _looked_at(done, cwd), 0.03),
+        _LedgerPart("Files only named in commands", _by_folder(_list_only_named(done, cwd), cwd), 0.05),
+        _LedgerPart("Commands that worked, with their last result", _commands(done, cwd, brief), 0.15),
+        _LedgerPart("Searches", _searches(done, cwd)[: _SEARCHES if brief else None], 0.04),
+        _LedgerPart("Other calls", _others(done), 0.03),
+        _LedgerPart("Looked at", _list_views(done, cwd), 0.03),
     ]
     full = [part for part in parts if part.lines]
     needs = [(part.share, sum(_size(line) for line in part.lines)) for part in full]
-    texts = [_shown(part, room) for part, room in zip(full, _allowances(needs, max_chars), strict=True)]
-    return _fitting([text for text in texts if text], max_chars)
+    texts = [_render_part(part, room) for part, room in zip(full, _allowances(needs, max_chars), strict=True)]
+    return _join_within([text for text in texts if text], max_chars)
 
 
-def _shown(part: _Part, room: int) -> str:
-    """As many lines as fit; where not all do, what is left out is named, if that is possible."""
+def _render_part(part: _LedgerPart, room: int) -> str:
     if part.instead is not None and sum(map(_size, part.lines)) > room:
         return f"{part.title}:\n" + "\n".join(f"- {line}" for line in part.instead)
     count, used = 0, 0
@@ -85,7 +82,7 @@ def _shown(part: _Part, room: int) -> str:
         named = part.named(count)
         if count == 0 or used + sum(map(_size, named)) <= room:
             break
-        count -= 1  # a line about one thing makes room for the names of several
+        count -= 1  # one line less makes room for several names
         used -= _size(part.lines[count])
     shown = [*part.lines[:count], *named]
     if not shown:
@@ -95,20 +92,18 @@ def _shown(part: _Part, room: int) -> str:
     return f"{part.title}{more}:\n" + "\n".join(f"- {line}" for line in shown)
 
 
-def _fitting(texts: list[str], limit: int) -> str:
-    """The parts joined; lines are dropped from the end where names took more than their share."""
+def _join_within(texts: list[str], limit: int) -> str:
     text = "\n\n".join(texts)
     while text and len(encoded(text)) > limit:
         cut = text.rfind("\n")
         text = text[:cut].rstrip() if cut > 0 else ""
     lines = text.split("\n")
     while lines and lines[-1].endswith(":") and not lines[-1].startswith("- "):
-        lines = "\n".join(lines[:-1]).rstrip().split("\n")  # a title with nothing under it
+        lines = "\n".join(lines[:-1]).rstrip().split("\n")  # a title without lines
     return "\n".join(lines)
 
 
 def _allowances(parts: list[tuple[float, int]], budget: int) -> list[int]:
-    """Bytes for each part: its share, and what others do not need."""
     budget = max(0, budget - _TITLE * len(parts))
     room = [min(need, int(share * budget)) for share, need in parts]
     spare = budget - sum(room)
@@ -126,11 +121,10 @@ class _Failure:
     runs: int
     mended: bool
     between: tuple[str, ...] = ()
-    """Files that were changed between the failure and the success."""
 
 
 def _failures(done: Sequence[Operation]) -> list[_Failure]:
-    """One a thing that failed: commands first, what is run again and again before the rest, then the newest."""
+    """Returns one item per thing that failed: commands first, often repeated ones before the rest, then the newest."""
     groups = dict[tuple[str, str], list[Operation]]()
     for operation in done:
         groups.setdefault((operation.tool, operation.target), []).append(operation)
@@ -139,14 +133,14 @@ def _failures(done: Sequence[Operation]) -> list[_Failure]:
         failed = [operation for operation in group if not operation.ok]
         if failed:
             later = next((other.order for other in group if other.ok and other.order > failed[-1].order), None)
-            between = _changed_between(done, failed[-1].order, later) if later is not None else ()
+            between = _files_changed_between(done, failed[-1].order, later) if later is not None else ()
             found.append(_Failure(failed[-1], len(failed), len(group), later is not None, between))
     commands = [one for one in found if one.last.kind == "run"]
     others = [one for one in found if one.last.kind != "run"]
     return [*sorted(commands, key=_by_use), *sorted(others, key=_by_use)]
 
 
-def _changed_between(done: Sequence[Operation], first: int, last: int) -> tuple[str, ...]:
+def _files_changed_between(done: Sequence[Operation], first: int, last: int) -> tuple[str, ...]:
     changed = [o.target for o in done[first + 1 : last] if o.kind in ("edit", "write") and o.ok]
     return tuple(dict.fromkeys(PurePath(path).name for path in reversed(changed)))
 
@@ -166,7 +160,6 @@ def _failure(one: _Failure, cwd: str, brief: bool) -> str:
 
 
 def _changes(done: Sequence[Operation]) -> list[tuple[str, list[Operation]]]:
-    """Changed files with their changes, the file changed last first."""
     found = dict[str, list[Operation]]()
     for operation in done:
         if operation.kind in ("edit", "write") and operation.ok and operation.target:
@@ -174,7 +167,7 @@ def _changes(done: Sequence[Operation]) -> list[tuple[str, list[Operation]]]:
     return sorted(found.items(), key=lambda item: -item[1][-1].order)
 
 
-def _changed_line(path: str, changes: list[Operation], cwd: str, brief: bool) -> str:
+def _change_line(path: str, changes: list[Operation], cwd: str, brief: bool) -> str:
     places = list(dict.fromkeys(place for change in reversed(changes) for place in change.places))
     where = f" in {', '.join(places[: 3 if brief else 6])}" + ("…" if len(places) > 6 else "") if places else ""
     times = f"{len(changes)} changes" if len(changes) > 1 else "1 change"
@@ -182,8 +175,7 @@ def _changed_line(path: str, changes: list[Operation], cwd: str, brief: bool) ->
     return f"{_relative(path, cwd)}: {times}{where}; last {last}"
 
 
-def _only_read(done: Sequence[Operation], changed: list[tuple[str, list[Operation]]]) -> dict[str, str]:
-    """Files that were read and never changed, the last first, with the stretches that were read."""
+def _list_only_read(done: Sequence[Operation], changed: list[tuple[str, list[Operation]]]) -> dict[str, str]:
     written = {path for path, _ in changed}
     found = dict[str, dict[str, None]]()
     for operation in reversed(done):
@@ -193,7 +185,6 @@ def _only_read(done: Sequence[Operation], changed: list[tuple[str, list[Operatio
 
 
 def _by_folder(paths: Sequence[str], cwd: str, notes: dict[str, str] | None = None) -> list[str]:
-    """Files by folder, the folder touched last first: every name, few words."""
     folders = dict[str, list[str]]()
     for path in paths:
         short = PurePath(_relative(path, cwd))
@@ -207,42 +198,41 @@ def _by_folder(paths: Sequence[str], cwd: str, notes: dict[str, str] | None = No
 
 
 def _commands(done: Sequence[Operation], cwd: str, brief: bool) -> list[str]:
-    """What worked, the newest first; what only showed something stands apart: it may well be looked at again."""
+    """Lists what worked, the newest first. Commands that only show something are in `_list_views`."""
     counts, latest = dict[str, int](), dict[str, Operation]()
     for operation in done:
         if operation.kind == "run" and operation.ok and not only_shows(operation.target):
             counts[operation.target] = counts.get(operation.target, 0) + 1
             latest[operation.target] = operation
-    newest = sorted(latest.values(), key=lambda operation: -operation.order)
     return [
         f"`{one_line(_relative(one.target, cwd), 100 if brief else 200)}`"
         + (f" ({counts[one.target]}×)" if counts[one.target] > 1 else "")
         + f" → {one_line(_relative(one.said, cwd), 60 if brief else 120)}"
-        for one in newest
+        for one in _newest(latest)
     ]
 
 
-def _looked_at(done: Sequence[Operation], cwd: str) -> list[str]:
-    """Commands that only showed something, the newest first."""
+def _newest(latest: Mapping[Any, Operation]) -> list[Operation]:
+    return sorted(latest.values(), key=lambda operation: -operation.order)
+
+
+def _list_views(done: Sequence[Operation], cwd: str) -> list[str]:
     latest = {o.target: o for o in done if o.kind == "run" and o.ok and only_shows(o.target)}
-    newest = sorted(latest.values(), key=lambda operation: -operation.order)[:_LOOKED_AT]
-    return [f"`{one_line(_relative(one.target, cwd), 120)}`" for one in newest]
+    return [f"`{one_line(_relative(one.target, cwd), 120)}`" for one in _newest(latest)[:_LOOKED_AT]]
 
 
-def _only_named(done: Sequence[Operation], cwd: str) -> list[str]:
-    """Files that commands name and no tool opened, the last named first."""
+def _list_only_named(done: Sequence[Operation], cwd: str) -> list[str]:
     opened = [o.target for o in done if o.kind in ("read", "edit", "write")]
     found = dict[str, None]()
     for operation in reversed(done):
         if operation.kind == "run":
-            found |= dict.fromkeys(files_named(_relative(operation.target, cwd)))
+            found |= dict.fromkeys(paths_in_command(_relative(operation.target, cwd)))
     return [path for path in found if not any(name == path or name.endswith("/" + path) for name in opened)][:_NAMED]
 
 
 def _searches(done: Sequence[Operation], cwd: str) -> list[str]:
     latest = {o.target: o for o in done if o.kind == "search" and o.ok}
-    newest = sorted(latest.values(), key=lambda operation: -operation.order)
-    return [f"{one.tool} {_relative(one.target, cwd)} → {_hits(one, cwd)}" for one in newest]
+    return [f"{one.tool} {_relative(one.target, cwd)} → {_hits(one, cwd)}" for one in _newest(latest)]
 
 
 def _hits(search: Operation, cwd: str) -> str:
@@ -252,12 +242,10 @@ def _hits(search: Operation, cwd: str) -> str:
 
 def _others(done: Sequence[Operation]) -> list[str]:
     latest = {(o.tool, o.target): o for o in done if o.kind in ("web", "agent", "other") and o.ok}
-    newest = sorted(latest.values(), key=lambda operation: -operation.order)
-    return [f"{operation.tool} {operation.target} → {operation.said}" for operation in newest]
+    return [f"{operation.tool} {operation.target} → {operation.said}" for operation in _newest(latest)]
 
 
 def _relative(text: str, cwd: str) -> str:
-    """Paths under the working directory without it, also inside a command."""
     return text.replace(cwd.rstrip("/") + "/", "") if len(cwd) > 1 else text
 
 

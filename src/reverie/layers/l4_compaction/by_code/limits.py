@@ -1,4 +1,4 @@
-"""How long what is written by code may be, in bytes: of a whole text, of its parts, and how many names it lists."""
+"""How long texts by code may be, in bytes: the whole text, its parts, and the number of names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from reverie.models.tokens import encoded
 
 BYTES_A_TOKEN = 3.1
-"""Of what code writes (paths, names, commands) a token is shorter than of prose. Measured on recorded sessions."""
+"""A token of paths, names and commands is shorter than a token of prose. Measured on recorded sessions."""
 
 _NAME_BYTES = 15.0
 _MOST_NAMES = 400
@@ -26,7 +26,7 @@ class Limits:
 
     @classmethod
     def for_tokens(cls, tokens: int) -> Limits:
-        """The limits for a text of at most about so many tokens: from little, mostly facts; from much, excerpts too."""
+        """Returns the limits for about so many tokens: few tokens hold mostly facts, many hold excerpts too."""
         size = max(0, int(tokens * BYTES_A_TOKEN))
         return cls(
             total=size,
@@ -38,7 +38,7 @@ class Limits:
 
 
 def bounded(text: str, limit: int) -> str:
-    """The text within so many bytes, cut at the end of a line where one is near, never inside a character."""
+    """Cuts the text to so many bytes, at the end of a line if one is near, never inside a character."""
     raw = encoded(text)
     if len(raw) <= limit:
         return text

@@ -1,8 +1,7 @@
-"""Which identifiers came up, the ones most likely to be needed again first, and the file each of them stands in.
+"""Ranks identifiers by how likely they are needed again, with the file of each.
 
-A name counts by how lately it stood in each kind of place (what the person typed, what the model said or wrote into a
-file, commands, results of each tool), each kind on its own: a name that lives in many kinds of places is at the heart
-of the work. Only what looks like code counts; words of prose, hashes and shouting do not.
+A name counts by how recently it was in each kind of place (typed by the user, said or written by the model, commands,
+results of each tool). A name in many kinds of places is central to the work. Words of prose and hashes do not count.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from math import exp, log1p
 from pathlib import PurePath
 from typing import cast
 
-from reverie.layers.l4_compaction.by_code.operations import changes_of, given_to, path_of
+from reverie.layers.l4_compaction.by_code.operations import call_input, changes_of, path_of
 from reverie.storage.transcript.view import Entry
 from reverie.types import Json, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
@@ -25,7 +24,7 @@ _IS_CODE = re.compile(r"^--|\w_\w|[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d]\d|[A-Z]-\d")
 _NOT_A_NAME = re.compile(r"[a-f]+|\d+|[A-Z]{4,}|[A-Z]\d{1,5}|.*_{4,}.*|[a-z]\d+|REDACTED\w*")
 _HASH = re.compile(r"[0-9a-f]{7,40}")
 _FADES_OVER = 60.0
-"""Messages after which a mention counts for about a third."""
+"""Messages after which a mention counts about a third."""
 
 _TYPED, _SAID = 1.0, 1.5
 _OFTEN = 0.5
@@ -34,7 +33,7 @@ _MOST_TEXT = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """An identifier, how much it matters, and the file it stood in last (empty: none)."""
+    """An identifier, its weight, and the file it was in last (empty: none)."""
 
     text: str
     weight: float
@@ -49,13 +48,8 @@ class _Seen:
     file: str = ""
 
 
-def names_in_use(entries: Sequence[Entry], limit: int) -> list[str]:
-    """The names that matter, best first. Only what looks like code: inner capitals, underscores, digits, options."""
-    return [name.text for name in ranked_names(entries)[:limit]]
-
-
 def ranked_names(entries: Sequence[Entry]) -> list[Name]:
-    """Every name with its weight, best first; ties by the alphabet, so that the order is always the same."""
+    """Returns every name with its weight, best first; ties by the alphabet, so that the order is stable."""
     seen = dict[str, _Seen]()
     end = len(entries)
     for at, place, text, file in _texts(entries):
@@ -73,14 +67,14 @@ def ranked_names(entries: Sequence[Entry]) -> list[Name]:
 
 
 def names_beside(entries: Sequence[Entry], limit: int, beside: str, *, cwd: str = "") -> str:
-    """The best names that do not stand in the text beside yet, a line a file."""
+    """Lists the best names that are not in the text `beside` yet, one line per file."""
     said = set(_NAME.findall(beside))
     chosen = [name for name in ranked_names(entries) if name.text not in said][: max(0, limit)]
     return "\n".join(f"- {line}" for line in names_by_file(chosen, cwd))
 
 
 def names_by_file(names: Iterable[Name], cwd: str = "") -> list[str]:
-    """Lines that say which names stand in which file, the file with the weightiest name first."""
+    """Returns lines that say which names are in which file, the file with the most important name first."""
     groups = dict[str, list[str]]()
     for name in names:
         groups.setdefault(name.file, []).append(name.text)
@@ -90,7 +84,7 @@ def names_by_file(names: Iterable[Name], cwd: str = "") -> list[str]:
 
 
 def _is_meant(name: str, one: _Seen) -> bool:
-    """A hash that tools only ever printed is no name of anything here."""
+    """A hash that only tools printed is not a name."""
     return not _HASH.fullmatch(name) or any(not place.startswith("from ") for place in one.latest)
 
 
@@ -105,7 +99,6 @@ def _looks_like_code(name: str) -> bool:
 
 
 def _texts(entries: Sequence[Entry]) -> Iterator[tuple[int, str, str, str]]:
-    """Where, in what kind of place, what, and of which file."""
     calls = dict[str, tuple[str, str]]()
     for at, entry in enumerate(entries):
         for block in entry.message.content:
@@ -121,7 +114,7 @@ def _texts(entries: Sequence[Entry]) -> Iterator[tuple[int, str, str, str]]:
                         yield at, "put in", new, path_of(block)
                         yield at, "taken out", old, path_of(block)
                     if not changes:
-                        values = [value for key, value in given_to(block).items() if key != "file_path"]
+                        values = [value for key, value in call_input(block).items() if key != "file_path"]
                         yield at, f"given {block.name}", "\n".join(_strings(values)), ""
                 case ToolResultBlock():
                     tool, file = calls.get(block.tool_use_id, ("", ""))
@@ -139,6 +132,5 @@ def _strings(value: Json) -> list[str]:
 
 
 def _short(path: str, cwd: str) -> str:
-    """A file by its name and its folder: enough to tell it, and short."""
     inside = path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
     return "/".join(PurePath(inside).parts[-2:])

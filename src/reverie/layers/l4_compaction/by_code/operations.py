@@ -1,7 +1,4 @@
-"""From calls and results to operations: one a tool call, with a line that says what happened.
-
-Never guesses: what a tool did is what its result says, and a call without a result is not known to have failed.
-"""
+"""Turns calls and results into operations: one per tool call, with a line that says what happened. Never guesses."""
 
 from __future__ import annotations
 
@@ -12,31 +9,21 @@ from typing import Literal, cast
 
 from reverie.layers.l4_compaction.by_code.definitions import definitions, enclosing, telling_line, without_numbers
 from reverie.storage.transcript.view import Entry
-from reverie.types import Json, JsonObject, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Json, JsonObject, ToolResultBlock, ToolUseBlock
 
 Kind = Literal["read", "write", "edit", "run", "search", "web", "agent", "tasks", "other"]
 
-_KINDS: dict[str, Kind] = {
-    "Read": "read",
-    "NotebookRead": "read",
-    "Write": "write",
-    "Edit": "edit",
-    "MultiEdit": "edit",
-    "NotebookEdit": "edit",
-    "Bash": "run",
-    "Grep": "search",
-    "Glob": "search",
-    "LS": "search",
-    "WebFetch": "web",
-    "WebSearch": "web",
-    "Task": "agent",
-    "Agent": "agent",
-    "TodoWrite": "tasks",
-    "TaskCreate": "tasks",
-    "TaskUpdate": "tasks",
-    "TaskList": "tasks",
-    "TaskGet": "tasks",
+_TOOLS: dict[Kind, tuple[str, ...]] = {
+    "read": ("Read", "NotebookRead"),
+    "write": ("Write",),
+    "edit": ("Edit", "MultiEdit", "NotebookEdit"),
+    "run": ("Bash",),
+    "search": ("Grep", "Glob", "LS"),
+    "web": ("WebFetch", "WebSearch"),
+    "agent": ("Task", "Agent"),
+    "tasks": ("TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"),
 }
+_KINDS: dict[str, Kind] = {tool: kind for kind, tools in _TOOLS.items() for tool in tools}
 _LINE = 160
 _COMMAND = 400
 _EXIT = re.compile(r"^(?:Error:\s*)?(?:Command failed with )?Exit code:? (\d+)\s*", re.IGNORECASE)
@@ -51,10 +38,10 @@ _POINTS = re.compile(
     r"[\w.]*(?:Error|Exception)\b)",
     re.IGNORECASE,
 )
-"""A line that points at what is wrong: a place in a file, or a word for it at its beginning."""
+"""A line that points at the problem: a place in a file, or a word for it at the beginning."""
 
 _WRAPS = re.compile(r"task failed|exited? (?:with|code)|traceback \(most recent", re.IGNORECASE)
-"""What a runner says around the failure of what it ran."""
+"""What a runner prints around the failure of its command."""
 
 _REFUSED = re.compile(r"user (doesn't want|refused|rejected)", re.IGNORECASE)
 _SUMMING = re.compile(r"\b(passed|failed|ok|FAIL|PASS|errors?|warnings?|issues?|tests?|changed|completed?|built)\b")
@@ -75,9 +62,9 @@ _FOUND_FILE = re.compile(r"^((?:\.{0,2}/)?[\w@./+-]*\w\.\w{1,8})(?::|$)")
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One tool call and what came of it. `target` is its path, command, pattern or address.
+    """One tool call and its outcome. `target` is its path, command, pattern or address.
 
-    `places`: for a change the definitions it touched, for a search the files it found, newest knowledge first.
+    `places`: the definitions that a change touched, or the files that a search found.
     """
 
     kind: Kind
@@ -86,39 +73,28 @@ class Operation:
     ok: bool
     said: str
     order: int
-    turn: int
-    answered: bool = True
     places: tuple[str, ...] = ()
 
 
 def operations(entries: Sequence[Entry]) -> list[Operation]:
-    """Every call of a conversation, in order. A call without a result did not fail: it is not known."""
-    results = {
-        block.tool_use_id: block
-        for entry in entries
-        for block in entry.message.content
-        if isinstance(block, ToolResultBlock)
-    }
-    found, turn = list[Operation](), 0
-    files = dict[str, str]()
+    """Returns every call of a conversation, in order. A call without a result does not count as failed."""
+    results = {block.tool_use_id: block for entry in entries for block in entry.message.tool_results}
+    found, files = list[Operation](), dict[str, str]()
     for entry in entries:
-        for block in entry.message.content:
-            if isinstance(block, TextBlock) and block.origin.is_users:
-                turn += 1
-            elif isinstance(block, ToolUseBlock):
-                found.append(_operation(block, results.get(block.id), len(found), turn, files))
+        for block in entry.message.tool_uses:
+            found.append(_operation(block, results.get(block.id), len(found), files))
     return found
 
 
-def given_to(call: ToolUseBlock) -> JsonObject:
-    """A call's input; empty where the model sent something else than an object."""
+def call_input(call: ToolUseBlock) -> JsonObject:
+    """Returns a call's input; empty if the model did not send an object."""
     given: Json = call.input
     return cast(JsonObject, given) if isinstance(given, dict) else {}
 
 
 def changes_of(call: ToolUseBlock) -> list[tuple[str, str]]:
-    """What a changing call takes out and puts in: one pair, or as many as it makes; empty for other calls."""
-    given = given_to(call)
+    """Returns what a changing call takes out and puts in, one pair per edit; empty for other calls."""
+    given = call_input(call)
     if call.name == "Write":
         return [("", str(given.get("content") or ""))]
     if call.name == "NotebookEdit":
@@ -132,37 +108,35 @@ def changes_of(call: ToolUseBlock) -> list[tuple[str, str]]:
 
 
 def path_of(call: ToolUseBlock) -> str:
-    """The file a call is about; empty if it names none."""
-    given = given_to(call)
+    """Returns the file of a call; empty if it names none."""
+    given = call_input(call)
     return str(given.get("file_path") or given.get("notebook_path") or "")
 
 
 def plain_command(command: str) -> str:
-    """A command on one line, without a leading change of folder: what tells two runs of it to be the same."""
+    """Returns a command on one line without a leading `cd`, so that two runs of it look the same."""
     return one_line(_GO_THERE.sub("", command.strip()), _COMMAND)
 
 
 def only_shows(command: str) -> bool:
-    """Whether a command, as `plain_command` gives it, only prints what is there."""
+    """Returns whether a command, as `plain_command` returns it, only prints something."""
     return bool(_SHOWS.match(command)) and not _WRITES.search(command)
 
 
-def files_named(command: str) -> list[str]:
-    """The paths of files in a command: words with a folder and a file's ending, not addresses."""
+def paths_in_command(command: str) -> list[str]:
+    """Returns the paths of files in a command: words with a folder and a file extension, not addresses."""
     return [word.removeprefix("./") for word in _PATH.findall(command) if not _HOST.match(word)]
 
 
 def one_line(text: str, limit: int) -> str:
-    """The text without line breaks, cut with an ellipsis."""
+    """Returns the text without line breaks, cut with an ellipsis."""
     flat = " ".join(text[: 8 * limit].split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
-def _operation(
-    call: ToolUseBlock, result: ToolResultBlock | None, order: int, turn: int, files: dict[str, str]
-) -> Operation:
+def _operation(call: ToolUseBlock, result: ToolResultBlock | None, order: int, files: dict[str, str]) -> Operation:
     kind = _KINDS.get(call.name, "other")
-    given = given_to(call)
+    given = call_input(call)
     text = result.text if result is not None else ""
     failed = result is not None and (bool(result.is_error) or bool(_EXIT.match(text)))
     target = _target(kind, call, given)
@@ -170,11 +144,11 @@ def _operation(
     if kind == "read" and not failed and result is not None:
         files[target] = text
     elif kind in ("edit", "write") and not failed:
-        places = tuple(_touched(call, files.get(target, "")))
+        places = tuple(_touched_definitions(call, files.get(target, "")))
     elif kind == "search" and not failed:
         places = tuple(dict.fromkeys(m[1] for line in text.splitlines()[:80] if (m := _FOUND_FILE.match(line))))[:12]
     said = _failure(text) if failed else _outcome(kind, call, given, text)
-    return Operation(kind, call.name, target, not failed, said, order, turn, result is not None, places)
+    return Operation(kind, call.name, target, not failed, said, order, places)
 
 
 def _target(kind: Kind, call: ToolUseBlock, given: JsonObject) -> str:
@@ -194,8 +168,7 @@ def _target(kind: Kind, call: ToolUseBlock, given: JsonObject) -> str:
             return one_line(", ".join(f"{key}={one_line(str(value), 40)}" for key, value in given.items()), _LINE)
 
 
-def _touched(call: ToolUseBlock, file: str) -> list[str]:
-    """The definitions a change is about: those in its text, else the one it stands in."""
+def _touched_definitions(call: ToolUseBlock, file: str) -> list[str]:
     found = list[str]()
     text = without_numbers(file) if file else ""
     for old, new in changes_of(call):
@@ -206,7 +179,6 @@ def _touched(call: ToolUseBlock, file: str) -> list[str]:
 
 
 def _failure(text: str) -> str:
-    """How it failed: the exit code and the line that tells why."""
     if _REFUSED.search(text):
         return "the user refused it"
     code = _EXIT.match(text)
@@ -229,7 +201,7 @@ def _outcome(kind: Kind, call: ToolUseBlock, given: JsonObject, text: str) -> st
         case "edit" | "write":
             return _change(call)
         case "run":
-            return _printed(str(given.get("command", "")), [_TAG.sub("", line) for line in lines])
+            return _sum_up_output(str(given.get("command", "")), [_TAG.sub("", line) for line in lines])
         case "search":
             return _lines(len(lines)) if lines and not _NONE_FOUND.match(lines[0]) else "nothing"
         case "web" | "agent" | "tasks" | "other":
@@ -237,7 +209,6 @@ def _outcome(kind: Kind, call: ToolUseBlock, given: JsonObject, text: str) -> st
 
 
 def _stretch(given: JsonObject) -> str:
-    """Which lines of a file were read."""
     first, count = given.get("offset"), given.get("limit")
     if not isinstance(first, int) and not isinstance(count, int):
         return "whole"
@@ -245,8 +216,7 @@ def _stretch(given: JsonObject) -> str:
     return f"{start}–{start + count - 1}" if isinstance(count, int) else f"{start}–"
 
 
-def _printed(command: str, lines: list[str]) -> str:
-    """The line that sums up what a command printed; of one that only shows things, how much it showed."""
+def _sum_up_output(command: str, lines: list[str]) -> str:
     if not lines:
         return "no output"
     if len(lines) > 1 and _SHOWS.match(plain_command(command)):
@@ -260,7 +230,6 @@ def _lines(count: int) -> str:
 
 
 def _change(call: ToolUseBlock) -> str:
-    """A change in a few words: by how much the text grew, and the line that tells most of it."""
     pairs = changes_of(call)
     out, put = sum(len(old.splitlines()) for old, _ in pairs), sum(len(new.splitlines()) for _, new in pairs)
     size = f"written, {put} lines" if call.name == "Write" else f"−{out} +{put}"

@@ -1,7 +1,4 @@
-"""A conversation seen as work: what was asked and answered, what was done and changed, and what is still open.
-
-Read once from the entries; whoever writes notes or a summary draws on it. Never looks at anything but the record.
-"""
+"""A conversation as work: what was asked and answered, done and changed, and what is open. Reads only the records."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ from typing import cast
 from reverie.layers.l4_compaction.by_code.definitions import says_something, telling_line
 from reverie.layers.l4_compaction.by_code.operations import (
     Operation,
+    call_input,
     changes_of,
-    given_to,
     one_line,
     operations,
     path_of,
@@ -25,12 +22,10 @@ _ITEM = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What a writer draws on. `changes` are (path, old, new) in order; `result` is the last answer that ended
-    a turn; `unfinished`: the last request has none.
-    """
+class WorkRecord:
+    """What notes and summaries are written from. `changes` are (path, old, new) in order; `result` is the last answer
+    that ended a turn; `unfinished`: the last request has none."""
 
-    entries: tuple[Entry, ...]
     requests: list[str]
     answers: list[str]
     result: str
@@ -41,7 +36,7 @@ class Work:
     unfinished: bool
 
     @classmethod
-    def of(cls, entries: Sequence[Entry]) -> Work:
+    def of(cls, entries: Sequence[Entry]) -> WorkRecord:
         requests, answers = list[str](), list[str]()
         changes = list[tuple[str, str, str]]()
         items = _Items()
@@ -59,20 +54,20 @@ class Work:
                 elif isinstance(block, ToolUseBlock):
                     if next(calls).ok:
                         changes += [(path_of(block), old, new) for old, new in changes_of(block)]
-                    items.take(block.name, given_to(block))
+                    items.take(block.name, call_input(block))
             message = entry.message
             calls_something = bool(message.tool_uses) or message.id in working
             if message.role == "assistant" and not calls_something and message.text.strip():
                 result, unfinished = (result if cut_off else "") + message.text, False
                 cut_off = message.fields.get("stop_reason") == "max_tokens"
-        return cls(tuple(entries), requests, answers, result, done, changes, items.open, items.closed, unfinished)
+        return cls(requests, answers, result, done, changes, items.open, items.closed, unfinished)
 
     @property
     def last_answer(self) -> str:
         return self.answers[-1] if self.answers else ""
 
     def latest_changes(self) -> list[tuple[str, str]]:
-        """Each changed file with the newest text put into it that says something, the file changed last first."""
+        """Returns each changed file with its newest text that says something, the last changed file first."""
         found = dict[str, str]()
         for path, old, new in self.changes:
             text = new if says_something(telling_line(old, new)) or not found.get(path) else found[path]
@@ -82,8 +77,6 @@ class Work:
 
 
 class _Items:
-    """The agent's own task list: what it wrote down and has not ticked off."""
-
     def __init__(self) -> None:
         self._items: dict[str, tuple[str, bool]] = {}
 
@@ -98,7 +91,9 @@ class _Items:
     def take(self, tool: str, given: JsonObject) -> None:
         if tool == "TodoWrite" and isinstance(given.get("todos"), list):
             todos = [cast(JsonObject, todo) for todo in cast(list[Json], given["todos"]) if isinstance(todo, dict)]
-            self._items = {str(at): (_said(todo), todo.get("status") != "completed") for at, todo in enumerate(todos)}
+            self._items = {
+                str(at): (_item_text(todo), todo.get("status") != "completed") for at, todo in enumerate(todos)
+            }
         elif tool == "TaskCreate":
             text = one_line(str(given.get("subject") or given.get("description") or ""), _ITEM)
             self._items[str(len(self._items) + 1)] = (text, True)
@@ -109,6 +104,6 @@ class _Items:
             self._items[number] = (text, now.get(str(status), is_open))
 
 
-def _said(todo: JsonObject) -> str:
+def _item_text(todo: JsonObject) -> str:
     doing = " (being done)" if todo.get("status") == "in_progress" else ""
     return one_line(str(todo.get("content", "")), _ITEM) + doing

@@ -1,7 +1,6 @@
-"""Notes and summaries written by code: the same parts a model is asked for, filled from the record alone.
+"""Notes and summaries written by code, with the parts that a model would write, from the records only.
 
-The fallback when no model can be asked, and what the embedded mind and the lab use. Always the same text for the same
-conversation, always within its limits.
+The fallback when no model can be asked; the offline mind and the lab use it too. Deterministic and bounded.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from reverie.layers.l4_compaction.by_code.ledger import failure_lines, operation
 from reverie.layers.l4_compaction.by_code.limits import Limits, bounded
 from reverie.layers.l4_compaction.by_code.names import names_beside
 from reverie.layers.l4_compaction.by_code.operations import Operation, one_line
-from reverie.layers.l4_compaction.by_code.work import Work
+from reverie.layers.l4_compaction.by_code.work import WorkRecord
 from reverie.models.tokens import encoded
 from reverie.storage.transcript.view import Entry
 
@@ -36,26 +35,26 @@ _NOTHING = "(none)"
 _ELSEWHERE = "What failed, how, and what was changed before it worked is listed below."
 _HEADING = re.compile(r"^#{1,3} \S.*$", re.MULTILINE)
 _FIRST = (PARTS[8], PARTS[7], PARTS[6], PARTS[0], PARTS[1], PARTS[5])
-"""What is written first where there is little room: how to go on, then what for."""
+"""What is written first if there is little room: how to go on, then what for."""
 
 _EXCERPTS = 8
 _STEPS = 60
 
 
 def write_summary(entries: Sequence[Entry], limits: Limits | None = None, *, cwd: str = "", alone: bool = True) -> str:
-    """A summary in nine parts. The requests stand beside it verbatim, so their part only points there.
+    """Writes a summary in nine parts. The requests are next to it word for word, so their part only points there.
 
-    `alone`: nothing else will stand beside it, so it holds the ledger's failures, files and names itself.
+    `alone`: nothing else is next to it, so it includes failures, files and names.
     """
     limits = limits or Limits()
-    work = Work.of(entries)
+    work = WorkRecord.of(entries)
     facts: dict[str, str] = {
-        PARTS[0]: _wanted(work, 500 if alone else 120),
+        PARTS[0]: _describe_goal(work, 500 if alone else 120),
         PARTS[1]: _tools_in_use(work),
         PARTS[5]: f"Messages: {len(work.requests)}, verbatim below or in the history." if work.requests else "",
-        PARTS[6]: _open(work),
-        PARTS[7]: _just_now(work, limits.excerpt, cwd),
-        PARTS[8]: _next(work),
+        PARTS[6]: _list_open(work),
+        PARTS[7]: _describe_last_steps(work, limits.excerpt, cwd),
+        PARTS[8]: _describe_next_step(work),
     }
     left = limits.total - sum(len(encoded(title)) + len(_NOTHING) + 5 for title in PARTS)
     for title in _FIRST:
@@ -72,39 +71,40 @@ def write_summary(entries: Sequence[Entry], limits: Limits | None = None, *, cwd
         facts[PARTS[3]] = bounded(_ELSEWHERE, max(0, left))
         left -= len(encoded(facts[PARTS[3]]))
     if alone:
-        facts[PARTS[4]] = bounded(_solved(work), max(0, left // 3))
+        facts[PARTS[4]] = bounded(_list_solved(work), max(0, left // 3))
         left -= len(encoded(facts[PARTS[4]]))
-    facts[PARTS[2]] = _code(work, limits.excerpt, cwd, room=max(0, left - 40))
+    facts[PARTS[2]] = _show_code(work, limits.excerpt, cwd, room=max(0, left - 40))
     text = "\n\n".join(f"## {title}\n{facts.get(title) or _NOTHING}" for title in PARTS)
     return bounded(text, limits.total)
 
 
 def write_notes(entries: Sequence[Entry], template: str, limits: Limits | None = None, *, cwd: str = "") -> str:
-    """A template's ten sections, filled in their order; its headings and the hints under them stay as they are."""
+    """Fills the ten sections of a template in their order; its headings and hints stay as they are."""
     limits = limits or Limits()
-    work = Work.of(entries)
+    work = WorkRecord.of(entries)
     log_size = min(limits.ledger, limits.section, limits.total // 3)
     ledger = operation_ledger(work.done, max_chars=log_size, cwd=cwd, failures_too=False)
     failed = "\n".join(f"- {line}" for line in failure_lines(work.done, cwd=cwd))
     bodies = [
         one_line(work.requests[0], 80) if work.requests else "",
-        "\n".join(filter(None, [_just_now(work, limits.excerpt, cwd), _open(work), _next(work)])),
-        _asked(work),
-        _code(work, limits.excerpt, cwd, room=min(limits.section, limits.total // 5)),
+        "\n".join(
+            filter(None, [_describe_last_steps(work, limits.excerpt, cwd), _list_open(work), _describe_next_step(work)])
+        ),
+        _list_requests(work),
+        _show_code(work, limits.excerpt, cwd, room=min(limits.section, limits.total // 5)),
         "\n".join(f"- {line}" for line in _usual_commands(work)),
         bounded(failed, limits.total // 6),
         "\n".join(filter(None, [_tools_in_use(work), names_beside(entries, limits.names, ledger, cwd=cwd)])),
-        _still_failing(work),
+        _list_still_failing(work),
         bounded(work.result, 3 * limits.excerpt),
-        "\n\n".join(filter(None, [_ticked_off(work), ledger])),
+        "\n\n".join(filter(None, [_list_done(work), ledger])),
     ]
     sections = _sections(template)
     heads = sum(len(encoded(head)) + 2 for head in sections)
-    return _filled(sections, bodies, limits.section, max(0, limits.total - heads), _importance(len(sections)))
+    return _fill(sections, bodies, limits.section, max(0, limits.total - heads), _importance(len(sections)))
 
 
-def _filled(heads: list[str], bodies: list[str], section: int, room: int, importance: list[int]) -> str:
-    """Bodies under their heads, the important ones first at the room; what a template has more stays empty."""
+def _fill(heads: list[str], bodies: list[str], section: int, room: int, importance: list[int]) -> str:
     given = [bodies[at].strip() if at < len(bodies) else "" for at in range(len(heads))]
     shown = [""] * len(heads)
     for at in importance:
@@ -114,13 +114,12 @@ def _filled(heads: list[str], bodies: list[str], section: int, room: int, import
 
 
 def _importance(count: int) -> list[int]:
-    """Where things stand and the errors matter most, then the log, what was asked, the names, the code."""
+    """The current state and the errors matter most, then the log, the requests, the names, the code."""
     order = [0, 1, 5, 9, 2, 6, 3, 4, 7, 8]
     return [at for at in order if at < count] + list(range(len(order), count))
 
 
 def _sections(template: str) -> list[str]:
-    """Each heading with the italic hint under it."""
     starts = [match.start() for match in _HEADING.finditer(template)]
     heads = list[str]()
     for start, end in zip(starts, [*starts[1:], len(template)], strict=True):
@@ -130,7 +129,7 @@ def _sections(template: str) -> list[str]:
     return heads
 
 
-def _wanted(work: Work, most: int) -> str:
+def _describe_goal(work: WorkRecord, most: int) -> str:
     if not work.requests:
         return ""
     first, last = work.requests[0], work.requests[-1]
@@ -140,27 +139,25 @@ def _wanted(work: Work, most: int) -> str:
     return "\n".join(said)
 
 
-def _asked(work: Work) -> str:
-    """The requests, the newest last; the long ones by their beginning."""
+def _list_requests(work: WorkRecord) -> str:
     shown = [f"- {one_line(request, 400)}" for request in work.requests[-24:]]
     left_out = len(work.requests) - len(shown)
     return "\n".join([*([f"- ({left_out} earlier messages)"] if left_out else []), *shown])
 
 
-def _tools_in_use(work: Work) -> str:
-    """What kinds of files are worked on and which programs are run."""
+def _tools_in_use(work: WorkRecord) -> str:
     kinds = Counter(
         PurePath(path).suffix for path in {o.target for o in work.done if o.kind in ("read", "edit", "write")}
     )
     programs = Counter(_program(o) for o in work.done if o.kind == "run" and o.target)
     parts = [
-        _counted("Files touched", [(name, n) for name, n in kinds.most_common(5) if name]),
-        _counted("Programs run", [(name, n) for name, n in programs.most_common(8) if name]),
+        _format_counts("Files touched", [(name, n) for name, n in kinds.most_common(5) if name]),
+        _format_counts("Programs run", [(name, n) for name, n in programs.most_common(8) if name]),
     ]
     return ". ".join(filter(None, parts))
 
 
-def _counted(title: str, found: list[tuple[str, int]]) -> str:
+def _format_counts(title: str, found: list[tuple[str, int]]) -> str:
     return f"{title}: " + ", ".join(f"{name} {n}×" for name, n in found) if found else ""
 
 
@@ -173,8 +170,7 @@ def _program(operation: Operation) -> str:
     return f"{program} {verb}".strip()
 
 
-def _code(work: Work, excerpt: int, cwd: str, *, room: int) -> str:
-    """The newest text of each file that was changed last, as an excerpt, as many as there is room for."""
+def _show_code(work: WorkRecord, excerpt: int, cwd: str, *, room: int) -> str:
     shown, used = list[str](), 0
     for path, text in work.latest_changes()[:_EXCERPTS]:
         short = path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
@@ -195,8 +191,7 @@ def _beginning(text: str, limit: int) -> str:
     return (cut[:newline] if newline > limit // 3 else cut) + "\n…"
 
 
-def _solved(work: Work) -> str:
-    """For each thing that failed and worked later: what was changed in between."""
+def _list_solved(work: WorkRecord) -> str:
     lines = list[str]()
     first = dict[tuple[str, str], Operation]()
     changed = list[Operation]()
@@ -216,28 +211,26 @@ def _solved(work: Work) -> str:
     return "\n".join(dict.fromkeys(reversed(lines)))
 
 
-def _still_failing(work: Work) -> str:
-    """Commands that failed and never worked later: not to be tried again as they are."""
+def _list_still_failing(work: WorkRecord) -> str:
     worked = {(o.tool, o.target): o.order for o in work.done if o.ok}
     failed = {(o.tool, o.target): o for o in work.done if not o.ok and o.kind == "run"}
     left = [one for key, one in failed.items() if worked.get(key, -1) < one.order]
     return "\n".join(f"- Does not work as it is: `{one_line(o.target, 120)}` ({one_line(o.said, 80)})" for o in left)
 
 
-def _ticked_off(work: Work) -> str:
+def _list_done(work: WorkRecord) -> str:
     items = work.closed_items[-20:]
     return "Ticked off:\n" + "\n".join(f"- {item}" for item in items) if items else ""
 
 
-def _open(work: Work) -> str:
-    """The agent's own list: what is open, and how much of it is done."""
+def _list_open(work: WorkRecord) -> str:
     shown = [f"- {item}" for item in work.open_items[:20]]
     if work.closed_items:
         shown.append(f"- (done so far: {len(work.closed_items)}, last: {work.closed_items[-1]})")
     return "\n".join(shown)
 
 
-def _just_now(work: Work, excerpt: int, cwd: str) -> str:
+def _describe_last_steps(work: WorkRecord, excerpt: int, cwd: str) -> str:
     here = cwd.rstrip("/") + "/" if len(cwd) > 1 else ""
     last = [
         f"- {o.tool} {one_line(o.target, 160)} → {one_line(o.said, 120)}"
@@ -248,7 +241,7 @@ def _just_now(work: Work, excerpt: int, cwd: str) -> str:
     return text.replace(here, "") if here else text
 
 
-def _next(work: Work) -> str:
+def _describe_next_step(work: WorkRecord) -> str:
     if work.open_items:
         return f"First open item: {work.open_items[0]}"
     if work.unfinished and work.requests:
@@ -256,8 +249,7 @@ def _next(work: Work) -> str:
     return "The last request is answered: wait for the user." if work.requests else ""
 
 
-def _usual_commands(work: Work) -> list[str]:
-    """Commands by how often they were run, with their last result."""
+def _usual_commands(work: WorkRecord) -> list[str]:
     counts = Counter(o.target for o in work.done if o.kind == "run")
     latest = {o.target: o for o in work.done if o.kind == "run"}
     often = sorted(counts, key=lambda command: (-counts[command], -latest[command].order))[:_STEPS]

@@ -1,4 +1,1 @@
-"""The parts of the local ranker: text, words, tools in use, meaning, and the decision to be silent.
-
-`reverie.memory.recall.ranker` puts them together; nothing here touches the memory directory but to read it.
-"""
+"""The parts of the local ranker: words, tools in use, meaning, and the decision what to show."""

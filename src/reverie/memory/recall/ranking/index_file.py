@@ -1,8 +1,6 @@
-"""Opening the index's SQLite file so that it always opens: shared, versioned, thrown away when corrupt.
-
-Everybody who has it open holds a shared lock beside it; only who gets the lock alone may throw it away. If nobody can,
-or the disk refuses, the index lives in memory for this process. It never raises for the sake of a derived file.
-"""
+"""Opens the index's SQLite file so that it always opens: shared, versioned, deleted when corrupt. Every user of the
+file holds a shared lock next to it; only a process that holds the lock alone may delete it. If that fails, or the disk
+fails, the index is in memory for this process. It never raises."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from pathlib import Path
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenDatabase:
     """An open database; `problem` says why it is in memory, if it is."""
 
     connection: sqlite3.Connection
@@ -28,14 +26,14 @@ class Opened:
             self.lock = None
 
 
-def open_database(path: Path | None, schema: str, version: str, busy_ms: int, *, distrust: bool = False) -> Opened:
-    """The database at `path` with this schema and version, made or made again where needed; in memory without a path.
-
-    `distrust`: what is at `path` has just failed in use, so it is thrown away even if it opens.
-    """
-    make = _Making(schema, version, busy_ms)
+def open_database(
+    path: Path | None, schema: str, version: str, busy_ms: int, *, distrust: bool = False
+) -> OpenDatabase:
+    """The database at `path` with this schema and version, made again where needed; in memory without a path.
+    `distrust`: the file at `path` has just failed in use, so it is deleted even if it opens."""
+    make = _DatabaseMaker(schema, version, busy_ms)
     if path is None:
-        return Opened(make.opened(":memory:"), None, "")
+        return OpenDatabase(make.opened(":memory:"), None, "")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -47,7 +45,7 @@ def open_database(path: Path | None, schema: str, version: str, busy_ms: int, *,
             problem = f"{path}: damaged, and in use by another process"
         else:
             fcntl.flock(lock, fcntl.LOCK_SH)
-            return Opened(make.checked(path), lock, "")
+            return OpenDatabase(make.checked(path), lock, "")
     except sqlite3.OperationalError as error:
         problem = f"{path}: {error}"
     except sqlite3.DatabaseError as error:
@@ -62,7 +60,7 @@ def open_database(path: Path | None, schema: str, version: str, busy_ms: int, *,
 
 
 def _throw_away(path: Path, lock: int) -> bool:
-    """Removes the file if nobody else has it open; false if somebody has."""
+    """Removes the file; false if somebody else has it open."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -73,7 +71,7 @@ def _throw_away(path: Path, lock: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Making:
+class _DatabaseMaker:
     schema: str
     version: str
     busy_ms: int
@@ -81,7 +79,7 @@ class _Making:
     def checked(self, path: Path) -> sqlite3.Connection:
         connection = self.opened(str(path))
         try:
-            # Reads the root page of every table: enough to notice a file that was cut or overwritten at its head.
+            # Reads the root page of every table, to notice a file that was cut or overwritten at its head.
             for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchall()
         except sqlite3.DatabaseError:
@@ -113,8 +111,8 @@ class _Making:
             connection.execute("INSERT INTO meta VALUES ('version', ?)", (self.version,))
         connection.execute("COMMIT")
 
-    def in_memory(self, problem: str) -> Opened:
-        return Opened(self.opened(":memory:"), None, problem)
+    def in_memory(self, problem: str) -> OpenDatabase:
+        return OpenDatabase(self.opened(":memory:"), None, problem)
 
 
 def _version(connection: sqlite3.Connection) -> str:

@@ -1,8 +1,6 @@
-"""How much of a query's words a file has: BM25 over stems, as a share of what a perfect match would score.
-
-A word the memory has never seen counts against every file: that is how the ranker knows when words cannot be trusted
-for a query. Rare words are looked up first and within a budget, so that 100,000 files cost little more than 10,000.
-"""
+"""The share of a query's words that a file has: BM25 over stems, relative to a perfect match. A word that no memory has
+counts against every file: so the ranker knows when it cannot rely on words. Rare words come first and within a budget,
+so that 100,000 files cost little more than 10,000."""
 
 from __future__ import annotations
 
@@ -18,22 +16,22 @@ from reverie.text.words import FUNCTION_TERMS, stem, words
 K1: Final = 1.2
 B: Final = 0.75
 BUDGET: Final = 5_000
-"""Postings read for one query before the common words are looked up among the best files only."""
+"""Postings to read for one query; after them common words are looked up among the best files only."""
 BEST: Final = 64
 MOST: Final = 2_000
-"""Files that are given a score: with an encoder beside, even a faint match may matter."""
+"""Files that get a score: with an encoder, even a faint match may matter."""
 FEW: Final = 60
-"""Below so many files their own counts say little about words."""
+"""With fewer files, their own counts say little about words."""
 MAX_TERMS: Final = 96
-"""Of a pasted log, the rarest terms are enough."""
+"""For a pasted log, the rarest terms are enough."""
 SIMILAR_PREFIX: Final = 4
 SIMILAR: Final = 0.62
-"""Least share of letters, from the front, that two stems have in common to count as forms of one word."""
+"""Least share of common letters, from the front, for two stems to count as forms of one word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A word of the query, as it was typed, and the term of the file that it met."""
+    """A word of the query as it was typed, and the matching term of the file."""
 
     word: str
     found: str
@@ -73,13 +71,13 @@ def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
     for word in asked:
         own = known.get(word)
         is_content = word not in FUNCTION_TERMS
-        weight = telling(files, own.files if own else 0, is_content=is_content)
+        weight = term_weight(files, own.files if own else 0, is_content=is_content)
         whole += weight
         if own:
             forms.append(_Form(typed[word], own, weight, is_content))
         if is_content:
             for other, likeness in _similar(index, word):
-                least = min(weight, telling(files, other.files, is_content=True))
+                least = min(weight, term_weight(files, other.files, is_content=True))
                 forms.append(_Form(typed[word], other, likeness * least, True))
     return _gather(index, forms, mean_length, whole * (K1 + 1))
 
@@ -101,7 +99,7 @@ def _gather(index: SearchIndex, forms: Sequence[_Form], mean_length: float, perf
 
 
 class _Tally:
-    """What each file has gained so far: of every word, its best form."""
+    """The score of each file so far: of every word, its best form."""
 
     def __init__(self, mean_length: float) -> None:
         self.totals: dict[int, float] = {}
@@ -148,15 +146,12 @@ def _similar(index: SearchIndex, word: str) -> list[tuple[Term, float]]:
 
 
 def _shared_prefix(one: str, other: str) -> int:
-    for n, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return n
-    return min(len(one), len(other))
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def telling(files: int, with_term: int, *, is_content: bool) -> float:
-    """How telling a term is. A handful of files cannot say that `which` is common and `staging` is not: up to `FEW`
-    files it is judged as if the rest of them were there, with the words that every text has."""
+def term_weight(files: int, with_term: int, *, is_content: bool) -> float:
+    """How much a term says about a file. Up to `FEW` files it is judged as if there were `FEW` ordinary ones: a few
+    files cannot show that `which` is common and `staging` is not."""
     if files < FEW:
         with_term = max(with_term, 0 if is_content else FEW // 2)
         files = FEW

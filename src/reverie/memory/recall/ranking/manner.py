@@ -1,8 +1,6 @@
-"""Whether a prompt sounds like work in progress or like a question for anybody: small talk, general knowledge, sums.
-
-A naive Bayes over the words and word pairs of two short lists of example prompts that ship beside this file; it knows
-nothing of any memory. One of several signals for the decision to be silent, never the only one.
-"""
+"""Whether a prompt sounds like work in progress or like a general question: small talk, knowledge, sums. A naive Bayes
+over words and word pairs of two short lists of example prompts, independent of the memories. One of several signals for
+the decision to show nothing."""
 
 from __future__ import annotations
 
@@ -17,17 +15,17 @@ from typing import Final
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _SMOOTHING: Final = 0.5
 _READ: Final = 60
-"""Words of a prompt that are looked at: how it begins says most."""
+"""Words of a prompt that count: its beginning says most."""
 
 
 @lru_cache(maxsize=1)
 def example_prompts() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(prompts about work at hand, prompts for anybody), written for this purpose."""
+    """(prompts about current work, general prompts), written for this purpose."""
     return _lines("work_prompts.txt"), _lines("general_prompts.txt")
 
 
 def manner(query: str) -> float:
-    """Above 0: sounds like work at hand; below: like a question for anybody. About -6 to 6, whatever the length."""
+    """Above 0: sounds like current work; below: like a general question. About -6 to 6, for any length."""
     weights = _weights()
     seen = _features(query)
     known = [weights[feature] for feature in seen if feature in weights]

@@ -1,52 +1,50 @@
-"""How the signals are put together: one score to rank by, and one probability that anything should be shown at all.
-
-Few numbers, all here, fitted by `reverie lab recall DIR --fit` (see docs/decisions/0008-local-ranker.md). The word
-signal is a share of a perfect match, less what is usual for the query: it fades when the words are not the memory's.
-"""
+"""Combines the signals: one score for the ranking, and one probability that anything should be shown at all. The few
+numbers are all here, fitted by `reverie lab recall DIR --fit` (see docs/decisions/0008-local-ranker.md). For most
+prompts showing nothing is right."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import Final
+from typing import Final, Protocol
 
 from reverie.text.word_lists import FUNCTION_WORDS
 from reverie.text.words import words
 
 WORDS: Final = 1.0
-"""Weight of the words a file shares beyond the usual, beside a closeness in meaning of weight 1."""
+"""Weight of the shared words beyond the usual; closeness in meaning has weight 1."""
 USUAL_SHARE: Final = 0.25
-"""What a quarter of all files reach, or exceed, is usual for a query and says nothing about any of them."""
+"""A share of words that a quarter of all files reach is usual for a query and does not favour any of them."""
 TOOL: Final = 0.2
 """Added for a file about a tool in use."""
 USUAL_AMONG: Final = 12
-"""Fewer files than this cannot say what is usual."""
+"""Fewer files cannot show what is usual."""
 CHANCE: Final = 0.25
 """The share of words that the best of some hundred files has in common with any prompt."""
 SEARCH_WORDS: Final = 6
 FOREIGN_WORDS: Final = 4
 FOREIGN_SHARE: Final = 0.15
-"""English sentences have more function words than this; lists of English search words may not, and do no harm."""
+"""English sentences have more function words than this."""
 UNKNOWN_MEANING: Final = 0.15
-"""Assumed of a file that has not been encoded yet: what an unrelated file comes to."""
+"""Assumed for a file that is not encoded yet: the value of an unrelated file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
-    """What is known about one file for one query. `meaning` is None if the file has no vectors (or no encoder runs)."""
+class RankSignals:
+    """The signals of one file for one query. `meaning` is None without vectors; `usual` is the share of words that
+    other files have as well."""
 
     words: float
     meaning: float | None
     tool: float
     usual: float = 0.0
-    """The share of words that other files have as well."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """A logistic model of whether a query has anything to find, and what share of the best score others must reach."""
+class ShowGate:
+    """A logistic model of whether a query has anything to find, and the share of the best score that others need."""
 
     names: tuple[str, ...]
     weights: tuple[float, ...]
@@ -59,16 +57,16 @@ class Gate:
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, z))))
 
 
-SEMANTIC_GATE: Final = Gate(
+SEMANTIC_GATE: Final = ShowGate(
     ("meaning", "nearness", "manner", "foreign", "words"), (10.2, 14.9, 0.48, 2.5, 7.3), -3.9, least=0.5, of_best=0.65
 )
-BUILTIN_GATE: Final = Gate(
+BUILTIN_GATE: Final = ShowGate(
     ("words", "manner", "length", "foreign"), (23.4, 0.65, 4.94, 1.6), -12.0, least=0.5, of_best=0.55
 )
 
 
-def score(signals: Signals, semantic: bool) -> float:
-    """What files are ranked by."""
+def score(signals: RankSignals, semantic: bool) -> float:
+    """The score for the ranking."""
     if not semantic:
         return signals.words + TOOL * signals.tool
     meaning = UNKNOWN_MEANING if signals.meaning is None else signals.meaning
@@ -76,7 +74,7 @@ def score(signals: Signals, semantic: bool) -> float:
 
 
 def usual_share(shares: Iterable[float], files: int) -> float:
-    """The share of words that the best quarter of the files begins at; `shares` of those that have any."""
+    """The share of words where the best quarter of the files begins."""
     if files < USUAL_AMONG:
         return 0.0
     place = int(USUAL_SHARE * files)
@@ -84,19 +82,55 @@ def usual_share(shares: Iterable[float], files: int) -> float:
     return best[place] if len(best) > place else 0.0
 
 
-def words_signal(best: float) -> float:
-    """How far the best file's words go beyond chance."""
-    return max(0.0, best - CHANCE)
-
-
-def length_signal(query: str) -> float:
-    """How much was said: the logarithm of the number of words. A few words alone are a search, not talk."""
-    return math.log1p(max(SEARCH_WORDS, len(query.split())))
-
-
 def foreign_signal(query: str) -> float:
-    """1 if the prompt is not in English, where meaning and manner say less; 0 if it is, or is too short to tell."""
+    """1 if the prompt is not in English, where meaning and manner say less; else 0."""
     said = words(query)
     if len(said) < FOREIGN_WORDS:
         return 0.0
     return float(sum(word in FUNCTION_WORDS for word in said) < FOREIGN_SHARE * len(said))
+
+
+class Scored(Protocol):
+    """What the decision needs to know about a candidate."""
+
+    @property
+    def score(self) -> float: ...
+    @property
+    def signals(self) -> RankSignals: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How many of the best to show. `silent` is why nothing is shown, `reason` why the next one is not shown, `grounds`
+    the values behind the confidence."""
+
+    show: int
+    confidence: float
+    grounds: tuple[tuple[str, float], ...]
+    silent: str
+    reason: str
+
+
+def decide(query: str, ranked: Sequence[Scored], *, manner: float, nearness: float | None, limit: int) -> Decision:
+    """`manner` and `nearness` say how much the prompt is about current work; `nearness` is None without an encoder."""
+    if not ranked:
+        return Decision(0, 0.0, (), "no memory shares a word or a meaning with the prompt", "")
+    words = max(0.0, max(score(one.signals, semantic=False) for one in ranked) - CHANCE)
+    if nearness is None:
+        gate = BUILTIN_GATE
+        length = math.log1p(max(SEARCH_WORDS, len(query.split())))  # a few words alone are a search, not talk
+        values = (words, manner, length, foreign_signal(query))
+    else:
+        gate = SEMANTIC_GATE
+        closest = max(one.signals.meaning or 0.0 for one in ranked)
+        values = (closest, nearness, manner, foreign_signal(query), words)
+    confidence = gate.probability(values)
+    grounds = tuple(zip(gate.names, values, strict=True))
+    if confidence < gate.least:
+        named = ", ".join(f"{name} {value:.2f}" for name, value in grounds)
+        silent = f"nothing is close enough ({named}: {confidence:.2f} of the {gate.least:.2f} needed)"
+        return Decision(0, confidence, grounds, silent, "the prompt does not seem to need a memory")
+    least = gate.of_best * ranked[0].score
+    show = sum(one.score >= least for one in ranked[:limit])
+    reason = f"below {gate.of_best:.0%} of the best score" if show < limit else f"not among the best {limit}"
+    return Decision(show, confidence, grounds, "", reason)

@@ -1,7 +1,5 @@
-"""The tools in use: what they are called in a memory, which files warn about them and which only say how to use them.
-
-Somebody who is using a tool does not need its manual; what goes wrong with it is exactly what they need.
-"""
+"""The tools in use: their names in memories, which files warn about them and which only explain them. The manual of a
+tool in use is not needed; its known problems are."""
 
 from __future__ import annotations
 
@@ -10,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.memory.recall.ranking.topic import Topic
 from reverie.memory.recall.search_index import IndexedFile, SearchIndex
 from reverie.text.words import words
 
@@ -22,13 +19,14 @@ _GENERIC_WORDS: Final = """
     server api client
 """
 _GENERIC: Final = frozenset(_GENERIC_WORDS.split())
-"""Too common, as a part of an MCP tool's name, to say what it is about."""
+"""Too common in names of MCP tools to say what the tool is about."""
 _ORDINARY_WORDS: Final = """
     bash sh zsh cd ls cat echo grep rg head tail sed awk wc find python python3 node make git go rm cp mv mkdir test
     touch date which sort cut less open start code
 """
 _ORDINARY: Final = frozenset(_ORDINARY_WORDS.split())
-"""Programs whose name is an everyday word, or in use all day: a memory that has the word need not be about them."""
+"""Programs whose name is an everyday word or that are used all day: a memory with the word may be about something else.
+"""
 _MANUAL = re.compile(
     r"\b(using|usage|how to|how-to|how do|cheat ?sheet|arguments?|parameters?|params|syntax|calling|invocation|"
     r"invok\w+|commands?|cli|flags|options|examples?|reference|manual|running|quick ?start|basics)\b",
@@ -51,7 +49,7 @@ _STRONG_WARNING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ToolInUse:
-    """A tool by the names a memory may call it: its identifier as it stands, or all the words of its name."""
+    """A tool with its names in memories: its identifier, or all the words of its name."""
 
     identifier: str
     name: frozenset[str]
@@ -90,17 +88,17 @@ def _program(line: str) -> str:
 
 
 def tool_terms(tools: Sequence[ToolInUse]) -> str:
-    """The tools' names as words to search for."""
+    """The tools' names as search words."""
     return " ".join(sorted({word for tool in tools if not tool.ordinary for word in tool.name}))
 
 
 def about_tool(tools: Sequence[ToolInUse], file: IndexedFile) -> float:
-    """1 if the header names a tool in use, by identifier or by name; 0 if not."""
+    """1 if the header names a tool in use, by identifier or by name; else 0."""
     return float(any(not tool.ordinary for tool in _named(tools, file)))
 
 
 def is_manual(tools: Sequence[ToolInUse], file: IndexedFile, index: SearchIndex) -> bool:
-    """Whether the file tells how to use a tool in use, rather than what to beware of or where something is."""
+    """Whether the file explains how to use a tool in use, and does not warn about it or say where something is."""
     if not tools:
         return False
     header = file.header.replace("_", " ").replace("-", " ")
@@ -111,9 +109,9 @@ def is_manual(tools: Sequence[ToolInUse], file: IndexedFile, index: SearchIndex)
     if file.type != "reference" and not file.path.rsplit("/", 1)[-1].startswith("reference"):
         return bool(named) and not warns and bool(_MANUAL_OF_ANY_TYPE.search(header))
     if _MANUAL.search(header.replace("reference ", " ", 1)):
-        # The header may call a program by another name than its command: then the commands in the body tell.
-        return bool(named) or _shows_calls(tools, index.read(file))
-    return not warns and bool(_named(tools, file)) and _shows_calls(tools, index.read(file))
+        # The header may use another name for a program than its command: then the commands in the body decide.
+        return bool(named) or _shows_calls(tools, index.body(file))
+    return not warns and bool(_named(tools, file)) and _shows_calls(tools, index.body(file))
 
 
 def _named(tools: Sequence[ToolInUse], file: IndexedFile) -> list[ToolInUse]:
@@ -123,7 +121,7 @@ def _named(tools: Sequence[ToolInUse], file: IndexedFile) -> list[ToolInUse]:
     return [tool for tool in tools if tool.named_in(file.header.lower(), header_words)]
 
 
-def _shows_calls(tools: Sequence[ToolInUse], topic: Topic) -> bool:
-    """Whether the body shows how the tool is called: a command line or a call in code."""
+def _shows_calls(tools: Sequence[ToolInUse], body: str) -> bool:
+    """Whether the body shows a call of the tool: a command line or a call in code."""
     calls = "|".join(re.escape(called) for tool in tools for called in (tool.identifier, *tool.name))
-    return bool(re.search(rf"(`|^\s*\$?\s*)(?:{calls})[ (]", topic.body, re.IGNORECASE | re.MULTILINE))
+    return bool(re.search(rf"(`|^\s*\$?\s*)(?:{calls})[ (]", body, re.IGNORECASE | re.MULTILINE))

@@ -1,8 +1,5 @@
-"""Memories that something newer has replaced: those whose header says so, and the older of two that say the same.
-
-A replaced memory is left out unless the prompt asks for the past. Bodies are not looked at: a current memory may well
-tell what it replaced.
-"""
+"""Memories that something newer has replaced: by their own header, or as the older of two that say the same. They are
+left out unless the prompt asks for the past. Bodies do not count: a current memory may mention what it replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reverie.memory.recall.search_index import IndexedFile
-from reverie.text.sameness import REWORDED, likeness
+from reverie.text.sameness import REWORDED, similarity
 from reverie.text.words import FUNCTION_TERMS, terms, words
 
 _REPLACED: Final = r"superseded|outdated|obsolete|out of date|no longer (?:valid|true|used|current|applies)|archived"
@@ -30,21 +27,19 @@ TWIN_TERMS: Final = 4
 
 
 def asks_for_past(query: str) -> bool:
-    """Whether the prompt wants to know how things were."""
+    """Whether the prompt asks how things were."""
     return bool(_PAST.search(query))
 
 
 def is_replaced(file: IndexedFile) -> bool:
-    """Whether the file's own header says that it no longer holds."""
+    """Whether the file's own header says that it is outdated."""
     marked = any(_MARKED.search(part) or _MARKED.search(part.lower()) for part in (file.name, file.description))
     return marked or bool(_FILE_MARK.search(file.path))
 
 
 def older_twins(files: Sequence[IndexedFile], query: str) -> dict[str, str]:
-    """Path of an older twin → path of the newer: same type, and headers that say nearly the same.
-
-    A number that only one of them has and the prompt names (a year, a version) picks that one.
-    """
+    """Path of an older twin → path of the newer: same type, and headers that say nearly the same. A number in the
+    prompt that only one of them has (a year, a version) selects that one."""
     asked = {word for word in words(query) if any(c.isdigit() for c in word)}
     headers = [(file, *_header(file)) for file in files]
     found: dict[str, str] = {}
@@ -66,11 +61,11 @@ def _header(file: IndexedFile) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _same_series(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Years and versions follow one another; other numbers (pump 3, pump 4) tell things apart."""
+    """Years and versions follow one another; other numbers (pump 3, pump 4) separate things."""
     return one == other or (any(map(_EDITION.match, one - other)) and any(map(_EDITION.match, other - one)))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     if min(len(one), len(other)) < TWIN_TERMS:
         return False
-    return likeness(one, other) >= REWORDED
+    return similarity(one, other) >= REWORDED

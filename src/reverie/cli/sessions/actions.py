@@ -1,0 +1,164 @@
+"""`reverie compact|rewind|pin|btw`: acts on a conversation, through the socket of a live session or by opening it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+
+from reverie.cli.options import examples, folder_options, places_of, session_option
+from reverie.cli.output import answer
+from reverie.types import JsonObject
+
+F = TypeVar("F", bound=Callable[..., Any])
+_TIMEOUT_S = 1_800.0
+_CHANGING = frozenset({"compact", "undo", "rewind", "clear", "pin", "unpin", "notes"})
+
+
+def _action(function: F) -> F:
+    """Adds `--session`, `--cwd` and `--json`."""
+    help = "The session; the beginning of its id is enough.  [default: the newest session of this folder]"
+    return session_option(help)(folder_options(function))
+
+
+@examples(
+    "reverie compact",
+    'reverie compact "Keep everything about the parser"',
+    "reverie compact --preview",
+    "reverie compact --up-to -3",
+    "reverie compact undo",
+    "reverie compact undo --fit",
+)
+@click.command("compact")
+@click.argument("text", nargs=-1)
+@click.option("--preview", is_flag=True, help="Show the summary without using it.")
+@click.option("--from", "from_", metavar="MSG", help="Summarise only from this message on; earlier messages stay.")
+@click.option("--up-to", metavar="MSG", help="Summarise only up to this message; later messages stay.")
+@click.option("--fit", is_flag=True, help="With undo: restore as much as fits into the window.")
+@_action
+def compact_command(
+    text: tuple[str, ...],
+    preview: bool,
+    from_: str | None,
+    up_to: str | None,
+    fit: bool,
+    session: str,
+    cwd: Path,
+    as_json: bool,
+) -> None:
+    """Summarise a conversation to make room, or undo the last compaction with `undo`.
+
+    TEXT says what the summary must contain. Your messages, the list of what was done and your pins stay word for word.
+    MSG is the uuid of a message, its beginning, or -1 for your last message. A live session compacts itself, at the end
+    of the round if a turn is running.
+    """
+    if text == ("undo",):
+        if preview or from_ or up_to:
+            raise click.UsageError("undo can only be combined with --fit.")
+        undone = cast(JsonObject, act_on_session(session, cwd, {"do": "undo", "fit": fit})["undone"])
+        answer(as_json, undone, undone["notice"])
+        return
+    if fit:
+        raise click.UsageError("--fit needs undo: `reverie compact undo --fit`.")
+    request: JsonObject = {"do": "compact", "text": " ".join(text), "preview": preview}
+    request |= {"from": from_} if from_ is not None else {}
+    request |= {"up_to": up_to} if up_to is not None else {}
+    done = cast(JsonObject, act_on_session(session, cwd, request, asks=not preview)["compacted"])
+    answer(as_json, done, done["text"] if preview else done["notice"])
+    if preview and not as_json:
+        click.echo(f"\n{done['notice']}", err=True)
+
+
+@examples("reverie rewind", "reverie rewind -1")
+@click.command("rewind", context_settings={"ignore_unknown_options": True})
+@click.argument("message", metavar="[MSG]", required=False)
+@_action
+def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) -> None:
+    """Continue a conversation from before one of your messages; without MSG, list your messages.
+
+    MSG is the uuid of a message, its beginning, or -1 for your last message. Nothing is deleted: `reverie compact undo`
+    reverses a rewind. Files on disk do not change.
+    """
+    if message is not None:
+        done = act_on_session(session, cwd, {"do": "rewind", "message": message})
+        answer(as_json, done, f"Back to before: {done['rewound']}")
+        return
+    listed = cast("list[JsonObject]", act_on_session(session, cwd, {"do": "messages"})["messages"])
+    answer(as_json, listed, *(f"{one['back']:>4}  {str(one['uuid'])[:8]}  {one['text']}" for one in listed))
+    if not listed and not as_json:
+        click.echo("There are no messages yet.", err=True)
+
+
+@examples('reverie pin "Never touch the generated files"', "reverie pin", "reverie pin --remove 1")
+@click.command("pin")
+@click.argument("text", nargs=-1)
+@click.option("--remove", metavar="ID", help="Remove this pin: its number, or the beginning of its text.")
+@_action
+def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Path, as_json: bool) -> None:
+    """Keep TEXT word for word through every compaction. Without TEXT, list the pins."""
+    if remove is not None:
+        if text:
+            raise click.UsageError("Give a text to pin or --remove ID, not both.")
+        done = act_on_session(session, cwd, {"do": "unpin", "id": remove})
+        answer(as_json, done, f"No longer pinned: {done['unpinned']}")
+    elif text:
+        done = act_on_session(session, cwd, {"do": "pin", "text": " ".join(text)})
+        answer(as_json, done, f"Pinned as {done['pin']}.")
+    else:
+        pins = cast("dict[str, str]", act_on_session(session, cwd, {"do": "pins"})["pins"])
+        answer(as_json, pins, *(f"{name:>3}  {pinned}" for name, pinned in pins.items()))
+        if not pins and not as_json:
+            click.echo("Nothing is pinned.", err=True)
+
+
+@examples('reverie btw "Which file are you changing, and why?"', 'reverie btw -s 3f2a "What is left to do?" --json')
+@click.command("btw")
+@click.argument("question", nargs=-1, required=True)
+@_action
+def btw_command(question: tuple[str, ...], session: str, cwd: Path, as_json: bool) -> None:
+    """Ask about a conversation without changing it.
+
+    The agent answers from what it already knows, without tools. The question and the answer are not saved. A live
+    session answers while it works.
+    """
+    said = act_on_session(session, cwd, {"do": "aside", "question": " ".join(question)}, asks=True)
+    answer(as_json, said, said["answer"])
+
+
+def act_on_session(session: str, cwd: Path, request: JsonObject, *, asks: bool = False) -> JsonObject:
+    """Sends a request to the session and returns the reply. `asks`: the request needs the session's model."""
+    from reverie.runtime.live_client import ask_live
+    from reverie.storage.lease import Lease
+    from reverie.storage.transcript.sessions import find_session
+
+    found = find_session(places_of(cwd := cwd.resolve()).project, session)
+    holder = Lease.holder(found.lease)
+    socket = cast(str | None, holder.get("socket")) if holder is not None else None
+    if socket:
+        return ask_live(Path(socket), request, timeout_s=_TIMEOUT_S)
+    return _act_on_closed(found.id, cwd, request, asks)
+
+
+def _act_on_closed(session: str, cwd: Path, request: JsonObject, asks: bool) -> JsonObject:
+    """Opens the session, carries out the request, and closes it."""
+    from reverie.cli.event_loop import CANCELLED, CommandSignals, run_async
+    from reverie.errors import Cancelled
+    from reverie.session.session import Session
+    from reverie.session.verbs import verbs
+
+    answer: JsonObject = {}
+
+    async def main(_signals: CommandSignals) -> int:
+        async with await Session.open(cwd=cwd, resume=session, own_model=asks) as opened:
+            if str(request["do"]) in _CHANGING and not request.get("preview"):
+                opened.log.confirm()  # the disk must accept writes before a model is asked
+            answer.update(await verbs(opened)[str(request["do"])](request))
+            if opened.log.unsaved:
+                click.echo("The cost of this could not be saved: the disk refused it.", err=True)
+        return 0
+
+    if run_async(main) == CANCELLED:
+        raise Cancelled("Cancelled; nothing was changed.")
+    return answer
