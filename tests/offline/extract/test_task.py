@@ -94,14 +94,23 @@ def test_a_paragraph_is_kept_as_a_whole_and_without_what_is_asked() -> None:
         ("Remember this please: weights in kilograms only. The club cannot read pounds.", "cannot read pounds"),
         ("Note for later: swaps of shifts are only valid if they are in Airtable, the calendar is a copy.", "Airtable"),
         ("Merk dir bitte: Rechnungen gehen immer an Frau Kolb.", "Kolb"),
-        ("Recuerda esto: los informes van siempre en PDF.", "PDF"),
-        ("请记住：报告一律用繁体字，客户在台北。", "台北"),
-        ("覚えておいてください。請求書は三浦さんに送ります。", "三浦"),
     ],
 )
-def test_what_is_asked_for_is_kept_in_five_languages(said: str, kept: str) -> None:
+def test_what_is_asked_for_is_kept_as_a_whole_memory(said: str, kept: str) -> None:
     ((_, text),) = played("hello", said).written.items()
     assert kept in TopicFile.parse(text).body
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Recuerda esto: los informes van siempre en PDF.",
+        "请记住：报告一律用繁体字，客户在台北。",
+        "覚えておいてください。請求書は三浦さんに送ります。",
+    ],
+)
+def test_in_other_languages_it_keeps_nothing(said: str) -> None:
+    assert not played("hello", said).written
 
 
 def test_what_may_be_about_a_memory_is_not_written_beside_it() -> None:

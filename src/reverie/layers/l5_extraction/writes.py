@@ -164,15 +164,12 @@ def lost_statements(before: str, after: str) -> list[str]:
 
 
 def speaks_of(ground: EvidenceText, text: str) -> bool:
-    """Returns whether the typed text mentions a memory's subject: half of the words of its name, or two words of its
-    name, description and first statement."""
+    """Returns whether the typed text mentions a memory: half of the words of its name, or two words of its text."""
     topic = TopicFile.parse(text)
     title = content_terms(topic.name)
     if title and 2 * sum(ground.has(term) for term in title) >= len(title):
         return True
-    said = statements_of(text)
-    subject = " ".join([topic.name, topic.description, *(said[:1] if topic.description else said[:2])])
-    terms = content_terms(subject)
+    terms = content_terms(f"{topic.name} {topic.description} {topic.body}")
     return sum(ground.has(term) for term in terms) >= min(_SPOKEN_OF, len(terms))
 
 

@@ -16,6 +16,8 @@ from reverie.offline.language.marks import Marked, Message
 from reverie.offline.language.stating import kind_of, moves_a_day
 from reverie.text.words import content_terms
 
+_LANGUAGES = ("en", "de")
+"""Elsewhere too much of what it kept was wrong (decision 0034): there it only removes what the user wants removed."""
 _STRENGTH = (MemoryType.USER, MemoryType.REFERENCE, MemoryType.FEEDBACK, MemoryType.PROJECT)
 """Of several kinds in one paragraph the first one counts."""
 
@@ -58,7 +60,8 @@ def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
     last = max((at for at, message in enumerate(messages) if message.forgets), default=-1)
     unmeant = {at + step for at, message in enumerate(messages) if message.is_play for step in (-1, 0, 1)}
     meant = [message for at, message in enumerate(messages) if at > last and at not in unmeant and not message.is_void]
-    found = [one for message in meant if (one := next(_in_message(message), None)) is not None]
+    known = [message for message in meant if message.tongue in _LANGUAGES]
+    found = [one for message in known if (one := next(_in_message(message), None)) is not None]
     return [one for one in found if not find_secrets(" ".join(each.text for each in one.said))]
 
 
