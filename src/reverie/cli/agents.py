@@ -51,7 +51,7 @@ def snapshot_command(kind: str, cwd: Path, as_json: bool, what: str | None) -> N
 
     KIND is the name of a definition. Without an option, the command shows the state of its memory.
 
-    Exit codes: 0 done, 2 usage, or there is no memory or no snapshot; 4 storage.
+    Exit codes: 0 done, 2 wrong usage, or there is no memory or no snapshot; 4 storage error.
     """
     from datetime import UTC, datetime
 

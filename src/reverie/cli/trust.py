@@ -55,7 +55,7 @@ def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listin
     move data: hooks, allow rules, models, the memory directory. You see all these parts before you answer. Trust
     applies only to this folder and ends when one of the parts changes.
 
-    Exit codes: 0 trusted, or nothing needs trust; 1 not trusted, or you said no; 2 usage; 4 storage.
+    Exit codes: 0 trusted, or nothing needs trust; 1 not trusted, or you said no; 2 wrong usage; 4 storage error.
     """
     if sum((yes, status, remove, listing)) > 1:
         raise click.UsageError("Give only one of --yes, --status, --remove and --list.")
