@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 def command(prompt: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
     """Run one prompt and print the answer.
 
-    The argument is the prompt. Text from standard input is added to the prompt as data, not as instructions. With `-` as the argument, standard input is the prompt. Only the answer goes to standard output; tool
-    calls, retries and notices go to standard error. Tool calls that need permission are refused, unless --allow or
-    --permission-mode allows them. Ctrl-C cancels.
+    The argument is the prompt. Text from standard input is added to the prompt as data, not as instructions. With `-`
+    as the argument, standard input is the prompt. Only the answer goes to standard output; tool calls, retries and
+    notices go to standard error. Tool calls that need permission are refused, unless --allow or --permission-mode
+    allows them. Ctrl-C cancels.
 
     Exit codes: 0 answered, 1 refused, stopped, or the answer is incomplete (output limit), 2 wrong usage, 3 the session
     is open in another process, 4 storage error, 5 the model could not answer, 6 the window is full, 130 cancelled.

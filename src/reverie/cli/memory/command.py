@@ -29,9 +29,7 @@ class MemoryCommands(Commands):
         "purge": CommandEntry("memory.purge:command", "Remove a secret from all files of Reverie."),
         "inbox": CommandEntry("memory.inbox:command", "Accept or reject memories that wait for your decision."),
         "import": CommandEntry("memory.imports:import_command", "Import memories and notes."),
-        "sync": CommandEntry(
-            "memory.imports:sync_command", "Exchange the memories that you share with colleagues, now."
-        ),
+        "sync": CommandEntry("memory.imports:sync_command", "Exchange memories with your colleagues now."),
         "path": CommandEntry("memory.listing:path_command", "Print where the memory directory is."),
     }
 

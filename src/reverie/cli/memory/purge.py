@@ -69,8 +69,8 @@ def command(
     history of your shell. The command refuses to run while a session with the secret is open. If it is interrupted, run
     it again.
 
-    Exit codes: 0 the secret is gone, 1 you said no or something is left, 2 wrong usage, 3 a session is open, 4 storage
-    error.
+    Exit codes: 0 the secret is gone, 1 you said no or something is left, 2 wrong usage, 3 if a session is
+    open, 4 storage error.
     """
     if text is not None and pattern is not None:
         raise UserError("Give a text or --pattern, not both.")

@@ -27,7 +27,7 @@ FindMissing = Callable[[str], tuple[str, ...]]
 Tier = Literal["auto", "builtin", "semantic"]
 _TIERS = click.Choice(get_args(Tier))
 _TOOL_HELP = "Rank as if the agent had just used this tool, e.g. 'Bash(kubectl get)'. Repeatable."
-_TIER_HELP = "builtin: compare words; semantic: also compare meaning, with an encoder; auto: semantic if possible."
+_TIER_HELP = "builtin: compare words; semantic: also compare meaning, with an encoder; auto: semantic if there is one."
 
 
 @examples(
