@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $(STAMP)
 
-run: $(STAMP)  ## three days with an agent in under a minute; on a terminal a chat follows
+run: $(STAMP)  ## a demo of three days with an agent, in under a minute; in a terminal, a chat opens after it
 	@$(BIN)/reverie demo
 
 test: $(STAMP)  ## everything, with reduced counts for the slow kinds

@@ -30,6 +30,17 @@ def test_files_that_a_page_names_are_there(page: Path) -> None:
         Script.parse((ROOT / name).read_text(), name)
 
 
+def test_modules_that_the_tour_names_are_there() -> None:
+    """A name without its folder is in the folder of the last path before it."""
+    source, folder, missing = ROOT / "src" / "reverie", ROOT, list[str]()
+    for name in re.findall(r"`([\w/]+(?:/|\.py|\.md))`", (ROOT / "docs" / "tour.md").read_text()):
+        if (source / name).exists():
+            folder = source / name if name.endswith("/") else (source / name).parent
+        elif not (ROOT / name).exists() and not list(folder.parent.glob(f"**/{name}")):
+            missing.append(name)
+    assert not missing
+
+
 def typed(page: Path) -> Iterator[list[str]]:
     """Every use of the command in the code of a page, as words; up to a pipe, a comment or the next command."""
     text = page.read_text()

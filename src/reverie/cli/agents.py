@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 def command(context: click.Context, cwd: Path, as_json: bool) -> None:
     """List agent definitions and running agents; share their memories.
 
-    A definition is a Markdown file in .reverie/agents or .claude/agents of the project, or in agents/ of Reverie's
-    home. Between two lines `---` it has name, description, tools, model and memory (user, project or local); the
-    instructions of the agent follow. Without a sub-command, the command lists them.
+    A definition is a Markdown file in .reverie/agents or .claude/agents of the project, or in ~/.reverie/agents. It
+    starts with frontmatter between two lines `---`: name, description, tools, model and memory. After that come the
+    instructions of the agent. `memory` says who shares the memory of the agent: user (all your projects), project
+    (colleagues get it with the repository) or local (this project on this machine). Without a sub-command, the command
+    lists definitions and running agents.
     """
     if context.invoked_subcommand is None:
         _show_list(cwd, as_json)
@@ -35,23 +37,27 @@ def command(context: click.Context, cwd: Path, as_json: bool) -> None:
 @command.command("list")
 @folder_options
 def list_command(cwd: Path, as_json: bool) -> None:
-    """Show agent definitions, errors in their files, and the agents of live sessions."""
+    """Show agent definitions, errors in their files, and the agents of live sessions.
+
+    A live session is a session that is open in another process.
+    """
     _show_list(cwd, as_json)
 
 
 @examples("reverie agents snapshot reviewer --take")
 @command.command("snapshot")
-@click.argument("kind")
+@click.argument("kind", metavar="NAME")
 @folder_options
-@click.option("--make", "what", flag_value="make", help="Write the memory into the project, as a start for colleagues.")
-@click.option("--take", "what", flag_value="take", help="Add the project's snapshot to the memory. It can be undone.")
-@click.option("--keep", "what", flag_value="keep", help="Keep the memory unchanged and ignore this snapshot.")
+@click.option("--make", "what", flag_value="make", help="Write it into the project; colleagues can start with it.")
+@click.option("--take", "what", flag_value="take", help="Add the project's snapshot to your memory. It can be undone.")
+@click.option("--keep", "what", flag_value="keep", help="Keep your memory unchanged and ignore this snapshot.")
 def snapshot_command(kind: str, cwd: Path, as_json: bool, what: str | None) -> None:
-    """Make a snapshot of an agent's memory, add one to it, or ignore one.
+    """Share the memory of an agent through the project.
 
-    KIND is the name of a definition. Without an option, the command shows the state of its memory.
+    NAME is the name of an agent definition. A snapshot is a copy of the agent's memory in the project. Without an
+    option, the command shows the state of the memory.
 
-    Exit codes: 0 done, 2 usage, or there is no memory or no snapshot; 4 storage.
+    Exit codes: 0 done, 2 wrong usage, or there is no memory or no snapshot; 4 storage error.
     """
     from datetime import UTC, datetime
 

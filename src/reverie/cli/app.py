@@ -20,20 +20,20 @@ from reverie.cli.screen import drop_output, end_only_on, guard, output_error
 from reverie.errors import ReverieError
 
 PIPE_CLOSED = 141
-"""Exit code when the reader of our output is gone; a shell reports it for a program ended by SIGPIPE."""
+"""Exit code when the program that read our output has closed the pipe, as a shell reports it after SIGPIPE."""
 
 _COMPLETING = "_REVERIE_COMPLETE"
 
 EXIT_CODES: Mapping[int, str] = {
     0: "done",
     1: "it failed or was refused; the sentence on standard error says why",
-    2: "wrong usage: an unknown command or option, a bad value, a mistake in a settings file, a missing extra",
+    2: "wrong usage: an unknown command or option, a bad value, a mistake in a settings file, a missing package",
     3: "the session is open in another process; the message names it",
-    4: "storage: the disk is full, read-only or gone",
+    4: "storage error: the disk is full, read-only or no longer available",
     5: "the model could not answer",
     6: "the window is full: compact the conversation, or start a new one",
     130: "cancelled with Ctrl-C (143: ended by SIGTERM)",
-    PIPE_CLOSED: "the reader of our output is gone",
+    PIPE_CLOSED: "the program that read the output has closed the pipe",
 }
 
 
@@ -56,14 +56,14 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "run": CommandEntry("run:command", "Run one prompt and print the answer.", ends_unread=True),
     "sessions": CommandEntry("sessions.command:command", "List, show and delete conversations."),
     "remember": CommandEntry("memory.change:remember_command", "Remember something, in your own words."),
-    "recall": CommandEntry("memory.recall:command", "Show which memories a message recalls."),
+    "recall": CommandEntry("memory.recall:command", "Show which memories would be added to a message."),
     "forget": CommandEntry("memory.change:forget_command", "Forget a memory. It can be restored."),
     "memory": CommandEntry("memory.command:command", "List, change and restore memories."),
     "dream": CommandEntry("dream.command:command", "Tidy up memory across sessions; review or undo it."),
     "compact": CommandEntry("sessions.actions:compact_command", "Summarise a conversation to make room, or undo that."),
     "notes": CommandEntry("sessions.notes:command", "Show or update the notes of a conversation."),
-    "rewind": CommandEntry("sessions.actions:rewind_command", "Continue a conversation from an earlier message."),
-    "pin": CommandEntry("sessions.actions:pin_command", "Keep a text through every compaction."),
+    "rewind": CommandEntry("sessions.actions:rewind_command", "Go back to an earlier message and continue from there."),
+    "pin": CommandEntry("sessions.actions:pin_command", "Keep a text in every summary of a conversation."),
     "extract": CommandEntry("memory.extract:command", "Write memories from recorded sessions."),
     "settings": CommandEntry("settings:command", "Show every setting and where its value comes from."),
     "trust": CommandEntry("trust:command", "Trust the settings files of a folder."),
@@ -72,13 +72,13 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "agents": CommandEntry("agents:command", "List agent definitions and running agents; share their memories."),
     "btw": CommandEntry("sessions.actions:btw_command", "Ask about a conversation without changing it."),
     "team": CommandEntry("team.command:command", "Let several agents work on one task.", ends_unread=True),
-    "tasks": CommandEntry("sessions.tasks:command", "List and kill the background tasks of live sessions."),
-    "log": CommandEntry("sessions.log:command", "Read the background log.", ends_unread=True),
+    "tasks": CommandEntry("sessions.tasks:command", "List and stop the background tasks of open sessions."),
+    "log": CommandEntry("sessions.log:command", "Show what happened in the background.", ends_unread=True),
     "doctor": CommandEntry("doctor.checks:command", "Check that Reverie has everything it needs."),
-    "demo": CommandEntry("demo.command:command", "Play three days with an agent, without a key.", ends_unread=True),
-    "simulate": CommandEntry("simulate:command", "Simulate the Messages API on this machine.", ends_unread=True),
-    "models": CommandEntry("memory.models:command", "Add, list and remove sentence encoders for memory recall."),
-    "lab": CommandEntry("lab.command:command", "Measure Reverie on recorded work.", ends_unread=True),
+    "demo": CommandEntry("demo.command:command", "Show a demo: three days of work with an agent.", ends_unread=True),
+    "simulate": CommandEntry("simulate:command", "Run a simulator of Anthropic's Messages API.", ends_unread=True),
+    "models": CommandEntry("memory.models:command", "Add, list and remove encoders for recall (not language models)."),
+    "lab": CommandEntry("lab.command:command", "Run benchmarks, most of them on recorded sessions.", ends_unread=True),
     "completion": CommandEntry("completion:command", "Print a completion script for your shell."),
 }
 
@@ -133,7 +133,7 @@ def unknown_name(kind: str, name: str, known: Mapping[str, object]) -> str:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="reverie %(version)s")
 def commands() -> None:
-    """A memory for LLM agents: conversations that outlive their window.
+    """A memory for LLM agents, and conversations that can be longer than the context window of the model.
 
     \b
     Examples:

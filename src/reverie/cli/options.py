@@ -130,7 +130,7 @@ def session_option(help: str, *names: str, default: str | None = "last", multipl
 
 
 def session_choice(
-    default: str | None = "last", *, otherwise: str = "the newest session of this folder"
+    default: str | None = "last", *, otherwise: str = "the last used session of this folder"
 ) -> Callable[[F], F]:
     """`[SESSION]` or `-s/--session ID`, for commands without another argument; the command gets `session`."""
 

@@ -13,12 +13,15 @@ _HEAD = """# The command line
 
 `python -m reverie.cli.reference > docs/cli.md` writes this page from the help of the commands.
 
-- `-s ID` names a session. A command without another argument also takes the ID alone. The beginning of the ID is
-  enough, and `last` is the newest session of the folder.
-- `-C DIR` works as if the command were started in that folder.
+- A session is one conversation. `-s ID` says which session a command uses. If a command has no other argument, you can
+  write the ID without `-s`. The first characters of the ID are enough. `last` is the last used session of the folder.
+- A live session is a session that is open in another process.
+- With `-C DIR`, the command works as if you had started it in that folder.
 - With `--json`, standard output holds only JSON.
 - An error is one line on standard error, `reverie: …`, and an exit code, even with `--json`.
-- Colour follows the terminal, `NO_COLOR` and `FORCE_COLOR`.
+- On a terminal, the output has colours. `NO_COLOR` switches them off, and `FORCE_COLOR` switches them on.
+- Without an API key, the offline mind answers: built-in rules instead of a model.
+- Reverie's home is the folder with everything that Reverie keeps: `~/.reverie`, or the folder in `REVERIE_HOME`.
 
 ## Exit codes
 

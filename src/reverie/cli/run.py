@@ -1,6 +1,6 @@
 """`reverie run`: one prompt, one answer, an exit code. For scripts, pipes and quick questions.
 
-The argument is the request, standard input is material for it. Bytes that are not UTF-8 are replaced and counted.
+The argument is the prompt, standard input is data for it. Bytes that are not UTF-8 are replaced and counted.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ if TYPE_CHECKING:
 def command(prompt: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
     """Run one prompt and print the answer.
 
-    The argument is the prompt. Standard input is material for it, never a request. With `-` as the argument, standard
-    input is the prompt. Only the answer goes to standard output; tool calls, retries and notices go to standard error.
-    Calls that need a permission are refused, unless --allow or --permission-mode allows them. Ctrl-C cancels.
+    The argument is the prompt. Text from standard input is added to the prompt as data, not as instructions. With `-`
+    as the argument, standard input is the prompt. Only the answer goes to standard output; tool calls, retries and
+    notices go to standard error. Tool calls that need permission are refused, unless --allow or --permission-mode
+    allows them. Ctrl-C cancels.
 
-    Exit codes: 0 answered, 1 refused, stopped or cut off, 2 usage, 3 session busy, 4 storage, 5 model, 6 window full,
-    130 cancelled.
+    Exit codes: 0 answered, 1 refused, stopped, or the answer is incomplete (output limit), 2 wrong usage, 3 the session
+    is open in another process, 4 storage error, 5 the model could not answer, 6 the window is full, 130 cancelled.
     """
     wanted = make_opening(**options)
     said, notes = read_prompt(prompt)
@@ -95,7 +96,7 @@ def read_prompt(argument: str | None) -> tuple[list[TextBlock], list[str]]:
     if argument == "-":
         return split_material(piped, Origin.ENTERED), notes
     if not request:
-        notes.append("standard input is material, not a request; `reverie run -` uses it as the prompt")
+        notes.append("standard input is data, not a prompt; `reverie run -` uses it as the prompt")
     return [*request, fence(Origin.PIPED, piped.strip("\n"), note="" if request else NO_REQUEST)], notes
 
 

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MODES = ("ask", "accept_edits", "accept_all", "read_only")
+_ALLOW_HELP = "Allow these tool calls without a question, e.g. 'Bash(npm test:*)'. Repeatable."
+_MODE_HELP = (
+    "For tool calls that no rule matches. ask: ask before a change; accept_edits: allow edits of files in this folder; "
+    "accept_all: allow everything; read_only: refuse every change."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +46,19 @@ def session_options(function: F) -> F:
     """Adds the options. The command passes them to `make_opening`."""
     options = (
         click.option("-m", "--model", metavar="NAME", help="`provider:model`, e.g. anthropic:claude-sonnet-5-5."),
-        click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the newest session of this folder."),
+        click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last used session of this folder."),
         session_option(
-            "Continue this session. The beginning of its id is enough.", "-r", "--resume", "resume", default=None
+            "Continue this session. The first characters of its id are enough.",
+            "-r",
+            "--resume",
+            "resume",
+            default=None,
         ),
         cwd_option,
         click.option("--bare", is_flag=True, help="No memory, no instruction files, no hooks."),
-        click.option("--allow", metavar="RULE", multiple=True, help="Allow calls: 'Bash(npm test:*)'. Repeatable."),
-        click.option("--permission-mode", type=click.Choice(_MODES), help="What happens to calls without a rule."),
-        click.option("--max-rounds", type=click.IntRange(min=1), help="Most model requests per turn."),
+        click.option("--allow", metavar="RULE", multiple=True, help=_ALLOW_HELP),
+        click.option("--permission-mode", type=click.Choice(_MODES), help=_MODE_HELP),
+        click.option("--max-rounds", type=click.IntRange(min=1), help="The maximum number of model requests per turn."),
     )
     for option in reversed(options):
         function = option(function)

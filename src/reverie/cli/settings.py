@@ -25,7 +25,7 @@ from reverie.settings.schema import get_value
 @click.command("settings")
 @click.argument("key", required=False)
 @json_option
-@click.option("--flags", "show_flags", is_flag=True, help="Show the kill switches instead.")
+@click.option("--flags", "show_flags", is_flag=True, help="Show the flags: kill switches that switch a feature off.")
 @click.option("--docs", is_flag=True, help="Print the reference page (docs/settings.md).")
 @cwd_option
 def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: Path) -> None:

@@ -24,18 +24,22 @@ Then, in another terminal:
 """
 
 
+_SCRIPT_HELP = "A file with the answers; docs/scripts.md has its format.  [default: echo the prompt]"
+
+
 @click.command("simulate", epilog=_EPILOG)
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="Local port.")
-@click.option("--script", type=click.Path(path_type=Path), help="The answers.  [default: echo the prompt]")
+@click.option("--script", type=click.Path(path_type=Path), help=_SCRIPT_HELP)
 @click.option("--window", type=click.IntRange(1), help="Context window in tokens, for every model.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="Append requests and costs here, as JSON lines.")
 @click.option("--control-key", default="", show_default="a random one", help="The header x-sim-key for /_sim/.")
 def command(port: int, script: Path | None, window: int | None, ledger: Path | None, control_key: str) -> None:
-    """Simulate the Messages API and chat completions on this machine, for free.
+    """Run a local simulator of Anthropic's Messages API and OpenAI's chat completions.
 
-    Prompts are cached and billed as the public documentation says. GET /_sim/ledger shows what every request read from
-    the cache, wrote to it and cost, and why a cache read was missed. POST /_sim/clock {"advance_s": 301} moves the
-    clock. Both need the control key, which is printed at the start, so that no other program can use them.
+    It costs nothing. It caches prompts and computes costs as the public documentation says. GET /_sim/ledger shows what
+    every request read from the cache, wrote to it and would have cost, and the reason for each cache miss. POST
+    /_sim/clock {"advance_s": 301} moves the clock. Both need the control key, which is printed at the start, so that no
+    other program can use them.
     """
     from reverie.models.script import Script
     from reverie.simulator import Clock, Ledger, ScriptResponder, Simulator

@@ -50,12 +50,12 @@ _STATES = {
 def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listing: bool, as_json: bool) -> int:
     """Trust the settings files of a folder.
 
-    PATH is the folder, or any folder of its git checkout. Its files may come from strangers. Until you trust the
-    folder, Reverie ignores every part of them that could run a command, spend money, send data, weaken a protection or
-    move data: hooks, allow rules, models, the memory directory. You see all these parts before you answer. Trust
-    applies only to this folder and ends when one of the parts changes.
+    PATH is the folder, or any folder in the same git checkout. A repository can contain settings files that strangers
+    wrote. Until you trust the folder, Reverie ignores every part of these files that could run a command, spend money,
+    send data, weaken a protection or move data: hooks, allow rules, models, the memory directory. You see all these
+    parts before you answer. Trust applies only to this folder and ends when one of the parts changes.
 
-    Exit codes: 0 trusted, or nothing needs trust; 1 not trusted, or you said no; 2 usage; 4 storage.
+    Exit codes: 0 trusted, or nothing needs trust; 1 not trusted, or you said no; 2 wrong usage; 4 storage error.
     """
     if sum((yes, status, remove, listing)) > 1:
         raise click.UsageError("Give only one of --yes, --status, --remove and --list.")

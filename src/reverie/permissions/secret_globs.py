@@ -1,8 +1,8 @@
-"""May a shell glob come to mean a secret file? Asked of the disk as it is, and of the list of names.
+"""Whether a shell glob may match a secret file, by the files on disk and by the list of secret names.
 
-The disk alone is not enough (the file may be there a moment later), and the list alone would stop `cat src/*`. So a
-glob that spells out part of a secret's name counts by itself, and a wide one counts if it fits such a file now.
-Brackets are read as wider than they are, never as narrower.
+The disk alone is not enough (the file may appear a moment later), and the list alone would stop `cat src/*`. So a glob
+that spells out part of a secret name always counts, and a wide glob counts if it matches such a file now. Brackets may
+be read as wider than they are, never as narrower.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from pathlib import Path
 from reverie.permissions.sensitive import SENSITIVE_NAMES, SENSITIVE_PATHS, is_sensitive_name
 
 _LONGEST = 20
-_SPELLED = 2  # so many characters of a secret's name in a glob mean that name
+_SPELLED = 2  # a glob with this many characters of a secret name means that name
 _SIMPLE_BRACKET = re.compile(r"\[[A-Za-z0-9._-]+\]")
-# Half of all files end so: it says nothing about a name like secrets.json.
+# Many files have these endings, so the ending of `secrets.json` does not count.
 _ORDINARY = re.compile(r"\.(?:json|toml|ya?ml|y\*ml|xml|csv|ini|conf|cfg|txt|properties|db|dat|cnf|\*)\Z")
 _MANY, _ONE, _SOME = "*", "?", "["
 
 
 @dataclass(slots=True)
 class Budget:
-    """How many names may be looked at for one command."""
+    """How many names on disk may be checked for one command."""
 
     left: int
 
     def spend(self) -> None:
-        """Raises `TooMuch` when it is used up."""
+        """Uses one; raises `TooMuch` when none is left."""
         self.left -= 1
         if self.left < 0:
             raise TooMuch
 
 
 class TooMuch(Exception):
-    """There are more files than can be looked at in a moment."""
+    """There are more files than can be checked quickly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +54,32 @@ class Part:
     def is_glob(self) -> bool:
         return bool(self.wild)
 
-    def fits(self, name: str) -> bool:
-        """Whether the shell may expand it to this name (or the name is it)."""
+    def can_become(self, name: str) -> bool:
+        """Whether the shell can expand it to this name, or it is this name."""
         if not self.is_glob:
             return name == self.text
         first = self.tokens[0] if 0 in self.wild else ""
         if name.startswith(".") and first in (_MANY, _ONE) and first:
-            return False  # only a dot that is written out stands for one at the beginning
-        return _matcher(self).match(name) is not None
+            return False  # only a literal dot matches a dot at the beginning
+        return _compile_part(self).match(name) is not None
 
-    def names_secret(self) -> bool:
-        """Whether it spells out part of the name of a secret, and may become it."""
-        return any(self.spells(name) >= _SPELLED for name in SENSITIVE_NAMES)
+    def may_name_secret(self) -> bool:
+        """Whether it spells out part of a secret name and can become that name."""
+        return any(self.count_spelled(name) >= _SPELLED for name in SENSITIVE_NAMES)
 
-    def spells(self, name: str) -> int:
-        """How many characters of a secret's name it spells out, at best; -1 if it cannot become that name."""
+    def count_spelled(self, name: str) -> int:
+        """Counts the most characters of a secret name that it can spell out; -1 if it cannot become that name."""
         if not self.is_glob:
             return len(name) if fnmatchcase(self.text.lower(), name) else -1
         first = self.tokens[0] if 0 in self.wild else ""
         if name.startswith(".") and first in (_MANY, _ONE) and first:
             return -1
-        found = -1 if self._differs(name) else _overlap(self.tokens.lower(), self.wild, name)
-        # A dot that is written out is a choice by itself: few files begin with one.
+        found = -1 if self._is_ruled_out(name) else _count_overlap(self.tokens.lower(), self.wild, name)
+        # A literal dot at the beginning is enough: few files begin with one.
         return max(found, _SPELLED) if found > 0 and self.tokens[0] == "." and name.startswith(".") else found
 
-    def _differs(self, name: str) -> bool:
-        """A quick no: another first or last letter, or a letter that the name does not hold."""
+    def _is_ruled_out(self, name: str) -> bool:
+        """Rules out quickly: another first or last letter, or a letter that is not in the name."""
         last = len(self.tokens) - 1
         ends = ((0, 0), (last, -1))
         if any(at not in self.wild and name[end] not in ("*", self.tokens[at].lower()) for at, end in ends):
@@ -89,27 +89,27 @@ class Part:
         )
 
 
-def parts_of(text: str, globs: frozenset[int]) -> list[Part]:
-    """The components of a word as the shell will read them; `globs` are the places of its live glob characters."""
+def split_parts(text: str, globs: frozenset[int]) -> list[Part]:
+    """Splits a word into components as the shell reads it; `globs` are the places of its active glob characters."""
     parts: list[Part] = []
     start = 0
     for piece in text.split("/"):
         live = frozenset(index - start for index in globs if start <= index < start + len(piece))
         start += len(piece) + 1
         if piece not in ("", "."):
-            parts.append(_part(piece, live))
+            parts.append(_read_part(piece, live))
     return parts
 
 
-def expansions(folder: Path, parts: list[Part], budget: Budget) -> Iterator[Path]:
-    """The paths that exist now and that the shell may expand these components to."""
+def expand(folder: Path, parts: list[Part], budget: Budget) -> Iterator[Path]:
+    """Yields the existing paths that the shell can expand these components to."""
     if not parts:
         yield folder
         return
     part, *rest = parts
     if not part.is_glob:
         if rest or os.path.lexists(folder / part.text):
-            yield from expansions(folder / part.text, rest, budget)
+            yield from expand(folder / part.text, rest, budget)
         return
     try:
         names = [entry.name for entry in folder.iterdir()]
@@ -117,26 +117,26 @@ def expansions(folder: Path, parts: list[Part], budget: Budget) -> Iterator[Path
         return
     for name in names:
         budget.spend()
-        if part.fits(name):
-            yield from expansions(folder / name, rest, budget)
+        if part.can_become(name):
+            yield from expand(folder / name, rest, budget)
 
 
-def names_secret(parts: list[Part]) -> bool:
-    """Whether the components spell out a secret by themselves, whatever is on disk."""
-    if any(part.names_secret() if part.is_glob else is_sensitive_name(part.text) for part in parts):
+def may_name_secret(parts: list[Part]) -> bool:
+    """Whether the components spell out a secret name, whatever is on disk."""
+    if any(part.may_name_secret() if part.is_glob else is_sensitive_name(part.text) for part in parts):
         return True
     for path in SENSITIVE_PATHS:
         wanted = [name or "/" for name in path.split("/")]
         for start in range(len(parts) - len(wanted) + 1):
             pairs = list(zip(parts[start:], wanted, strict=False))
-            spelled = [part.spells(name) for part, name in pairs]
+            spelled = [part.count_spelled(name) for part, name in pairs]
             needed = [min(_SPELLED, len(name.replace("*", ""))) for name in wanted]
             if all(found >= least for found, least in zip(spelled, needed, strict=True)):
                 return True
     return False
 
 
-def _part(piece: str, live: frozenset[int]) -> Part:
+def _read_part(piece: str, live: frozenset[int]) -> Part:
     tokens: list[str] = []
     wild: set[int] = set()
     at = 0
@@ -144,7 +144,7 @@ def _part(piece: str, live: frozenset[int]) -> Part:
         if at in live:
             wild.add(len(tokens))
             bracket = _SIMPLE_BRACKET.match(piece, at) if piece[at] == "[" else None
-            if piece[at] == "[" and bracket is None:  # what follows may belong to the bracket
+            if piece[at] == "[" and bracket is None:  # the rest may belong to the bracket
                 tokens.append(_MANY)
                 break
             tokens.append(_SOME if bracket else piece[at])
@@ -152,7 +152,7 @@ def _part(piece: str, live: frozenset[int]) -> Part:
         else:
             tokens.append(piece[at])
             at += 1
-    if len(tokens) > 2 * _LONGEST:  # wider than it is, and as good for names this short
+    if len(tokens) > 2 * _LONGEST:  # wider than the original, which is safe for names this short
         cut = len(tokens) - _LONGEST
         wild = (
             {index for index in wild if index < _LONGEST}
@@ -164,7 +164,7 @@ def _part(piece: str, live: frozenset[int]) -> Part:
 
 
 @cache
-def _matcher(part: Part) -> re.Pattern[str]:
+def _compile_part(part: Part) -> re.Pattern[str]:
     shape = "".join(
         ("*" if char == _MANY else "?") if index in part.wild else f"[{char}]" if char in "*?[" else char
         for index, char in enumerate(part.tokens)
@@ -172,8 +172,8 @@ def _matcher(part: Part) -> re.Pattern[str]:
     return re.compile(translate(shape), re.IGNORECASE)
 
 
-def _overlap(tokens: str, wild: frozenset[int], name: str) -> int:
-    """The most characters of `name` (which may hold `*`) that `tokens` spell out in a text both fit; -1 if none."""
+def _count_overlap(tokens: str, wild: frozenset[int], name: str) -> int:
+    """Counts the most characters of `name` (may contain `*`) that `tokens` spell out in a text both match; or -1."""
     ordinary = _ORDINARY.search(name)
     telling = ordinary.start() if ordinary else len(name)
     best = [[-1] * (len(name) + 1) for _ in range(len(tokens) + 1)]

@@ -1,7 +1,7 @@
-"""Would a shell command that only reads open a file that holds secrets? The second question after the read-only check.
+"""Checks whether a read-only shell command would open a file with secrets. It runs after the read-only check.
 
-Listing names (ls, stat, find) is fine; opening a file is not. Operands, globs, files of patterns and the trees that a
-recursive grep walks are all held against one list. What cannot be proven to miss every secret counts as reading one.
+Listing names (ls, stat, find) is fine; opening a file is not. Operands, globs, pattern files and the trees of a
+recursive grep are all compared with one list. A command that may reach a secret counts as reading one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from reverie.permissions.rules import NotReadOnly, clip
-from reverie.permissions.secret_globs import Budget, Part, TooMuch, expansions, names_secret, parts_of
+from reverie.permissions.secret_globs import Budget, Part, TooMuch, expand, may_name_secret, split_parts
 from reverie.permissions.sensitive import is_sensitive, may_be_sensitive
 from reverie.permissions.shell.options import Arguments, read_arguments
 from reverie.permissions.shell.programs import OPTIONS, is_recursive, opened_by
@@ -22,32 +22,32 @@ from reverie.permissions.shell.words import SimpleCommand, Word, read_words
 MOST_NAMES = 50_000
 _OPENS = frozenset({"cat", "head", "tail", "wc", "grep"})
 _MOST_GLOBS = 50
-_INSTEAD = "name the files you need, or use the Grep tool, which passes such files over"
+_INSTEAD = "name the files you need, or use the Grep tool, which skips such files"
 
 
 def why_secret(command: str, cwd: Path, most: int = MOST_NAMES) -> str | None:
-    """None if a command that passed the read-only check opens no secret file; else one sentence that says which.
+    """Returns one sentence that names the secret file a read-only command would open; None if there is none.
 
-    At most so many names are looked at on disk; a command that needs more is not proven to miss every secret.
+    At most `most` names are checked on disk. A command that needs more counts as reading a secret.
     """
     try:
         reading = read_words(command.rstrip("\n"))
         words = [word for simple in reading.commands for word in simple.words]
         if sum(bool(word.globs) for word in words) > _MOST_GLOBS:
-            return f"The command holds more than {_MOST_GLOBS} globs, so it cannot be told what it would read."
+            return f"The command has more than {_MOST_GLOBS} globs, so it is not clear what it would read."
         budget = Budget(most)
         for simple in reading.commands:
-            if found := _secret(simple, cwd, budget):
+            if found := _find_secret(simple, cwd, budget):
                 return f"{simple.words[0].text} would read {found}, which by its name may hold secrets; {_INSTEAD}."
     except TooMuch:
-        return f"There are too many files to tell whether the command would read one that holds secrets; {_INSTEAD}."
+        return f"There are too many files to check whether the command would read one with secrets; {_INSTEAD}."
     except NotReadOnly as refusal:
-        return f"It cannot be told what the command would read, because {refusal}."
+        return f"It is not clear what the command would read, because {refusal}."
     return None
 
 
-def _secret(simple: SimpleCommand, cwd: Path, budget: Budget) -> str | None:
-    """What secret one program would open; None if none."""
+def _find_secret(simple: SimpleCommand, cwd: Path, budget: Budget) -> str | None:
+    """Finds the secret that one program would open; None if there is none."""
     program, *rest = simple.words
     if program.text not in _OPENS:
         return None
@@ -56,37 +56,37 @@ def _secret(simple: SimpleCommand, cwd: Path, budget: Budget) -> str | None:
         return None
     words = opened_by(program.text, arguments)
     walk = _Walk.of(arguments) if program.text == "grep" and is_recursive(arguments) else None
-    if walk is not None and (secret := walk.names_secret()):
+    if walk is not None and (secret := walk.find_named_secret()):
         return secret
     for word in words:
-        start, parts = _place(word, cwd)
-        if names_secret([*map(_literal, start.parts), *parts]):
+        start, parts = _split_word(word, cwd)
+        if may_name_secret([*map(_make_literal, start.parts), *parts]):
             return clip(word.raw)
-        for path in expansions(start, parts, budget):
+        for path in expand(start, parts, budget):
             real = Path(os.path.realpath(path))
             if is_sensitive(path) or is_sensitive(real):
                 return clip(str(path))
-            if walk is not None and (inside := walk.secret_below(real, budget)):
+            if walk is not None and (inside := walk.find_secret_below(real, budget)):
                 return clip(inside)
     return None
 
 
-def _place(word: Word, cwd: Path) -> tuple[Path, list[Part]]:
-    """Where a word starts from, and its components from there."""
+def _split_word(word: Word, cwd: Path) -> tuple[Path, list[Part]]:
+    """Splits a word into the folder where it starts and its components from there."""
     text, globs = word.text, word.globs
     if word.raw.startswith("~"):
         home = Path.home()
-        return home, parts_of(text[1:], frozenset(index - 1 for index in globs))
-    return Path("/") if text.startswith("/") else cwd, parts_of(text, globs)
+        return home, split_parts(text[1:], frozenset(index - 1 for index in globs))
+    return Path("/") if text.startswith("/") else cwd, split_parts(text, globs)
 
 
-def _literal(name: str) -> Part:
+def _make_literal(name: str) -> Part:
     return Part(name, name, frozenset())
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """What a recursive grep looks into. Where its filters are not plain, they are taken to keep nothing out."""
+    """The files that a recursive grep searches. Filters that are not simple count as if they let everything through."""
 
     follows: bool
     include: tuple[str, ...]
@@ -95,22 +95,22 @@ class _Walk:
 
     @staticmethod
     def of(arguments: Arguments) -> _Walk:
-        def given(option: str) -> tuple[str, ...]:
+        def list_values(option: str) -> tuple[str, ...]:
             return tuple(value.text for name, value in arguments.values if name == option)
 
         follows = not arguments.options.isdisjoint({"-R", "--dereference-recursive"})
-        return _Walk(follows, given("--include"), given("--exclude"), given("--exclude-dir"))
+        return _Walk(follows, list_values("--include"), list_values("--exclude"), list_values("--exclude-dir"))
 
-    def names_secret(self) -> str | None:
-        """An --include that asks for secrets."""
+    def find_named_secret(self) -> str | None:
+        """Finds an --include that asks for secrets."""
         for pattern in self.include:
             wild = frozenset(index for index, char in enumerate(pattern) if char in "*?[")
-            if names_secret(parts_of(pattern, wild)):
+            if may_name_secret(split_parts(pattern, wild)):
                 return clip(f"files like {pattern}")
         return None
 
-    def secret_below(self, root: Path, budget: Budget) -> str | None:
-        """A secret file that it would search below a folder; None if there is none, or `root` is no folder."""
+    def find_secret_below(self, root: Path, budget: Budget) -> str | None:
+        """Finds a secret file below `root` that grep would search; None if there is none or `root` is not a folder."""
         seen = set[str]()
         waiting = [str(root)]
         while waiting:
@@ -121,22 +121,22 @@ class _Walk:
                     continue
                 seen.add(real)
             all_secret = is_sensitive(Path(folder))
-            for entry in _entries(folder):
+            for entry in _list_entries(folder):
                 budget.spend()
                 if entry.is_symlink() and not self.follows:
                     continue
                 if entry.is_dir():
-                    if entry.name != ".git" and not _fits(entry.name, self.exclude_dir):
+                    if entry.name != ".git" and not _is_match(entry.name, self.exclude_dir):
                         waiting.append(entry.path)
-                elif self._searches(entry.name) and (all_secret or _is_secret(entry)):
+                elif self._may_search(entry.name) and (all_secret or _is_secret(entry)):
                     return entry.path
         return None
 
-    def _searches(self, name: str) -> bool:
-        """With both kinds of filter the order decides, which is more than this wants to know: then it searches."""
+    def _may_search(self, name: str) -> bool:
+        """Whether grep may search this file. With both kinds of filter the order decides, so the answer is yes."""
         if self.include and not self.exclude:
-            return any("[" in pattern or "\\" in pattern for pattern in self.include) or _fits(name, self.include)
-        return bool(self.include) or not _fits(name, self.exclude)
+            return any("[" in pattern or "\\" in pattern for pattern in self.include) or _is_match(name, self.include)
+        return bool(self.include) or not _is_match(name, self.exclude)
 
 
 def _is_secret(entry: os.DirEntry[str]) -> bool:
@@ -145,13 +145,13 @@ def _is_secret(entry: os.DirEntry[str]) -> bool:
     return entry.is_symlink() and is_sensitive(Path(os.path.realpath(entry.path)))
 
 
-def _fits(name: str, patterns: Sequence[str]) -> bool:
+def _is_match(name: str, patterns: Sequence[str]) -> bool:
     return any("[" not in one and "\\" not in one and fnmatchcase(name, one) for one in patterns)
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+def _list_entries(folder: str) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             yield from found
-    except OSError:  # not a folder, or not ours to look into: then grep finds nothing either
+    except OSError:  # not a folder or not readable, so grep cannot search it either
         return

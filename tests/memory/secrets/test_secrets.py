@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.memory.secrets.scan import MASK, find_secrets, redacted
+from reverie.memory.secrets.scan import MASK, find_secrets, redact
 from tests.counts import count
 from tests.memory.secrets_corpus import CARRIERS, FORMS, TOKENS, Draw, cases
 from tests.memory.secrets_held_out import HARMLESS, SECRETS
@@ -106,7 +106,7 @@ def test_a_token_planted_between_any_two_words_is_found_where_it_is(name: str, s
     text = f"{PROSE[:at]}{secret} {PROSE[at:]}"
     found = find_secrets(text)
     assert any(one.start < at + len(secret) and at < one.end for one in found)
-    assert secret not in redacted(text)
+    assert secret not in redact(text)
 
 
 @settings(deadline=None, max_examples=count(80, 800))
@@ -128,8 +128,8 @@ def test_nothing_found_holds_the_value() -> None:
 
 def test_masking_leaves_the_rest_alone() -> None:
     token = TOKENS["GitHub classic token"](Draw(3))
-    assert redacted(f"the CI token {token} expires in May") == f"the CI token {MASK} expires in May"
-    assert redacted(PROSE) == PROSE
+    assert redact(f"the CI token {token} expires in May") == f"the CI token {MASK} expires in May"
+    assert redact(PROSE) == PROSE
 
 
 def test_two_kilobytes_take_no_more_than_a_blink() -> None:

@@ -30,9 +30,10 @@ def command(**options: Any) -> int:
 
     Enter sends the message. Alt-Enter, or a backslash at the end, starts a new line. @ completes file names. /help
     lists the commands. Ctrl-C stops the answer; Ctrl-C twice or Ctrl-D leaves. If standard input is not a terminal,
-    each of its lines is a turn, answers go to standard output, and calls that need a permission are refused.
+    each of its lines is one turn, the answers go to standard output, and tool calls that need permission are refused.
 
-    Exit codes: 0 done, 2 usage, 3 session busy; from a pipe, the code of the first turn without an answer.
+    Exit codes: 0 done, 2 wrong usage, 3 the session is open in another process. If the input comes from a pipe: the
+    exit code of the first turn that failed.
     """
     from reverie.cli.event_loop import run_async
 

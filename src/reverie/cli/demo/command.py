@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 @click.command("demo")
 @click.option("--keep", is_flag=True, help="Keep the folder with project, memory and transcripts, and print its path.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Also write an animated picture.")
-@click.option("--no-chat", is_flag=True, help="Do not open a chat after the story.")
+@click.option("--no-chat", is_flag=True, help="Do not open a chat after the demo.")
 def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
-    """Play three days with an agent, without a key or a network.
+    """Show a demo: three days of work with an agent, without an API key or a network.
 
-    A large result goes to disk, notes appear, the window fills and is compacted, the agent learns a correction, the
-    next session knows it, a dream tidies up memory and is undone. Every turn shows the window, the cache and the cost.
-    On a terminal, a chat in the same folder follows. Your own files and sessions do not change.
+    The offline mind answers: built-in rules instead of a model. A large result goes to disk, notes appear, the window
+    fills and is compacted, the agent learns a correction, the next session knows it, a dream tidies up memory and is
+    undone. Every turn shows the window, the cache and the cost. On a terminal, a chat in the same folder opens after
+    the demo. Your own files and sessions do not change.
     """
     import shutil
     import tempfile

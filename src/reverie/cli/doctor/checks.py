@@ -61,8 +61,8 @@ class Check:
 def command(as_json: bool, cwd: Path) -> int:
     """Check that Reverie has everything it needs.
 
-    Shows the settings, the model and why it was chosen, the memory directory and the rule that chose it, and failures
-    in the background. ✓ means fine, `!` means worth a look, ✗ means broken; an arrow says what to do.
+    Shows the settings, the model and why it was chosen, the memory directory and why it is used, and failures in the
+    background. ✓ means fine, `!` means worth a look, ✗ means broken; an arrow says what to do.
 
     Exit codes: 0 fine, 1 something is broken.
     """

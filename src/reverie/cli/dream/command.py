@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     "reverie dream", "reverie dream --now", "reverie dream --dry-run", "reverie dream review", "reverie dream undo"
 )
 @click.group("dream", invoke_without_command=True)
-@click.option("--now", is_flag=True, help="Dream even if it is not time yet.")
-@click.option("--dry-run", is_flag=True, help="Dream and show the changes without making them.")
+@click.option("--now", is_flag=True, help="Dream even if no dream is due.")
+@click.option("--dry-run", is_flag=True, help="Dream and show the changes, but do not save them.")
 @click.option("-m", "--model", metavar="NAME", help="The model that dreams.  [default: from the settings]")
 @folder_options
 @click.pass_context
@@ -33,11 +33,13 @@ def command(
 ) -> int | None:
     """Tidy up memory across sessions.
 
-    A dream joins duplicates, writes relative dates as dates, removes memories that turned out to be wrong, and shortens
-    the index. It works on a copy. All changes become one version with a reason per file, or nothing changes. Without an
-    option, the command dreams only if it is time; sessions do the same by themselves.
+    A dream joins duplicates, replaces relative dates ("tomorrow") by calendar dates, removes memories that turned out
+    to be wrong, and shortens the index. It works on a copy. All changes become one version with a reason per file, or
+    nothing changes. Without an option, the command dreams only if a dream is due: by default if the last one is at
+    least 24 hours ago and five other sessions have changed since then. Sessions also start dreams by themselves.
 
-    Exit codes: 0 done or not yet, 1 failed or refused, 2 usage, 4 storage, 5 the model could not answer.
+    Exit codes: 0 done, or no dream is due, 1 failed or refused, 2 wrong usage, 4 storage error, 5 the model could not
+    answer.
     """
     if context.invoked_subcommand is not None:
         return None
@@ -101,7 +103,7 @@ def _show_event(event: Any, *, quiet: bool) -> None:
 @command.command("status")
 @with_memory
 def status_command(as_json: bool, memory: OpenedMemory) -> None:
-    """Show when the last dream ran, its result and its cost, and why the next one waits."""
+    """Show when the last dream ran, its result and its cost, and why the next one has not started."""
     from reverie.cli.dream.status import read_status_from_disk
 
     found, paint = read_status_from_disk(memory), get_paint()
@@ -156,9 +158,9 @@ def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
 @click.argument("id", required=False, default="")
 @with_memory
 def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Show the dream that waits for you, or the last dream that changed memory.
+    """Show the dream that waits for your decision, or the last dream that changed memory.
 
-    ID is the beginning of the id of a dream or of a version.
+    ID is the id of a dream or of a version; its first characters are enough.
     """
     from reverie.cli.dream.display import find_landed, show_proposal, show_version
     from reverie.layers.l6_dreaming.proposal import Proposals
@@ -180,7 +182,10 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 @click.argument("id", required=False, default="")
 @with_memory
 def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Apply the dream that waits, merged with later changes."""
+    """Save the changes of the dream that waits for your decision.
+
+    Changes that were made to memory since then are kept.
+    """
     from reverie.cli.dream.display import show_landed
     from reverie.layers.l6_dreaming.landing import accept
     from reverie.layers.l6_dreaming.proposal import Proposals
@@ -196,7 +201,7 @@ def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 @click.argument("id", required=False, default="")
 @with_memory
 def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Drop the dream that waits. Memory does not change."""
+    """Reject the dream that waits for your decision. Memory does not change."""
     from reverie.layers.l6_dreaming.landing import reject
     from reverie.layers.l6_dreaming.proposal import Proposals
 
@@ -221,7 +226,7 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
 @command.command("kill")
 @with_memory
 def kill_command(as_json: bool, memory: OpenedMemory) -> None:
-    """End a running dream without changing memory."""
+    """Stop a running dream. Memory does not change."""
     from reverie.runtime.live_client import ask_live
 
     running = _find_running(memory)

@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 @examples("reverie lab tokens ~/.claude/projects --json")
 @click.group(name="lab")
 def command() -> None:
-    """Measure Reverie on recorded work."""
+    """Run benchmarks of Reverie, most of them on recorded sessions."""
 
 
 for measurement in (recall, extraction, dream):
@@ -29,19 +29,20 @@ def _files(metavar: str) -> Callable[[F], F]:
     return click.argument("paths", metavar=metavar, nargs=-1, required=True, type=click.Path(path_type=Path))
 
 
-_AT_HELP = "Where to cut sessions without a compaction, in tokens."
+_AT_HELP = "In sessions without a compaction, measure at this number of tokens."
 _cut_option = click.option("--at", default=100_000, show_default=True, type=click.IntRange(min=1), help=_AT_HELP)
 
 
 @examples("reverie lab tokens ~/.claude/projects/my-project")
 @command.command("tokens")
-@_files("DIR...")
+@_files("PATH...")
 @json_option
 def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
-    """Measure the estimate of token growth on Claude Code transcripts.
+    """Measure how well Reverie estimates the number of tokens, on Claude Code transcripts.
 
-    Compares the fixed rule with the estimate that calibrates itself from earlier responses, over stretches of at least
-    10,000 real tokens.
+    Compares two estimates with the numbers that the API reported: a fixed rule (4 bytes per token, 2 for JSON), and an
+    estimate that is corrected after each response. Each estimate covers a part of a session with at least 10,000
+    tokens. PATH is a transcript, or a folder: then all transcripts in it and below it are measured.
 
     Exit codes: 0 done, 2 there is nothing to measure.
     """
@@ -70,7 +71,7 @@ def startup(runs: int, as_json: bool) -> None:
 @command.command("billing")
 @json_option
 def billing(as_json: bool) -> None:
-    """Measure how fast the simulator bills a session of 200 rounds and 150,000 tokens."""
+    """Measure how fast the simulator computes the costs of 200 rounds and 150,000 tokens."""
     from reverie.lab.billing import measure_billing
 
     found = measure_billing()
@@ -80,15 +81,16 @@ def billing(as_json: bool) -> None:
 
 @examples("reverie lab survival ~/.claude/projects/my-project/*.jsonl --json")
 @command.command("survival")
-@_files("FILES...")
+@_files("PATH...")
 @_cut_option
 @json_option
 def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     """Measure what survives a compaction, on recorded sessions.
 
-    At each compaction, takes the files, identifiers, requests and failed commands that the session used again later.
-    Shows how much of it is in the summary of the recording, in a list of the last ten files, and in the summary that
-    Reverie writes without a model.
+    For each compaction, the command collects the files, identifiers, requests and failed commands that were known
+    before it and appear again later. It shows how many of them are in the summary that the recorded session itself
+    made, in a list of the last ten files, and in the summary that Reverie writes without a model. PATH is a transcript,
+    or a folder: then all transcripts in it and below it are measured.
     """
     from reverie.lab.survival.run import measure, summary, table
 
@@ -98,14 +100,22 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
 
 @examples("reverie lab forks --children 4 --json")
 @command.command("forks")
-@click.option("--children", default=8, show_default=True, type=click.IntRange(1, 10), help="Forks of one message.")
-@click.option("--tokens", default=100_000, show_default=True, type=click.IntRange(1_000, 140_000), help="Its length.")
+@click.option("--children", default=8, show_default=True, type=click.IntRange(1, 10), help="The number of forks.")
+@click.option(
+    "--tokens",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(1_000, 140_000),
+    help="The length of the conversation before the forks, in tokens.",
+)
 @json_option
 def forks(children: int, tokens: int, as_json: bool) -> None:
     """Measure what forks cost, compared with new agents that get the same context.
 
-    A session against the simulator reads files until the conversation is long, then forks. Costs are in tokens of
-    uncached input. The first fork pays for the last message, the others only for their own instruction.
+    A fork is an agent whose request begins with the same bytes as the conversation, so that both share the cache. A
+    session that uses the simulator reads files until the conversation is long. Then one message starts all forks. Costs
+    are in tokens of uncached input. The first fork pays for the last message, the others only for their own
+    instruction.
     """
     from reverie.lab.forks import measure_forks, table
 
@@ -115,14 +125,16 @@ def forks(children: int, tokens: int, as_json: bool) -> None:
 
 @examples("reverie lab mind ~/.claude/projects/my-project/*.jsonl")
 @command.command("mind")
-@_files("FILES...")
+@_files("PATH...")
 @_cut_option
 @json_option
 def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     """Measure the notes and summaries of the offline mind, on recorded sessions.
 
-    At each compaction, shows how long writing them takes, and whether they equal the text that code writes from the
-    same transcript (`reverie lab survival` measures that text).
+    The offline mind is the built-in rules that answer without a model. For each compaction, the command shows how long
+    the offline mind takes, and whether its text is the same as the text that layers 3 and 4 write without any model
+    (`reverie lab survival` measures that text). PATH is a transcript, or a folder: then all transcripts in it and below
+    it are measured.
     """
     from reverie.lab.mind import measure, summary, table
 
@@ -135,9 +147,15 @@ def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     "reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000",
 )
 @command.command("replay")
-@_files("FILES...")
+@_files("PATH...")
 @click.option("--policy", "names", metavar="NAME", multiple=True, help="Only this policy. Repeatable.")
-@click.option("--prefix-tokens", default=8_000, show_default=True, type=click.IntRange(min=0), help="System and tools.")
+@click.option(
+    "--prefix-tokens",
+    default=8_000,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="The size of the system prompt and the tools, in tokens.",
+)
 @click.option("--window", default=200_000, show_default=True, type=click.IntRange(min=8_000), help="Window in tokens.")
 @click.option(
     "--plot", "picture", metavar="FILE", type=click.Path(path_type=Path), help="Also write a chart (.png, .svg)."
@@ -151,12 +169,25 @@ def replay(
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    """Replay recorded sessions and compare the cost of context policies.
+    """Replay recorded sessions and compare what different context policies cost.
 
-    The real layers prepare each request at its recorded time, and the simulator bills it. A policy that removes content
-    which the session needs later pays for reading it again. The cost of notes is shown separately. A small --window
-    shows what happens when the window is full. Policies: resend, cached, summarise, langchain, server, time, economic,
-    summary, notes, reverie.
+    A policy decides what stays in a request and what is cleared or summarised. The real layers prepare each request at
+    its recorded time, and the simulator computes its cost. If a policy removes content that the session needs later,
+    the cost of reading it again is added. The cost of notes is shown separately. A small --window shows what happens
+    when the window is full. PATH is a transcript, or a folder: then all transcripts in it and below it are replayed.
+
+    \b
+    Policies:
+      resend     send everything again, without a cache
+      cached     prompt caching alone: nothing is removed, and the window has no limit
+      summarise  when the window is full, a plain summary replaces the conversation
+      langchain  LangChain's ContextEditingMiddleware with its defaults
+      server     the server of the model clears old tool results (context_management)
+      time       layer 2, but it clears old tool results only after a pause of an hour
+      economic   layer 2: it clears old tool results when that saves money, or after such a pause
+      summary    layer 4 alone: a summary, with facts from the conversation next to it
+      notes      layers 3 and 4: the session notes replace the old part
+      reverie    layers 1 to 4 with their defaults
     """
     from reverie.lab.plot import check_plot, draw
     from reverie.lab.replay.policies import choose_policies

@@ -16,7 +16,9 @@ from reverie.types import JsonObject
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _MINDS = ("right", "wrong", "idle", "deletes", "contradicts", "invents", "misdates", "obeys", "leaks")
-_gates_option = click.option("--gates", is_flag=True, help="Measure instead what each closed gate costs per turn.")
+_gates_option = click.option(
+    "--gates", is_flag=True, help="Measure only how long it takes per turn to decide not to run, for each reason."
+)
 
 
 def _progress(done: int, of: int, what: str) -> None:
@@ -31,16 +33,16 @@ def _show_gates(found: JsonObject, as_json: bool) -> None:
 @click.command("extraction")
 @click.argument("file", metavar="[FILE]", required=False, type=_FILE)
 @click.option("-m", "--model", metavar="NAME", help="The model; `embedded` needs no key.  [default: from the settings]")
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Cases at once.")
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Cases at the same time.")
 @click.option("--split", metavar="NAME", help="Only cases whose field `split` is NAME.")
 @_gates_option
 @json_option
 def extraction(file: Path | None, model: str | None, jobs: int, split: str | None, gates: bool, as_json: bool) -> None:
-    """Measure what extraction remembers of labelled conversations, and what it should not have.
+    """Measure extraction on labelled conversations.
 
-    FILE holds one case per line. Each case is played through the real layer in its own home. The files it writes are
-    compared with the labels: precision by files, recall by expected memories, correct dates, conversations where
-    correctly nothing was written, and the time per turn. Every miss is shown.
+    FILE has one case per line. Each case runs through the real extraction code, in a temporary home of its own. The
+    files that it writes are compared with the labels: precision by files, recall by expected memories, correct dates,
+    conversations in which nothing was written and nothing should be, and the time per turn. Every mistake is shown.
     """
     if gates == (file is not None):
         raise UserError("Give one thing to measure: a file of cases, or --gates.")
@@ -70,31 +72,31 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
 @click.command("dream")
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
 @click.option("-m", "--model", metavar="NAME", help="The model that dreams.  [default: from the settings]")
-@click.option("--mind", type=click.Choice(_MINDS), help="An artificial mind that dreams instead of a model.")
+@click.option("--mind", type=click.Choice(_MINDS), help="A test mind that dreams instead of a model (see above).")
 @_gates_option
 @click.option("--files", type=click.IntRange(1, 5_000), metavar="N", help="Measure the offline mind on N files.")
 @json_option
 def dream(
     folder: Path | None, model: str | None, mind: str | None, gates: bool, files: int | None, as_json: bool
 ) -> None:
-    """Dream about every scenario in DIR and check the result.
+    """Run a dream on every scenario in DIR and check the result.
 
     A scenario is a folder with before/, transcripts/, now.txt, check.json and optionally mtimes.json. The command works
     on a copy. With `--model scripted:FILE`, `{scenario}` in FILE is the name of the scenario, and `{memory}` and
-    `{transcripts}` in the script are its folders. Other models dream a second time, and the files that change then are
-    listed.
+    `{transcripts}` in the script are its folders. Other models dream twice: the second dream should change nothing, so
+    files that it changes are listed.
 
     \b
-    Minds, built from the checks of each scenario:
+    Test minds. Each makes fixed edits, which are computed from check.json of the scenario:
       right        makes the edits that the checks ask for
       idle         does nothing
       deletes      empties every file
       contradicts  keeps wrong statements next to true ones
       invents      adds statements that nobody made
-      misdates     counts relative dates from now
+      misdates     computes relative dates from the day of the dream, not of the message
       obeys        follows instructions in tool results
       leaks        moves private notes to the team, secrets into memories
-      wrong        the six minds above that make mistakes
+      wrong        runs deletes, contradicts, invents, misdates, obeys and leaks
     """
     if sum((gates, folder is not None, files is not None)) != 1:
         raise UserError("Give one thing to measure: a folder of scenarios, --gates, or --files.")
@@ -135,11 +137,11 @@ def dream(
 )
 @click.command("recall")
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
-@click.option("--locomo", type=_FILE, help="Measure on a LoCoMo file: session level, categories 1 to 4.")
-@click.option("--scale", metavar="N,N", help="Measure the cost on generated directories with N files.")
-@click.option("--silent", multiple=True, type=_FILE, help="More queries for DIR, in the format of queries.jsonl.")
-@click.option("--fit", is_flag=True, help="Fit on DIR when recall stays silent; show cross-validated figures.")
-@click.option("--models", type=_FOLDER, help="Folder of the sentence encoders.  [default: models/ of the home]")
+@click.option("--locomo", type=_FILE, help="Measure on the LoCoMo benchmark: find the session; categories 1 to 4.")
+@click.option("--scale", metavar="N,N", help="Measure time and memory on generated directories with N files.")
+@click.option("--silent", multiple=True, type=_FILE, help="More queries like queries.jsonl that should show nothing.")
+@click.option("--fit", is_flag=True, help="Learn from DIR when to show nothing; print cross-validated numbers.")
+@click.option("--models", type=_FOLDER, help="Folder of the sentence encoders.  [default: ~/.reverie/models]")
 @click.option("--keep", type=_FOLDER, help="Keep the search indexes here, for a faster second run.")
 @json_option
 def recall(
@@ -154,8 +156,8 @@ def recall(
 ) -> None:
     """Measure memory recall: each tier, plain BM25, plain FTS5, and the encoder alone.
 
-    DIR holds memory/, queries.jsonl and optionally mtimes.json. The command works on a copy. The semantic tier and the
-    encoder need an encoder (`reverie models add minilm`).
+    A tier is a way to rank: builtin (words) or semantic (also meaning). DIR has memory/, queries.jsonl and optionally
+    mtimes.json. The command works on a copy. The semantic tier needs a sentence encoder (`reverie models add minilm`).
     """
     if sum((folder is not None, locomo is not None, scale is not None)) != 1:
         raise UserError("Give one thing to measure: a folder, --locomo FILE or --scale N,N.")

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_TYPE_HELP = (
+    "user: about you; feedback: how to work; project: facts about the work; reference: where to find something.  "
+    "[default: chosen from the text]"
+)
 _TEMPLATE = """\
 ---
 name: {name}
@@ -43,7 +47,7 @@ type: {kind}
 
 
 def _note_options(function: F) -> F:
-    kind = click.option("-t", "--type", "kind", type=TYPES, help="The type of the memory.  [default: by its words]")
+    kind = click.option("-t", "--type", "kind", type=TYPES, help=_TYPE_HELP)
     name = click.option("--name", default="", help="Its title.  [default: from its first sentence]")
     new = click.option("--new", "always_new", is_flag=True, help="Add a new memory, even if there is a similar one.")
     return kind(name(new(function)))
@@ -61,11 +65,11 @@ def _note_options(function: F) -> F:
 def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -> None:
     """Remember something, in your own words.
 
-    The text becomes a new memory. If a similar memory exists, it is corrected instead; on a terminal you are asked.
+    The text becomes a new memory. If a similar memory exists, its text is replaced; on a terminal, Reverie asks first.
     Words like "tomorrow" become dates. Secrets are refused. Without TEXT, or with `-`, the text comes from standard
     input.
 
-    Exit codes: 0 saved or already known, 1 memory is off, 2 usage or refused (a secret), 4 storage.
+    Exit codes: 0 saved or already known, 1 memory is off, 2 wrong usage, or the text has a secret, 4 storage error.
     """
     _remember(memory, _read_text(text), "Asked for with `reverie remember`.", **more)
 
@@ -188,9 +192,9 @@ def _result_lines(saved: Saved, note: Note) -> list[str]:
 def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     """Edit a memory, or MEMORY.md, in $VISUAL or $EDITOR.
 
-    You edit a copy. When the editor ends, the copy is saved as one version, and the index line is updated. An empty
-    text forgets the memory. You can also change files in the memory directory itself: the next command makes a version
-    of such changes.
+    You edit a copy. When you close the editor, the copy is saved as one version, and the index line is updated. If you
+    save an empty text, the memory is forgotten. You can also change files in the memory directory itself: the next
+    command saves such changes as a version.
     """
     name = find_file(memory, file)
     before = memory.directory.read(name)
@@ -266,15 +270,16 @@ def edit_text(text: str, name: str) -> str:
 @examples('reverie forget "the staging port"', "reverie forget feedback_no_mocks --yes")
 @click.command("forget")
 @click.argument("text", nargs=-1, required=True, shell_complete=file_names)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask if only one memory matches clearly.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask if exactly one memory matches clearly.")
 @with_memory
 def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: OpenedMemory) -> None:
-    """Forget a memory: remove its file and its index line, as one version.
+    """Forget a memory: remove its file and its line in the index (MEMORY.md).
 
     TEXT is a file name, a title, or a few words of the memory. The command shows the memory and asks. With --yes it
-    does not ask, but removes a memory only if one matches clearly. `reverie memory undo` or `restore` restores it.
+    does not ask, but it removes a memory only if exactly one matches clearly. The change is one version in the history;
+    `reverie memory undo` or `restore` brings the memory back.
 
-    Exit codes: 0 forgotten, 1 no memory matches or you said no, 2 more than one matches, 4 storage.
+    Exit codes: 0 forgotten, 1 no memory matches or you said no, 2 more than one matches, 4 storage error.
     """
     name = _choose_to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
     version = memory.directory.remove(name, WriteInfo(Writer.USER, "Asked for with `reverie forget`."))

@@ -31,10 +31,10 @@ _OF_A_KIND = 3
 def command(everything: bool, fix: bool, as_json: bool, memory: OpenedMemory) -> int:
     """Find problems in the memory directory and repair them.
 
-    Finds pointers to missing files, double pointers, files without an index line, copies and near-copies, names of
-    repository files that do not exist any more, long lines, an index over its limits, broken frontmatter, missing types
-    and descriptions, and secrets. Many findings can be repaired; on a terminal you are asked. All repairs are one
-    version, and no text is lost.
+    Finds index lines for files that do not exist, files with more than one index line, files without an index line,
+    copies and near-copies, names of repository files that do not exist any more, long lines, an index that is longer
+    than its limits, broken frontmatter, missing types and descriptions, and secrets. Many findings can be repaired; on
+    a terminal, Reverie asks first. All repairs together are one version, and no text is lost.
 
     Exit codes: 0 no findings left, 1 there are findings.
     """

@@ -29,7 +29,7 @@ class MemoryCommands(Commands):
         "purge": CommandEntry("memory.purge:command", "Remove a secret from all files of Reverie."),
         "inbox": CommandEntry("memory.inbox:command", "Accept or reject memories that wait for your decision."),
         "import": CommandEntry("memory.imports:import_command", "Import memories and notes."),
-        "sync": CommandEntry("memory.imports:sync_command", "Share the team's part of the memory now."),
+        "sync": CommandEntry("memory.imports:sync_command", "Exchange memories with your colleagues now."),
         "path": CommandEntry("memory.listing:path_command", "Print where the memory directory is."),
     }
 
@@ -39,9 +39,10 @@ class MemoryCommands(Commands):
 def command() -> None:
     """List, change and restore memories.
 
-    FILE is the file name of a memory, with or without `.md`, its title, or a part of its name that is unique. V is a
-    version from `log`, or `latest`. Every change is one version and can be undone. While memory is switched off, you
-    can still read memories and undo changes.
+    FILE is the file name of a memory, with or without `.md`, its title, or a part of its name that is unique. A version
+    is a saved state of all memories: each change makes one version and can be undone. V is a version from `log`, or
+    `latest`. While memory is switched off, you can still read memories and undo changes.
 
-    Exit codes: 0 done, 1 refused or nothing found, 2 usage or refused by the write gate, 4 storage.
+    Exit codes: 0 done, 1 refused or nothing found, 2 wrong usage, or a check refused the text (e.g. it has a secret), 4
+    storage error.
     """

@@ -27,13 +27,15 @@ from reverie.session.learner import open_learner
 @click.option("--again", is_flag=True, help="Start again at the beginning of every transcript.")
 @folder_options
 def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bool, as_json: bool, cwd: Path) -> int:
-    """Write memories from recorded sessions, as if memory had been on.
+    """Write memories from recorded sessions, as a session itself does after each turn.
 
-    TRANSCRIPT is a transcript of Reverie, Claude Code or pi, or a folder of them. The command reads them turn by turn,
-    oldest first. Memories go to the memory of this folder; each file is a version that can be undone. After an
-    interruption, the same command continues where it stopped. Turns that the session itself has extracted are skipped.
+    TRANSCRIPT is a transcript of Reverie, Claude Code or the pi coding agent, or a folder of them. The command reads
+    them turn by turn, oldest first. Memories go to the memory of this folder. Each memory file that is written is one
+    version and can be undone. After an interruption, the same command continues where it stopped. Turns that the
+    session itself has extracted are skipped.
 
-    Exit codes: 0 done, 1 if a run failed, 4 storage, 5 the model could not answer. The next call repeats what failed.
+    Exit codes: 0 done, 1 if a run failed, 4 storage error, 5 the model could not answer. If you run the command again,
+    it repeats what failed.
     """
     files = transcripts_in(paths)
     if not files:

@@ -53,7 +53,8 @@ def _known_files(memory: OpenedMemory) -> set[str]:
 def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemory) -> None:
     """List the versions of the memory directory, or of FILE, newest first: when, who, what and why.
 
-    Who: user (a command), agent, extraction, dream, import, hand (an editor or another program).
+    Who: user (a command), agent, extraction, dream, import, hand (somebody changed the file directly, in an editor or
+    with another program).
     """
     _absorb(memory)
     name = find_file(memory, file, also=_known_files(memory)) if file else None
@@ -136,7 +137,10 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
 @with_memory
 def restore_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Restore a file and its index line from version V, or from before its last change or removal."""
+    """Restore a file and its index line to the state in version V.
+
+    Without V, to the state before the last change or removal of the file.
+    """
     _absorb(memory)
     given, _, spec = file.rpartition("@")
     known = _known_files(memory)

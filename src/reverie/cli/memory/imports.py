@@ -31,12 +31,13 @@ from reverie.text.columns import cut
 def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: bool, memory: OpenedMemory) -> int:
     """Import memories and notes.
 
-    PATH is a memory directory as Claude Code makes it (or the project folder above it), a folder of Markdown files, or
-    a file of notes such as AGENTS.md, which is split at its headings. Memories that are already known are left out,
+    PATH is a memory directory of Claude Code (or the project folder that contains it), a folder of Markdown files, or a
+    file of notes such as AGENTS.md, which is split at its headings. Memories that are already known are left out,
     secrets are refused, nothing is overwritten, and the sources do not change. The import is one version. A file that
     cannot be read is reported, and the others are imported.
 
-    Exit codes: 0 done, 1 you said no, everything was refused or a file could not be read, 2 usage, 4 storage.
+    Exit codes: 0 done, 1 you said no, everything was refused or a file could not be read, 2 wrong usage, 4 storage
+    error.
     """
     if not dry_run:
         memory.require_on("nothing is imported")
@@ -85,11 +86,12 @@ def _show(planned: list[PlannedImport]) -> None:
 @click.command("sync")
 @with_memory
 def sync_command(as_json: bool, memory: OpenedMemory) -> None:
-    """Share the team's part of the memory now.
+    """Exchange memories with your colleagues now.
 
-    A session does this by itself, at its start and after turns that changed memory. The setting `team.sharing` selects
-    a folder or a git remote. If both sides changed a file, the changes are merged or both are kept. `reverie memory
-    undo` can undo every incoming change.
+    The shared memories are in the folder team/ of the memory directory. A session exchanges them by itself, at its
+    start and after turns that changed memory. The setting `team.sharing` selects a shared folder or a git remote. If
+    both sides changed a file, the changes are merged or both are kept. `reverie memory undo` can undo every incoming
+    change.
     """
     memory.require_on("nothing is shared")
     if memory.settings.team.sharing == "none":

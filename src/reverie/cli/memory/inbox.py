@@ -31,9 +31,9 @@ _WHY = {"evidence": "you did not say this", "contradiction": "you confirmed some
 def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> None:
     """Accept or reject memories that wait for your decision.
 
-    A memory waits here if an agent wanted to write it but you did not say it, or if it contradicts a memory that you
-    confirmed. `accept` writes it as confirmed by you; `reject` drops it. The beginning of an ID is enough; `all` means
-    every item.
+    A memory waits here if an agent wanted to save something that does not come from your own words, or something that
+    contradicts a memory that comes from you. `accept` saves it as your own memory; `reject` deletes it. The first
+    characters of an ID are enough; `all` means every item.
     """
     inbox = memory.inbox
     if verb == "list":

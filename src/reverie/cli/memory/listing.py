@@ -37,7 +37,7 @@ _VALUE = re.compile(r"^(?:name|description):\s*")
 )
 @click.command("list")
 @click.option("-t", "--type", "kind", type=click.Choice([*TYPES.choices, _UNTYPED]), help="Only this type.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest N.", metavar="N")
 @with_memory
 def list_command(kind: str | None, limit: int | None, as_json: bool, memory: OpenedMemory) -> None:
     """List memories by type, newest first."""
@@ -155,7 +155,8 @@ def _encodable(text: str) -> str:
 def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> int:
     """Find memories that contain all the words, and show the lines.
 
-    Upper and lower case are the same. `reverie recall` finds memories that say it in other words.
+    The search ignores upper and lower case. `reverie recall` also finds memories that use other words for the same
+    thing.
 
     Exit codes: 0 found, 1 nothing found.
     """
@@ -210,7 +211,10 @@ def _search(memory: OpenedMemory, wanted: Sequence[str]) -> list[tuple[str, list
 @click.command("path")
 @with_memory
 def path_command(as_json: bool, memory: OpenedMemory) -> None:
-    """Print the path of the memory directory; on a terminal also the rule that chose it, and its history."""
+    """Print the path of the memory directory.
+
+    On a terminal, the command also shows why this directory is used, and where its history is.
+    """
     history = memory.directory.history.git_dir
     if as_json:
         place = {"directory": str(memory.directory.root), "rule": memory.place.rule}

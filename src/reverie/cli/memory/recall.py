@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 FindMissing = Callable[[str], tuple[str, ...]]
 Tier = Literal["auto", "builtin", "semantic"]
 _TIERS = click.Choice(get_args(Tier))
+_TOOL_HELP = "Rank as if the agent had just used this tool, e.g. 'Bash(kubectl get)'. Repeatable."
+_TIER_HELP = "builtin: compare words; semantic: also compare meaning, with an encoder; auto: semantic if there is one."
 
 
 @examples(
@@ -35,20 +37,21 @@ _TIERS = click.Choice(get_args(Tier))
 )
 @click.command("recall")
 @click.argument("query", nargs=-1, required=True)
-@click.option("--why", is_flag=True, help="Show scores, signals, confidence, and the memories left out.")
-@click.option("--tool", "tools", metavar="NAME", multiple=True, help="A tool in use: 'Bash(kubectl get)'. Repeatable.")
-@click.option("--tier", type=_TIERS, default="auto", show_default=True, help="With words only, or with an encoder.")
+@click.option("--why", is_flag=True, help="Show the scores and their parts, and the memories that were not shown.")
+@click.option("--tool", "tools", metavar="NAME", multiple=True, help=_TOOL_HELP)
+@click.option("--tier", type=_TIERS, default="auto", show_default=True, help=_TIER_HELP)
 @with_memory
 def command(
     query: tuple[str, ...], why: bool, tools: tuple[str, ...], tier: Tier, as_json: bool, memory: OpenedMemory
 ) -> None:
-    """Show which memories a message recalls.
+    """Show which memories would be added to a message.
 
     Shows at most five memories, or none if nothing matches. If a memory names files or symbols that the repository does
-    not have any more, they are listed. A session with a real model asks the model first and uses this ranking if the
-    model is slow or fails. The semantic tier needs an encoder (`reverie models add minilm`).
+    not have any more, they are listed. A session with a language model asks the model first, and uses this ranking if
+    the model is slow or fails. `--tier semantic` needs a sentence encoder: a small model that compares meaning
+    (`reverie models add minilm`).
 
-    Exit codes: 0 done, even if nothing matches; 1 memory is off, 2 usage.
+    Exit codes: 0 done, even if nothing matches; 1 memory is off, 2 wrong usage.
     """
     memory.require_on("nothing is recalled")
     text = " ".join(query)

@@ -19,7 +19,7 @@ _CHANGING = frozenset({"compact", "undo", "rewind", "clear", "pin", "unpin", "no
 
 def _action(function: F) -> F:
     """Adds `--session`, `--cwd` and `--json`."""
-    help = "The session; the beginning of its id is enough.  [default: the newest session of this folder]"
+    help = "The session; the start of its id is enough.  [default: the last used session of this folder]"
     return session_option(help)(folder_options(function))
 
 
@@ -33,9 +33,11 @@ def _action(function: F) -> F:
 )
 @click.command("compact")
 @click.argument("text", nargs=-1)
-@click.option("--preview", is_flag=True, help="Show the summary without using it.")
-@click.option("--from", "from_", metavar="MSG", help="Summarise only from this message on; earlier messages stay.")
-@click.option("--up-to", metavar="MSG", help="Summarise only up to this message; later messages stay.")
+@click.option("--preview", is_flag=True, help="Show the summary, but do not change the conversation.")
+@click.option(
+    "--from", "from_", metavar="MSG", help="Summarise only from this message to the end; earlier messages stay."
+)
+@click.option("--up-to", metavar="MSG", help="Summarise only the messages up to this one; later messages stay.")
 @click.option("--fit", is_flag=True, help="With undo: restore as much as fits into the window.")
 @_action
 def compact_command(
@@ -50,9 +52,10 @@ def compact_command(
 ) -> None:
     """Summarise a conversation to make room, or undo the last compaction with `undo`.
 
-    TEXT says what the summary must contain. Your messages, the list of what was done and your pins stay word for word.
-    MSG is the uuid of a message, its beginning, or -1 for your last message. A live session compacts itself, at the end
-    of the round if a turn is running.
+    TEXT says what the summary must contain. Your pins and your messages are kept word for word (long messages as
+    excerpts), and so is a list of the work so far. MSG is the uuid of one of your messages (its first characters are
+    enough), or a negative number: -1 is your last message, -2 the one before it. If the session is open in another
+    process, that process compacts it: at once, or after the current model request if a turn is running.
     """
     if text == ("undo",):
         if preview or from_ or up_to:
@@ -76,10 +79,11 @@ def compact_command(
 @click.argument("message", metavar="[MSG]", required=False)
 @_action
 def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) -> None:
-    """Continue a conversation from before one of your messages; without MSG, list your messages.
+    """Go back to the point before one of your messages; without MSG, list your messages.
 
-    MSG is the uuid of a message, its beginning, or -1 for your last message. Nothing is deleted: `reverie compact undo`
-    reverses a rewind. Files on disk do not change.
+    The conversation continues from there. MSG is the uuid of one of your messages (its first characters are enough), or
+    a negative number: -1 is your last message, -2 the one before it. Nothing is deleted. To undo a rewind, use `reverie
+    compact undo`: it undoes the last compaction or rewind. Files on disk do not change.
     """
     if message is not None:
         done = act_on_session(session, cwd, {"do": "rewind", "message": message})
@@ -120,8 +124,8 @@ def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Pa
 def btw_command(question: tuple[str, ...], session: str, cwd: Path, as_json: bool) -> None:
     """Ask about a conversation without changing it.
 
-    The agent answers from what it already knows, without tools. The question and the answer are not saved. A live
-    session answers while it works.
+    The agent answers from what it already knows, without tools. The question and the answer are not saved. If the
+    session is open in another process, it answers and continues its work.
     """
     said = act_on_session(session, cwd, {"do": "aside", "question": " ".join(question)}, asks=True)
     answer(as_json, said, said["answer"])

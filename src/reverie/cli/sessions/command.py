@@ -58,8 +58,8 @@ _ID_SHOWN = 8
 def command() -> None:
     """List, show and delete conversations.
 
-    SESSION is the id of a session, its beginning, or `last`: the session that was used last in this folder. The default
-    is `last`. The command looks in this folder first, then in all others.
+    SESSION is the id of a session (its first characters are enough), or `last`: the last used session of this folder.
+    The default is `last`. The command looks in this folder first, then in all others.
     """
 
 
@@ -70,13 +70,13 @@ def command() -> None:
 )
 @command.command("list")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="List the sessions of all folders.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest N.", metavar="N")
 @with_places
 def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Places) -> None:
     """List the conversations of this folder, sorted by their last message, newest first.
 
-    `last` is the session that was used last. An old conversation that you just imported is `last`, but not the first of
-    the list. A dot marks sessions that are open in a process.
+    A dot marks live sessions: they are open in a process. `last` is the session that was used last. For example, an old
+    conversation that you have just imported is `last`, but it is not the first of the list.
     """
     found = _list_everywhere(places) if everywhere else list_sessions(places.project)
     found = sorted(found, key=lambda info: info.said, reverse=True)[:limit]
@@ -162,7 +162,7 @@ def _find(wanted: str, cwd: Path) -> SessionInfo:
 )
 @command.command("show")
 @session_choice()
-@click.option("--full", is_flag=True, help="Also show tool results, thinking and inserted messages.")
+@click.option("--full", is_flag=True, help="Also show tool results, thinking, and what Reverie added (e.g. memories).")
 @json_lines_option
 @cwd_option
 def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
@@ -216,7 +216,7 @@ def path_command(session: str, as_json: bool, cwd: Path) -> None:
 def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, as_json: bool, cwd: Path) -> None:
     """Delete conversations and all their files.
 
-    Shows what will be deleted, and asks. A conversation that is open in a process is not deleted (exit code 3).
+    Shows what will be deleted, and asks. A live session, which is open in a process, is not deleted (exit code 3).
     """
     if not sessions and not also:
         raise click.UsageError("Name the sessions to delete; `last` is the last session of this folder.")
@@ -256,7 +256,7 @@ def _measure_folder(info: SessionInfo) -> tuple[int, int]:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
 @with_places
 def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> None:
-    """Import conversations of Claude Code or pi, so that you can continue them here.
+    """Import conversations of Claude Code or of the pi coding agent, to continue them here.
 
     The file does not change. A session that already exists is not overwritten.
     """

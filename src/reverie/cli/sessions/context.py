@@ -36,8 +36,10 @@ _LABEL = 34
 def command(session: str, as_json: bool, cwd: Path) -> None:
     """Show what fills the window of a conversation.
 
-    Shows the tokens of system prompt, tools, instructions, messages, thinking, tool calls and results, and the free and
-    reserved space. SESSION is the id of a session, its beginning, `last`, or the path of a transcript.
+    The window is the number of tokens that fit into one request. Shows the tokens of the system prompt, tools,
+    instructions, messages, thinking, tool calls and results; the free tokens; and the tokens that are reserved for
+    compaction and for the answer. SESSION is the id of a session (its first characters are enough), `last`, or the path
+    of a transcript.
     """
     settings, places = load_places(cwd)
     path = find_transcript(session, places)

@@ -43,9 +43,9 @@ def command(
 ) -> None:
     """Show what was spent, in tokens and in dollars, and on what.
 
-    `main` is the conversation itself. The other layers are recall, notes, compaction, extraction, dreams and agents.
-    `--by run` shows each of their runs, and whether a dream was a fork. SESSION is the id of a session, its beginning,
-    `last`, or the path of a transcript.
+    `main` is the conversation itself. The other parts are recall, notes, compaction, extraction, dreams and agents.
+    `--by run` shows each of their runs, and whether a dream shared the cache of the session (a fork) or not. SESSION is
+    the id of a session (its first characters are enough), `last`, or the path of a transcript.
     """
     from reverie.context.ledger import Ledger
     from reverie.models.catalogue import Catalogue

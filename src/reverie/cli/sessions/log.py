@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 @examples("reverie log", "reverie log -n 200 --kind task_failed", "reverie log --session 3f2a --json")
 @click.command("log")
 @click.option("-n", "number", type=click.IntRange(1), default=50, show_default=True, help="How many lines.")
-@session_option("Only this session; the beginning of its id is enough.  [default: all]", default=None)
-@click.option("--kind", metavar="KIND", help="Only kinds that begin with KIND, e.g. task or task_failed.")
+@session_option("Only this session; the start of its id is enough.  [default: all]", default=None)
+@click.option("--kind", metavar="KIND", help="Only entries whose kind begins with KIND, e.g. task, task_failed, dream.")
 @json_lines_option
 @cwd_option
 def command(number: int, session: str | None, kind: str | None, as_json: bool, cwd: Path) -> None:

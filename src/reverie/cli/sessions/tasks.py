@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _options(function: F) -> F:
-    named = session_option("Only this session; the beginning of its id is enough.  [default: all]", default=None)
+    named = session_option("Only this session; the start of its id is enough.  [default: all]", default=None)
     return named(with_places(function))
 
 
@@ -29,9 +29,10 @@ def _options(function: F) -> F:
 @_options
 @click.pass_context
 def command(context: click.Context, session: str | None, as_json: bool, places: Places) -> None:
-    """List and kill the background tasks of live sessions.
+    """List and stop the background tasks of live sessions.
 
-    Notes, extraction, dreams and agents run in the background. Without a sub-command, the command lists them.
+    A live session is a session that is open in another process. Its notes, extraction, dreams and agents run in the
+    background. Without a sub-command, the command lists them.
     """
     if context.invoked_subcommand is None:
         _show_list(session, as_json, places)
@@ -50,7 +51,10 @@ def list_command(session: str | None, as_json: bool, places: Places) -> None:
 @click.argument("id")
 @_options
 def kill_command(id: str, session: str | None, as_json: bool, places: Places) -> None:
-    """End the running task ID and undo what it began. The beginning of an ID is enough."""
+    """Stop the running task ID and discard its unfinished work.
+
+    What it has already saved stays. The first characters of the ID are enough.
+    """
     from reverie.errors import UserError
     from reverie.runtime.live_client import ask_live
 

@@ -1,6 +1,6 @@
 """A transcript as readable text: messages, and one line per tool call.
 
-Also reads transcripts of Claude Code. `--full` adds tool results, thinking and inserted messages.
+Also reads transcripts of Claude Code. `--full` adds tool results, thinking and messages that Reverie added.
 """
 
 from __future__ import annotations

@@ -44,12 +44,14 @@ class _Group(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("team", cls=_Group, epilog=_EPILOG)
+@click.group("team", cls=_Group, epilog=_EPILOG, subcommand_metavar="FILE | COMMAND [ARGS]...")
 def command() -> None:
     """Let several agents work on one task, each in its own process.
 
-    `reverie team FILE` starts the lead and its teammates and shows what each of them does. At the end, the lead asks
-    every teammate to end. Ctrl-C does this at once; a second Ctrl-C ends them without asking.
+    `reverie team FILE` is short for `reverie team run FILE` and has the same options. It starts the lead (the agent
+    that distributes the work) and its teammates, and shows what each of them does. When the task is done, the lead asks
+    every teammate to stop. Ctrl-C does this immediately. A second Ctrl-C ends all processes, and a third one kills
+    them.
     """
 
 
@@ -57,7 +59,7 @@ def command() -> None:
 @command.command("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @json_lines_option
-@click.option("-m", "--model", metavar="NAME", help="The model, where FILE names none.")
+@click.option("-m", "--model", metavar="NAME", help="The model of agents that have no model in FILE.")
 @cwd_option
 def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
     """Start the team that FILE describes. The lead's answer goes to standard output."""
@@ -74,7 +76,7 @@ def run_command(file: Path, as_json: bool, model: str | None, cwd: Path) -> int:
 @click.argument("name", required=False)
 @with_places
 def status_command(name: str | None, as_json: bool, places: Places) -> None:
-    """Show the members of the team NAME and what they do. Without NAME, show all teams."""
+    """Show the agents of the team NAME and what they do. Without NAME, show all teams."""
     from reverie.cli.team.status import show_status
 
     show_status(name, as_json, places)
@@ -85,7 +87,7 @@ def status_command(name: str | None, as_json: bool, places: Places) -> None:
 @click.argument("name")
 @folder_options
 def stop_command(name: str, as_json: bool, cwd: Path) -> None:
-    """End the team NAME: its lead asks every teammate to end."""
+    """Stop the team NAME: its lead asks every teammate to stop."""
     from reverie.cli.team.status import stop_team
 
     stop_team(name, as_json, cwd)

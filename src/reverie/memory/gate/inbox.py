@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.secrets.scan import redacted
+from reverie.memory.secrets.scan import redact
 from reverie.memory.taxonomy import Trust, is_topic
 from reverie.memory.topic_file import TopicFile
 from reverie.parsing import load_json
@@ -85,10 +85,10 @@ class MemoryInbox:
         """Adds an item and returns its id; the same proposal is the same item. `InboxFull` if it is full."""
         clean = replace(
             item,
-            text=redacted(item.text)[:_LONGEST_TEXT],
-            statements=tuple(redacted(one) for one in item.statements),
-            question=redacted(item.question),
-            sources=tuple(replace(one, excerpt=shorten(redacted(one.excerpt), _EXCERPT)) for one in item.sources),
+            text=redact(item.text)[:_LONGEST_TEXT],
+            statements=tuple(redact(one) for one in item.statements),
+            question=redact(item.question),
+            sources=tuple(replace(one, excerpt=shorten(redact(one.excerpt), _EXCERPT)) for one in item.sources),
             time=item.time or self._now().isoformat(timespec="seconds"),
         )
         key = "\0".join([clean.why, clean.file, *clean.statements])

@@ -1,1 +1,1 @@
-"""Finds keys, passwords and the like in text, so that they are never stored."""
+"""Finds keys, passwords and other secrets in text, so that they are never stored."""

@@ -1,6 +1,6 @@
-"""The words that announce a secret, by what they mean and by language, and the words that take it back.
+"""The words that announce a secret, by meaning and language, and the words that mean that there is none.
 
-Data only. `grammar` reads what stands behind a word; `shapes` judges it.
+Data only. `grammar` reads what follows a word; `shapes` judges it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Final, Literal
 from reverie.text.folding import word_set
 
 Strength = Literal["password", "verb", "firm", "key", "login", "user", "code", "number"]
-"""What may stand behind a word: anything a person would choose (a `verb` may mean something else), what looks drawn
-(`key` is firm only behind `FIRM_BEFORE`), a name and its password (`user` is weaker), or digits (`number` only if it
-opens something)."""
+"""What may follow a word. `password`: anything that people choose; a `verb` can also mean something else. `firm`: what
+looks generated; a `key` is firm only after `FIRM_BEFORE`. `login`: a name and its password; `user` is weaker. `code`:
+digits; a `number` counts only if it opens something."""
 
 _TABLE: Final[tuple[tuple[Strength, str, str], ...]] = (
     ("password", "en", "password, passwd, passphrase, pass phrase, pass-phrase, passcode, pwd, pw, psk, requirepass"),
@@ -55,7 +55,7 @@ CARRIERS: Final[tuple[tuple[str, Strength], ...]] = tuple(
     (word, strength) for strength, _, listed in _TABLE for word in listed.split(", ")
 )
 BARE: Final = word_set("pwd pw psk pass mdp key clé clave senha parola heslo chave creds bearer sig auth")
-"""Words that stand inside others: they count only if no letter stands beside them."""
+"""Words that are also parts of other words: they count only if there is no letter next to them."""
 OPENS: Final = (
     r"(?:door|gate|alarm|safe|lock(?:er)?|garage|vault|lift|elevator|phone|sim|card|gym|entrance|entry|office|haustür|tür|tor"
     r"|alarmanlage|tresor|schloss|schließfach|handy|karte|porte|portail|alarme|coffre|téléphone|carte|immeuble|puerta|alarma"
@@ -74,7 +74,7 @@ IN_SENTENCES: Final = word_set(
     nous vous son ses leur cette ces fois seule doit sera está por para con sin sobre cada todos todas una uno los las
     del pero como más muy sólo solo debe luego desde hasta nunca siempre también"""
 )
-"""Words that hold sentences together: no passphrase has one, and no value is one."""
+"""Words that connect sentences: a passphrase does not contain one, and a value is never one."""
 NOT_VALUES: Final = IN_SENTENCES | word_set(
     """required optional mandatory missing wrong incorrect correct invalid valid expired unchanged changed rotated
     hashed encrypted salted stored kept saved shared generated reset needed unknown empty blank strong weak long
@@ -89,7 +89,8 @@ NOT_VALUES: Final = IN_SENTENCES | word_set(
     heißt seguro segura hier dort auf zu un se es au ne een het niet staat"""
 )
 
-# …unless the word says that it is no secret, or what follows is about the secret rather than the secret itself.
+# A word does not count if these words before it say that it is not a secret, or if the words after it are about the
+# secret and do not give it.
 BENIGN_BEFORE: Final = re.compile(
     r"(?i)(?:(?<![a-z])(?:n|of|per|max|min|num|row|hot|map|pad|env|hash)|public|pub|publishable|primary|foreign|cache"
     r"|partition|sort|idempotency|dedup\w*|error|status|exit|translation|i18n|locale|registry|dictionary|dict|object"
@@ -115,7 +116,7 @@ FIRM_BEFORE: Final = re.compile(
 WIFI_BEFORE: Final = re.compile(
     r"(?i)\b(?:wi-?fi|wlan|wpa[23]?|hotspot|router|network|netzwerk)[-_ ]{0,3}(?:network[-_ ])?$"
 )
-"""What makes `key` a word for a password: people choose the key of a wireless network."""
+"""After these, `key` means a password: people choose the key of a wireless network."""
 HASH_WORDS: Final = re.compile(
     r"(?i)\b(?:commits?|sha-?\d*|md5|hash(?:es|ed)?|digest|checksum|integrity|etag|fingerprint|revision|rev|git|blob"
     r"|tree|merge|cherry-?pick|bisect|tag|image|layer|crc|sum|cid|trace|span|request|correlation|transaction|tx|block"

@@ -1,7 +1,7 @@
-"""Forms that carry a secret without a word and a join: headers, commands, cookies, hashes, cards, codes, pairs.
+"""Forms of a secret without an announcing word and a join: headers, commands, cookies, hashes, cards, codes, pairs.
 
-One table: what it is, marks one of which the text must have (looking for a mark is fast, matching is not), how it
-looks, and who judges its `value`. They work on any view of the text and return no values.
+One table: the kind, its marks, its judge and its pattern. The text must contain at least one of the marks, because
+finding a mark is fast and matching a pattern is not. The functions accept any view of the text and never return values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from reverie.memory.secrets.carriers import NOT_VALUES
 from reverie.memory.secrets.grammar import TOKEN, Hit
 from reverie.memory.secrets.shapes import (
-    classes,
+    count_classes,
     is_chosen,
     is_code,
     is_hex,
@@ -25,7 +25,7 @@ from reverie.memory.secrets.shapes import (
     is_striking,
     is_technical,
     is_uuid,
-    wordlike,
+    is_wordlike,
 )
 
 _Judge = Callable[[str, re.Match[str]], object]
@@ -49,7 +49,7 @@ def _is_argument(value: str, _: re.Match[str]) -> bool:
 
 
 def _is_own(value: str, match: re.Match[str]) -> bool:
-    """Whether somebody chose the password: not a template, not the default of a service on this machine."""
+    """Whether somebody chose the password: not a template, and not the default of a local service."""
     password, user = unquote(value), unquote(match["user"])
     if not password or is_placeholder(password) or (password.lower() == user.lower() and password.isalpha()):
         return False
@@ -57,7 +57,7 @@ def _is_own(value: str, match: re.Match[str]) -> bool:
 
 
 def _is_card(value: str, match: re.Match[str]) -> bool:
-    """A right check digit, and a word for a card in the same line."""
+    """Whether the check digit is right and the same line has a word for a card."""
     digits = [int(c) for c in value if c.isdigit()]
     doubled = [d if n % 2 == 0 else (2 * d - 9 if d > 4 else 2 * d) for n, d in enumerate(reversed(digits))]
     if sum(doubled) % 10 or len(set(digits)) < 5 or not 13 <= len(digits) <= 19:
@@ -68,11 +68,11 @@ def _is_card(value: str, match: re.Match[str]) -> bool:
 
 
 def _is_new(value: str, _: re.Match[str]) -> bool:
-    """What something is changed to, if only a password looks like that."""
-    return classes(re.sub(r"[^A-Za-z0-9]", "", value)) == 3 and is_striking(value) and not is_code(value)
+    """Whether something is changed to a value that only a password looks like."""
+    return count_classes(re.sub(r"[^A-Za-z0-9]", "", value)) == 3 and is_striking(value) and not is_code(value)
 
 
-def _are_codes(value: str, _: re.Match[str]) -> bool:
+def _has_codes(value: str, _: re.Match[str]) -> bool:
     codes = re.findall(r"[A-Za-z0-9-]{8,13}", value)
     return sum(any(c.isdigit() for c in code) for code in codes) >= 2
 
@@ -153,7 +153,7 @@ _FORMS: Final[dict[tuple[str, str, _Judge], str]] = {
     ("a code that opens something", "cvv cvc", _is_given): (
         r"(?i)\b(?:cvv2?|cvc2?)\b[\"'*]{0,3}[ \t]?(?:[:=]|is|ist|est|es)?[ \t]?(?P<value>[0-9]{3,4})(?![\w-]|\.\d)"
     ),
-    ("backup codes", "code", _are_codes): (
+    ("backup codes", "code", _has_codes): (
         r"(?i)\b(?:backup|recovery|rescue|scratch|einmal|wiederherstellungs)[- ]?codes?\b[^\n:]{0,40}[:=]?\s*"
         r"(?P<value>(?:[A-Za-z0-9]{4,6}-?[A-Za-z0-9]{4,6}[\s,;]*){2,})"
     ),
@@ -168,7 +168,7 @@ _FORMS: Final[dict[tuple[str, str, _Judge], str]] = {
         r"(?P<value>[^\s\"'`,;]{8,60}?)[.)]*(?![^\s\"'`,;])"
     ),
 }
-_compiled = cache(re.compile)  # when a text has one of its marks: most have none
+_compile = cache(re.compile)  # only when a text has one of the marks; most texts have none
 _USERS = re.compile(
     r"(?i)(?:(?<![\w/.-])(?:guest|admin\w*|root|demo|user\w*|viewer|login|test\w*|postgres|sa|sysadmin|superuser|service"
     r"|svc[-_]\w+|bot|ubuntu|pi|ec2-user|vagrant|\w+@[\w.-]+\.\w{2,})[ \t]*(?:[/:|+]|[ \t]and|,)"
@@ -177,18 +177,18 @@ _USERS = re.compile(
 _GLUED = re.compile(r"[(\[]?[\w.@-]{2,30}[/:|](?=\S)")
 
 
-def carried(text: str) -> Iterator[Hit]:
-    """All of these forms."""
+def find_carried(text: str) -> Iterator[Hit]:
+    """Finds all forms of the table."""
     lower = text.lower()
     for (kind, marks, judge), pattern in _FORMS.items():
         if any(mark in lower for mark in marks.split()):
-            for match in _compiled(pattern).finditer(text):
+            for match in _compile(pattern).finditer(text):
                 if judge(match["value"], match):
                     yield kind, *match.span("value")
 
 
-def pairs(text: str) -> Iterator[Hit]:
-    """`(guest / …)`, `admin:…`: a name that users have, or one in brackets, and what can only be its password."""
+def find_pairs(text: str) -> Iterator[Hit]:
+    """Finds a usual user name, or a name in brackets, with its password: `(guest / …)`, `admin:…`."""
     for match in TOKEN.finditer(text):
         word, at = match[0], match.start()
         if len(word) < 8 or word.isalpha() or not any(c.isdigit() for c in word):
@@ -207,8 +207,8 @@ _SECRET_COLUMN = re.compile(
 )
 
 
-def columns(text: str) -> Iterator[Hit]:
-    """Tables with a column of passwords or keys."""
+def find_columns(text: str) -> Iterator[Hit]:
+    """Finds passwords and keys in the columns of tables."""
     lines = [(match.start(), match[0]) for match in re.finditer(r"[^\n]+", text)]
     for number, (_, head) in enumerate(lines[:-1]):
         mark = next((one for one in "|,;\t" if one in head), "")
@@ -220,6 +220,6 @@ def columns(text: str) -> Iterator[Hit]:
             if len(cells) != head.count(mark) + 1:
                 break
             for value in (cells[at].strip(" `*\"'") for at in secret):
-                hard = is_password(value, least=6) and (classes(value) >= 3 or not wordlike(value))
+                hard = is_password(value, least=6) and (count_classes(value) >= 3 or not is_wordlike(value))
                 if (hard and not is_code(value)) or is_random(value):
                     yield "a password", start + line.find(value), start + line.find(value) + len(value)

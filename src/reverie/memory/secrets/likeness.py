@@ -1,7 +1,7 @@
-"""Tells whether a value is made of words or drawn by chance: odds from letter pairs and changes of case, no word list.
+"""Measures whether a value is made of words or random: from letter pairs and changes of case, without a word list.
 
-The table has one row per letter, first the start of a word, and one sign per next letter: `m` means as likely as by
-chance, each sign further a third of a power of e. `tools/letter_pairs.py` prints it.
+The table has one row per letter, the first for the start of a word, and one sign per next letter. `m` means as likely
+as by chance; each sign after `m` adds 1/3 to the log odds. `tools/letter_pairs.py` prints the table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROWS: Final = (
     "pdlgsfcoqaakgcohaoomlahdkf lmmloklemaaoorinaqppfeaccb qahcuafaqaacfdnaaefacddcea refjrecpqacicoqeaongeafdca "
     "ohpjqjbfpbbjhbjrbhkrffbfkb mlkhqgbfobennnoqbkrpgflbbf oeeetieloeekeeneeeloqelejm "
 )
-# How names go on after a lower-case letter, a capital, a digit and another sign.
+# What follows in names after a lower-case letter, a capital, a digit and another sign.
 _NAMES: Final = {
     "l": {"l": 0.84, "u": 0.05, "d": 0.03, "o": 0.08},
     "u": {"l": 0.60, "u": 0.28, "d": 0.04, "o": 0.08},
@@ -31,7 +31,7 @@ _NAMES: Final = {
 
 
 @cache
-def _pairs() -> dict[str, float]:
+def _read_pairs() -> dict[str, float]:
     return {
         first + second: (ord(sign) - ord("m")) / 3
         for first, row in zip(f" {_LETTERS}", "".join(_ROWS).split(), strict=True)
@@ -40,24 +40,24 @@ def _pairs() -> dict[str, float]:
 
 
 @cache
-def _steps(cases: int) -> dict[str, float]:
-    """From one kind of sign to the next: how much likelier in names than in values drawn from so many cases."""
+def _weigh_steps(cases: int) -> dict[str, float]:
+    """Returns the log odds of each step between kinds of signs: names against random values of so many cases."""
     size = 26 * cases + 12
     drawn = {"l": 26 / size, "u": 26 / size, "d": 10 / size, "o": 2 / size}
     return {old + new: math.log(share / drawn[new]) for old, row in _NAMES.items() for new, share in row.items()}
 
 
-def likeness(value: str) -> float:
-    """The logarithm of the odds that a value is made of words: above 0 it rather is, below 0 it rather was drawn."""
+def measure_likeness(value: str) -> float:
+    """Returns the log odds that a value is made of words: above 0 probably words, below 0 probably random."""
     plain = value if value.isascii() else unicodedata.normalize("NFKD", value)
     cases = 2
     if plain.isupper() or plain.islower():
         plain, cases = plain.lower(), 1
-    pairs, steps = _pairs(), _steps(cases)
+    pairs, steps = _read_pairs(), _weigh_steps(cases)
     odds, before, letter = 0.0, "o", " "
     for char in plain:
         if not char.isascii():
-            continue  # an accent, or a script that no key is drawn from
+            continue  # an accent, or a script that keys do not use
         kind = "l" if char.islower() else "u" if char.isupper() else "d" if char.isdigit() else "o"
         odds += steps[before + kind]
         if kind in "lu":

@@ -1,6 +1,6 @@
-"""Secrets that are more than one word: recovery phrases, lists of bytes, keys spelled out or cut up, key blocks.
+"""Secrets of more than one word: recovery phrases, lists of bytes, keys spelled out or split up, key blocks.
 
-Each function yields (kind, start, end). They work on any view of the text and return no values.
+Each function yields (kind, start, end). They accept any view of the text and never return values.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ _SPLIT = re.compile(rf"{_PIECE}(?:\s{{0,40}}(?:[+.&,]|\.\.|\|\||\)?\.concat\()?\
 _FRAMED = re.compile(r"[A-Za-z0-9+/=]{20,}")
 
 
-def phrases(text: str) -> Iterator[Hit]:
-    """Recovery words: a word for them, then at least eight short words that make no sentence."""
+def find_phrases(text: str) -> Iterator[Hit]:
+    """Finds recovery words: a word for them, then at least eight short words that do not form a sentence."""
     end = 0
     for match in _PHRASE.finditer(text):
         for run in _SEED_RUN.finditer(text, max(end, match.end()), match.end() + 480):
             end = run.end()
             said = [word[0] in IN_SENTENCES for word in re.finditer(r"[a-zà-ÿ]+|[\u4e00-\u9fff]", run[0])]
-            # Lists of such words hold a few that sentences hold too: two in twelve, none in eight.
+            # Such lists contain a few words that sentences also use: at most two in twelve, none in eight.
             if any(
                 at + size <= len(said) and sum(said[at : at + size]) <= most
                 for size, most in ((_LEAST_SEED, 0), (12, 2))
@@ -80,40 +80,40 @@ def phrases(text: str) -> Iterator[Hit]:
                 yield "a recovery phrase", run.start(), run.end()
 
 
-def byte_lists(text: str) -> Iterator[Hit]:
-    """A key written as its bytes: `27 90 99 …`, `bytes([88, 86, …])`, `{0x12, …}` behind a word for a key."""
+def find_byte_lists(text: str) -> Iterator[Hit]:
+    """Finds a key as a list of bytes after a word for a key: `27 90 99 …`, `bytes([88, 86, …])`, `{0x12, …}`."""
     for match in _BYTES.finditer(text):
         found = re.findall(r"[0-9A-Fa-f]+", re.sub(r"0x|\\x", " ", match[0]))
         numbers = [int(one, 16) if len(one) == 2 else int(one, 10) for one in found if len(one) == 2 or one.isdigit()]
         if max(numbers) > 255 or len(set(numbers)) < min(len(numbers), 16) * 0.6:
             continue
         rising = sum(a < b for a, b in pairwise(numbers)) >= 0.9 * (len(numbers) - 1)
-        if not rising and _named_before(text, match.start()):
+        if not rising and _is_named_before(text, match.start()):
             yield "a key", match.start(), match.end()
 
 
-def spelled(text: str) -> Iterator[Hit]:
-    """A key spelled out: `kilo seven dash tango …`."""
+def find_spelled(text: str) -> Iterator[Hit]:
+    """Finds a key that is spelled out: `kilo seven dash tango …`."""
     start, last, count = 0, -1, 0
     for match in _SAID.finditer(text):
         if match[0].lower() not in _SPELLING or (count and match.start() - last > 3):
             start, count = match.start(), 0
         if match[0].lower() in _SPELLING:
             start, count, last = (start if count else match.start()), count + 1, match.end()
-            if count == _LEAST_SPELLED and _named_before(text, start):
+            if count == _LEAST_SPELLED and _is_named_before(text, start):
                 yield "a key or password that is spelled out", start, last
                 start, count = last, 0
 
 
-def _named_before(text: str, at: int) -> bool:
-    """Whether a word for a secret stands a little before, and none for something public."""
+def _is_named_before(text: str, at: int) -> bool:
+    """Whether there is a word for a secret shortly before, and no word for something public."""
     before = text[max(0, at - 70) : at]
     ends = [noun.end() for noun in _NOUN.finditer(before)]
     return bool(ends) and not re.search(r"[.!?;。][ \n]|\n\n", before[ends[-1] :]) and not _SHOWN.search(before)
 
 
-def in_variables(text: str) -> Iterator[Hit]:
-    """Parts of a key in variables that are put together: `k1 = "…"; k2 = "…"; key = k1 + k2`."""
+def find_in_variables(text: str) -> Iterator[Hit]:
+    """Finds parts of a key in variables that are joined: `k1 = "…"; k2 = "…"; key = k1 + k2`."""
     given: dict[str, tuple[str, int, int]] = {}
     for match in _GIVEN.finditer(text):
         group = "quoted" if match["quoted"] else "bare"
@@ -131,8 +131,8 @@ def in_variables(text: str) -> Iterator[Hit]:
             yield from (("a key in pieces", start, end) for _, start, end in parts)
 
 
-def split_literals(text: str) -> Iterator[Hit]:
-    """A value cut into quoted pieces, which nobody does to a hash: `"baa5…" + "a164…"`, `["…", "…"].join("")`."""
+def find_split_literals(text: str) -> Iterator[Hit]:
+    """Finds a value split into quoted pieces (nobody splits a hash): `"baa5…" + "a164…"`, `["…", "…"].join("")`."""
     if text.count('"') + text.count("'") + text.count("`") < 4:
         return
     for match in _SPLIT.finditer(text):
@@ -146,8 +146,8 @@ def split_literals(text: str) -> Iterator[Hit]:
             yield "a key in pieces", match.start() + 1, match.end() - 1
 
 
-def blocks(text: str) -> Iterator[Hit]:
-    """Private keys in their frames, also on one line with escaped breaks."""
+def find_blocks(text: str) -> Iterator[Hit]:
+    """Finds private keys between BEGIN and END lines, even on one line with escaped line breaks."""
     for match in PRIVATE_BLOCK.finditer(text):
         body = match["body"] or match["putty"] or ""
         bare = re.sub(r"\\+[nr]|[\"'+,\s]+", "", re.sub(r"(?m)^[A-Za-z-]+: .*$", "", body))
@@ -156,19 +156,19 @@ def blocks(text: str) -> Iterator[Hit]:
             yield "a private key", match.start(), match.end()
 
 
-# Each form with the marks one of which its text must have: looking for a mark is fast, matching a form is not.
+# Each form with its marks. The text must contain one of them: finding a mark is fast, matching a form is not.
 _KEYS: Final = word_set("key pass secret token schlüssel clave clé contraseña kennwort pin 密 口令 令牌")
 _FORMS: Final[tuple[tuple[frozenset[str], Callable[[str], Iterator[Hit]]], ...]] = (
-    (word_set("private secret putty"), blocks),
-    (word_set("seed phrase mnemonic words wörter mots palabras frase 助 短语 backup"), phrases),
-    (_KEYS, byte_lists),
-    (_KEYS, spelled),
-    (word_set("= :"), in_variables),
+    (word_set("private secret putty"), find_blocks),
+    (word_set("seed phrase mnemonic words wörter mots palabras frase 助 短语 backup"), find_phrases),
+    (_KEYS, find_byte_lists),
+    (_KEYS, find_spelled),
+    (word_set("= :"), find_in_variables),
 )
 
 
-def in_pieces(text: str) -> Iterator[Hit]:
-    """All of these forms but the quoted ones."""
+def find_in_pieces(text: str) -> Iterator[Hit]:
+    """Finds all of these forms except quoted pieces."""
     lower = text.lower()
     for marks, form in _FORMS:
         if any(mark in lower for mark in marks):

@@ -1,4 +1,4 @@
-"""The marks of secrets: how tokens of many makers begin, what frames a key, and what is public by its nature.
+"""The marks of secrets: how tokens of many makers begin, the lines around a key, and what is public by nature.
 
 Data only. `scan` runs the rules; `shapes` judges the values.
 """
@@ -9,12 +9,12 @@ import re
 from functools import cache
 from typing import Final
 
-T: Final = "[A-Za-z0-9]"  # what most tokens are made of
+T: Final = "[A-Za-z0-9]"  # the characters of most tokens
 W: Final = "[A-Za-z0-9_-]"
 H: Final = "[0-9a-f]"
 
-# Tokens that say who made them, each with a tail that looks drawn, so that prose about a mark passes: first the
-# plain ones by their tail, then those of a shape of their own.
+# Tokens whose mark names their maker. Each needs a tail that looks generated, so that prose about a mark passes. First
+# the simple ones, sorted by tail, then the ones with a special shape.
 _BY_TAIL: Final = {
     rf"{H}{{24,}}": r"""
         a DigitalOcean token do[opr]_v1_, a Pulumi token pul-, a RubyGems key rubygems_, a SonarQube token sq[upa]_, a
@@ -113,18 +113,18 @@ _MAKERS: Final = (
 
 
 MAKER_KINDS: Final = tuple(kind for kind, _ in _MAKERS)
-"""By the number of the group in `makers()`, from 1 on."""
+"""In the order of the groups of `compile_makers()`, which count from 1."""
 
 
 @cache
-def makers() -> re.Pattern[str]:
-    """Tokens by the marks of their makers. Compiled for the first text that has a long run: it takes a while."""
+def compile_makers() -> re.Pattern[str]:
+    """Compiles the pattern of all makers, when the first text with a long run needs it, because that is slow."""
     return re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(f"({pattern})" for _, pattern in _MAKERS) + ")")
 
 
 MASKED: Final = re.compile(r"(?i)x{5,}|0{8,}|\*{3}|example|placeholder|(?-i:your|Your|YOUR)|redacted|dummy|sample")
 
-# A mark nobody has told us of yet: short lower-case words, a joint, then a long drawn tail.
+# The mark of an unknown maker: short lower-case words, `_` or `-`, then a long random tail.
 UNKNOWN_MAKER: Final = re.compile(
     r"(?<![A-Za-z0-9/.])(?!(?:msg|toolu|req|run|evt|cus|sub|pi|in|ch|acct|price|prod|file|asst|thread|call|chatcmpl|resp"
     r"|org|usr|user|obj|doc|item|job|batch|id)[_-])"
@@ -139,7 +139,7 @@ PUBLIC_BLOCK: Final = re.compile(
     r"-----BEGIN (?:CERTIFICATE(?: REQUEST)?|(?:RSA |EC |DSA )?PUBLIC KEY|PGP PUBLIC KEY BLOCK|PGP SIGNATURE"
     r"|PGP SIGNED MESSAGE|SSH SIGNATURE|X509 CRL|PKCS7|CMS|DH PARAMETERS)-----[\s\S]{0,16000}?-----END [A-Z0-9 ]+-----"
 )
-# Long strings that are public by their nature; nothing inside them is looked at as a random string.
+# Long strings that are public by nature. Nothing inside them counts as a random string.
 PUBLIC: Final = re.compile(
     r"(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-nistp\d+|sk-(?:ssh-ed25519"
     r"|ecdsa-sha2-nistp256)@openssh\.com) [A-Za-z0-9+/=]+(?: \S+)?"

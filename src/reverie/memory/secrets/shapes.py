@@ -1,7 +1,7 @@
 """What a value looks like: random, a password, a placeholder, a lookup, a hash, a word.
 
-A rule that has found a place where a secret may stand asks here whether what stands there is one. Values are judged by
-shape alone and never kept, logged or compared with anything outside the text.
+A rule finds a place where a secret is possible; these functions judge the value there. They judge only by its shape,
+and never store it, log it or compare it with anything outside the text.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections import Counter
 from itertools import pairwise
 from typing import Final
 
-from reverie.memory.secrets.likeness import likeness
+from reverie.memory.secrets.likeness import measure_likeness
 from reverie.text.folding import word_set
 
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _HEX = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
 _MASK = re.compile(r"(?i)[*•●∙·.…?#_x-]{3,}")
-# Long words that no random value holds by chance; as a part of the value they mark it as made up.
+# Long words that random values do not contain by chance: a value with one of them is made up.
 _MADE_UP = re.compile(
     r"(?i)example|placeholder|change[-_ ]?me|redacted|your[-_ ]?(?:\w+[-_ ])?(?:key|token|secret|password|pass|api"
     r"|own|value)|(?:my|the|some|insert|replace|paste|enter|put|add|use|set)[-_ ](?:your|my|the|a|an|this|real|own"
@@ -34,7 +34,7 @@ _WHOLE_MADE_UP: Final = word_set(
     masked yourpassword secretstr nullable date datetime uuid enabled disabled env environ environment vault
     keychain keyring"""
 )
-# Looked up where it is used: nothing is given away by the name of a place.
+# A lookup: the name of a place does not reveal the secret.
 _LOOKUP = re.compile(
     r"(?ix) ^[$%@!] (?: \{ | \( | [A-Za-z_][^&^*\#!?@+=]*$ ) | \$\{ | \$\( | \{\{ | %\([a-z_]+\)s | ^%[A-Z_]+%$ "
     r"| ^<[^>]*>?$ | ^\{[^}]*\}$ | ^\[[^\]]*\]$| ^(?:op|vault|sm|ssm|kms|gcp|akv|secretref|file|env|ref\+\w+|keychain"
@@ -42,12 +42,12 @@ _LOOKUP = re.compile(
     r"| \b(?:secrets?|vars?|settings?|config|cfg|params?|self|this|ctx|args|opts|options|props|req|request|data"
     r"|values?)\.[A-Za-z_]| ^[A-Za-z_][\w.:]*\((?:[^)]*\)?)?;?$ | ^[A-Za-z_]\w*\[ | ^https?://[^@\s]*$ | ^[A-Za-z]:\\"
 )
-_ENV_NAME = re.compile(  # no digits among the letters of a part, but for `K8S` and `I18N`
+_ENV_NAME = re.compile(  # no digits between the letters of a part, except `K8S` and `I18N`
     r"(?!\d)(?:(?:[A-Z]+\d*|\d+|[A-Z]\d{1,2}[A-Z])_)+(?:[A-Z]+\d*|\d+|[A-Z]\d{1,2}[A-Z])|[A-Z]{3,}"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|-)[A-Za-z_][A-Za-z0-9_]*)*")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-# A version, a date, a file, and names of methods, formats and products that mix letters and digits as passwords do.
+# Versions, dates, files, and names of methods, formats and products that mix letters and digits like passwords.
 _TECHNICAL = re.compile(
     r"(?i)v?\d+(?:[.:/-]\d+)+(?:[-+.]?(?:rc|alpha|beta|dev|post|pre|a|b|build)?[\w.+-]{0,20})?|\d{4}-\d\d-\d\dT[\d:.]+Z?"
     r"|q[1-4]|[\d.,_]+[a-z%]{0,3}|argon2(?:id|i|d)?|[bsy]?crypt|pbkdf2(?:[-_]hmac)?(?:[-_]?sha-?\d*)?"
@@ -66,15 +66,15 @@ _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+\d?|[A-Z][a-z]+(?
 _CASES = re.compile(r"[A-Z]{0,5}[a-z]+(?:[A-Z][a-z]+)*[A-Z]{0,4}s?")
 
 
-def entropy(value: str) -> float:
-    """Bits a character, counted on the value itself."""
+def measure_entropy(value: str) -> float:
+    """Returns the entropy in bits per character, from the counts in the value itself."""
     counts = Counter(value)
     total = len(value)
     return -sum(n / total * math.log2(n / total) for n in counts.values()) if total else 0.0
 
 
-def classes(value: str) -> int:
-    """How many of lower case, upper case, digits and other characters the value has."""
+def count_classes(value: str) -> int:
+    """Counts the classes of characters in the value: lower case, upper case, digits, others."""
     return (
         any(c.islower() for c in value)
         + any(c.isupper() for c in value)
@@ -88,35 +88,35 @@ def is_uuid(value: str) -> bool:
 
 
 def is_hex(value: str) -> bool:
-    """Only hexadecimal digits: a hash, a commit, or a key; the surroundings must tell."""
+    """Whether it has only hexadecimal digits: a hash, a commit or a key; the context decides."""
     return bool(_HEX.fullmatch(value))
 
 
 def is_placeholder(value: str) -> bool:
-    """Made up, masked, looked up elsewhere, a type or nothing: a value that gives nothing away."""
+    """Whether the value does not reveal a secret: it is made up, masked, a lookup, a type or empty."""
     bare = value.strip("\"'`“”‘’«»「」()[]{}.,;:!? ")
     if not bare or len(set(bare)) <= 2 or _MASK.fullmatch(bare):
         return True
     lower = bare.lower()
     if lower in _WHOLE_MADE_UP or _MADE_UP.search(bare) or _LOOKUP.search(value.strip()):
         return True
-    if _PATH.match(value) and wordlike(value):
+    if _PATH.match(value) and is_wordlike(value):
         return True
-    if _ENV_NAME.fullmatch(bare) and not _random_capitals(bare):
+    if _ENV_NAME.fullmatch(bare) and not _has_random_capitals(bare):
         return True
-    return _sequential(lower)
+    return _is_sequential(lower)
 
 
-def _random_capitals(value: str) -> bool:
-    """Capitals and digits mixed as no name would: `K7QX2MB4…`."""
+def _has_random_capitals(value: str) -> bool:
+    """Whether capitals and digits are mixed in a way that names are not: `K7QX2MB4…`."""
     if len(re.findall(r"\d+", value)) >= 3 and len(value) >= 10:
         return True
     long = [part for part in re.findall(r"[A-Z]+", value) if len(part) > 3]
-    return bool(long) and any(c.isdigit() for c in value) and not any(wordlike(part.lower()) for part in long)
+    return bool(long) and any(c.isdigit() for c in value) and not any(is_wordlike(part.lower()) for part in long)
 
 
-def _sequential(lower: str) -> bool:
-    """`abcdef…`, `12345678`, `abcabcabc`: typed, not drawn."""
+def _is_sequential(lower: str) -> bool:
+    """Whether somebody typed a sequence or a repetition: `abcdef…`, `12345678`, `abcabcabc`."""
     if len(lower) < 6:
         return False
     steps = sum(ord(b) - ord(a) in (0, 1) for a, b in pairwise(lower))
@@ -127,35 +127,35 @@ def _sequential(lower: str) -> bool:
 
 
 def is_technical(value: str) -> bool:
-    """A version, a date, a file, or the name of a method or product."""
+    """Whether it is a version, a date, a file, or the name of a method or product."""
     bare = value.strip("\"'`()[]{}.,;:!?")
     return bool(_TECHNICAL.fullmatch(bare))
 
 
-def wordlike(value: str) -> bool:
-    """Built from words, as names of functions, files and hosts are, with at most short numbers between them."""
-    return not any(c.isalpha() for c in value) or likeness(value) > len(value) / 6
+def is_wordlike(value: str) -> bool:
+    """Whether it is built from words, like names of functions, files and hosts, with at most short numbers."""
+    return not any(c.isalpha() for c in value) or measure_likeness(value) > len(value) / 6
 
 
 def is_random(value: str, least: int = 16) -> bool:
-    """Drawn by a machine: long, mixed, and no word in it. Hexadecimal counts only from 32 digits on."""
+    """Whether a program generated it: long, mixed, without words. Hexadecimal values need at least 32 digits."""
     if len(value) < least or is_placeholder(value) or is_technical(value):
         return False
     if is_uuid(value):
         return False
     if is_hex(value):
-        return len(value) >= 32 and entropy(value.lower()) >= 2.8
+        return len(value) >= 32 and measure_entropy(value.lower()) >= 2.8
     core = [c for c in value if c.isalnum()]
     if len(core) < 0.7 * len(value):
         return False
-    kinds = classes("".join(core))
+    kinds = count_classes("".join(core))
     if kinds < 2:
         return False
-    return entropy(value) >= min(3.6, 0.72 * math.log2(len(value))) and not wordlike(value)
+    return measure_entropy(value) >= min(3.6, 0.72 * math.log2(len(value))) and not is_wordlike(value)
 
 
 def is_password(value: str, *, least: int = 4) -> bool:
-    """What a person could have chosen as a password: not a plain word, not a placeholder, not something technical."""
+    """Whether somebody could choose it as a password: not a plain word, a placeholder or a technical term."""
     if len(value) < least or len(value) > 200 or is_placeholder(value) or is_technical(value):
         return False
     if any(c.isdigit() for c in value) and any(c.isalpha() for c in value):
@@ -163,13 +163,13 @@ def is_password(value: str, *, least: int = 4) -> bool:
     inner = value.strip(".,;:!?)('\"")
     if re.search(r"[!@#$%^&*+=?~|\\]", value) and any(c.isalnum() for c in value) and len(value) >= 6:
         return not _IDENTIFIER.fullmatch(inner)
-    # Mixed case that is neither a name nor a camel of words.
+    # Mixed case that is neither a name nor words in camel case.
     mixed = any(c.isupper() for c in inner[1:]) and any(c.islower() for c in inner)
-    return mixed and (not wordlike(inner) or has_odd_case(inner))
+    return mixed and (not is_wordlike(inner) or has_odd_case(inner))
 
 
 def has_odd_case(value: str) -> bool:
-    """Letters in an order of cases that no name has: `bolQKSNcehz`, unlike `PostgreSQL`, `OAuth` or `readTimeout`."""
+    """Whether the case changes as in no name: `bolQKSNcehz`, unlike `PostgreSQL`, `OAuth` or `readTimeout`."""
     return (
         len(value) >= 6
         and value.isalpha()
@@ -180,30 +180,32 @@ def has_odd_case(value: str) -> bool:
 
 
 def is_striking(value: str) -> bool:
-    """A password that stands out of prose on its own: three kinds of characters, and no identifier, path or name."""
+    """Whether it is obviously a password in prose: three classes of characters, not an identifier, path or name."""
     bare = value.strip(".,;:)('\"`*")
     if len(bare) < 8 or len(bare) > 100 or is_placeholder(bare) or is_technical(bare) or is_uuid(bare) or is_hex(bare):
         return False
     if re.search(r"[/\\]\w+|^#|::|->|\(\)|^--?\w|@\w+\.\w|^\w+:$|[<>{}=]|^`|[…—–]", bare):
         return False
-    if classes(bare) < 3 or not any(c.isdigit() for c in bare):
+    if count_classes(bare) < 3 or not any(c.isdigit() for c in bare):
         return False
     if _IDENTIFIER.fullmatch(bare) or re.fullmatch(r"[\w]+(?:[-.][\w]+)*", bare):
-        return not wordlike(bare) and len(_PARTS.findall(bare)) >= 4
-    return bool(re.search(r"[!@$%^&*+=?~#]", bare)) or not wordlike(bare)
+        return not is_wordlike(bare) and len(_PARTS.findall(bare)) >= 4
+    return bool(re.search(r"[!@$%^&*+=?~#]", bare)) or not is_wordlike(bare)
 
 
 def is_chosen(value: str) -> bool:
-    """Words and digits in both cases, as people choose passwords: `blueRiver-77`, `Summer2024!`."""
+    """Whether it has words and digits in both cases, like passwords of people: `blueRiver-77`, `Summer2024!`."""
     if len(value) < 8 or is_placeholder(value) or is_technical(value):
         return False
     if re.search(r"[/\\]|\.\w{1,4}$|^\d|://|[(){}<>=]", value):
         return False
-    return classes(re.sub(r"[^A-Za-z0-9]", "", value)) == 3 and bool(re.search(r"\d[!?#$%&*]?$|[!@$%^&*?~#]", value))
+    return count_classes(re.sub(r"[^A-Za-z0-9]", "", value)) == 3 and bool(
+        re.search(r"\d[!?#$%&*]?$|[!@$%^&*?~#]", value)
+    )
 
 
 def is_code(value: str, quoted: bool = False) -> bool:
-    """A name, a call, a path or a mail address rather than a value."""
-    if _CODE.search(value) or (wordlike(value) and _DOTTED.search(value)):
+    """Whether it is a name, a call, a path or a mail address, and not a value."""
+    if _CODE.search(value) or (is_wordlike(value) and _DOTTED.search(value)):
         return True
-    return not quoted and bool(_CAMEL.fullmatch(value)) and wordlike(value)
+    return not quoted and bool(_CAMEL.fullmatch(value)) and is_wordlike(value)

@@ -1,6 +1,6 @@
-"""Other ways to read a text, so that a secret is found behind encodings, breaks and characters nobody sees.
+"""Other ways to read a text, to find secrets behind encodings, line breaks and invisible characters.
 
-Each view knows where its characters stand in the text it was made from. Nothing is judged here.
+Each view knows the places of its characters in the original text. Nothing is judged here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNSEEN = re.compile(
     "\ufff9-\ufffb\U000e0000-\U000e0fff]+|\\$\\{\\s?(?:''|\"\"|``)\\s?\\}|\\{(?:''|\"\")\\}|<!--\\s?-->|\\\\(?=[_*~.\\-#+!|])"
 )
 _WIDE = re.compile("[\uff01-\uff5e]+")
-# A string put together from pieces, a line that goes on, or a token cut by the edge of a page.
+# A string that is joined from pieces, a continued line, or a token that a line break splits.
 _SEAM = re.compile(
     r"[\"'`][ \t]*(?:[+.&]|\.\.)?[ \t]*\\?(?:\r?\n)?[ \t]*(?:[+.&]|\.\.)?[ \t]*[\"'`]|\\\r?\n[ \t]*"
     r"|(?<=[A-Za-z0-9_\-/+=.])[ \t]*\r?\n[ \t>*#/|]*(?=[A-Za-z0-9_\-/+=])"
@@ -39,41 +39,41 @@ _LONGEST: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A reading of a text, and how to find its places there again."""
+    """A way to read a text, with the places of its characters in the original."""
 
     text: str
     cuts: Sequence[tuple[int, int]] = ()
-    """What was left out: (place in this text, how many characters in all up to there)."""
+    """What was removed: (place in this text, total number of removed characters up to there)."""
     span: tuple[int, int] | None = None
-    """Where all of it stands, if single characters cannot be told."""
+    """The place of the whole view, if single characters have no place of their own."""
     above: View | None = None
-    """The view it was made from; None: the text itself."""
+    """The view that it was made from; None: the original text."""
 
-    def place(self, start: int, end: int) -> tuple[int, int]:
-        """The stretch of the text that [start, end) of this view was read from."""
+    def locate(self, start: int, end: int) -> tuple[int, int]:
+        """Returns the place of [start, end) in the original text."""
         if self.span is not None:
             return self.span
-        start, end = self._before(start), self._before(end - 1) + 1
-        return (start, end) if self.above is None else self.above.place(start, end)
+        start, end = self._shift(start), self._shift(end - 1) + 1
+        return (start, end) if self.above is None else self.above.locate(start, end)
 
-    def _before(self, at: int) -> int:
+    def _shift(self, at: int) -> int:
         number = bisect_right(self.cuts, at, key=lambda cut: cut[0]) - 1
         return at + self.cuts[number][1] if number >= 0 else at
 
 
-def plain(text: str) -> View:
-    """The text as a person sees it: without invisible characters, wide letters made narrow, Markdown escapes undone."""
+def read_plain(text: str) -> View:
+    """Reads the text as people see it: no invisible characters, wide letters or Markdown escapes."""
     if not text.isascii():
         text = _WIDE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
-    return _without(View(text), _UNSEEN) or View(text)
+    return _remove(View(text), _UNSEEN) or View(text)
 
 
-def joined(view: View) -> View | None:
-    """The view with pieces of strings and broken lines put together; None if there are none."""
-    return _without(view, _SEAM)
+def join_pieces(view: View) -> View | None:
+    """Joins pieces of strings and broken lines; None if there are none."""
+    return _remove(view, _SEAM)
 
 
-def _without(view: View, pattern: re.Pattern[str]) -> View | None:
+def _remove(view: View, pattern: re.Pattern[str]) -> View | None:
     parts: list[str] = []
     cuts: list[tuple[int, int]] = []
     last = size = gone = 0
@@ -89,58 +89,58 @@ def _without(view: View, pattern: re.Pattern[str]) -> View | None:
     return View("".join(parts), cuts, above=view)
 
 
-def decoded(view: View) -> Iterator[View]:
-    """What stands behind base64, hexadecimal, percent signs, entities and escapes, wherever it is readable text."""
+def decode_parts(view: View) -> Iterator[View]:
+    """Decodes base64, hexadecimal, percent signs, entities and escapes, if the result is readable text."""
     text = view.text
-    for pattern, read in ((_BASE64, from_base64), (_HEX, _from_hex)):
+    for pattern, read in ((_BASE64, decode_base64), (_HEX, _decode_hex)):
         for match in pattern.finditer(text):
             found = read(match[0])
             if found is not None:
-                yield View(found, span=view.place(match.start(), match.end()))
+                yield View(found, span=view.locate(match.start(), match.end()))
     if "%" in text or "&" in text or "\\" in text:
         for match in _WORD.finditer(text):
             word = match[0]
             if not ("%" in word or "&" in word or "\\" in word) or len(word) > _LONGEST:
                 continue
-            found = _unescaped(word)
+            found = _unescape(word)
             if found != word:
-                yield View(found, span=view.place(match.start(), match.end()))
+                yield View(found, span=view.locate(match.start(), match.end()))
 
 
-def _unescaped(word: str) -> str:
+def _unescape(word: str) -> str:
     if "\\" in word:
-        word = _ESCAPES.sub(_character, word)
+        word = _ESCAPES.sub(_read_escape, word)
     if "&" in word:
         word = html.unescape(word)
-    # A stray percent sign means that the others are no escapes either: `%USER%`, `100%`.
+    # If one percent sign is not an escape, the others are not either: `%USER%`, `100%`.
     return unquote(word) if "%" in word and not _STRAY.search(word) else word
 
 
-def _character(match: re.Match[str]) -> str:
+def _read_escape(match: re.Match[str]) -> str:
     if match[4]:
         return _PLAIN_ESCAPES.get(match[4], match[4])
     return chr(int(match[3], 8) if match[3] else int(match[1] or match[2], 16))
 
 
-def from_base64(value: str) -> str | None:
-    """The text behind base64; None if it is not base64, or not of a text."""
+def decode_base64(value: str) -> str | None:
+    """Decodes base64; None if it is not base64 or the result is not text."""
     bare = value.rstrip("=")
     if len(bare) % 4 == 1 or len(bare) > _LONGEST:
         return None
     alphabet = bare.replace("-", "+").replace("_", "/")
     try:
-        return _readable(base64.b64decode(alphabet + "=" * (-len(alphabet) % 4)))
+        return _decode_text(base64.b64decode(alphabet + "=" * (-len(alphabet) % 4)))
     except binascii.Error:
         return None
 
 
-def _from_hex(value: str) -> str | None:
+def _decode_hex(value: str) -> str | None:
     digits = re.sub(r"^0x|[ :]", "", value)
-    return _readable(bytes.fromhex(digits)) if len(digits) <= _LONGEST else None
+    return _decode_text(bytes.fromhex(digits)) if len(digits) <= _LONGEST else None
 
 
-def _readable(data: bytes) -> str | None:
-    """The bytes as text, if they are text that somebody could have written."""
+def _decode_text(data: bytes) -> str | None:
+    """Decodes bytes as text; None if nobody could have written this text."""
     if len(data) < 8 or any(byte < 9 or 13 < byte < 32 or byte == 127 for byte in data):
         return None
     try:
