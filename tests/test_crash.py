@@ -71,7 +71,7 @@ def test_a_killed_conversation_always_goes_on(tmp_path: Path, prefix_watch: Path
     model = script(tmp_path, PLAY)
     seed = random.Random(None if SOAK else 20261115)
     project = Places.of(tmp_path, load_settings(tmp_path)).project
-    kills = count(25, 1_000)
+    kills = count(10, 1_000)
     acknowledged = set[str]()
     outcomes = dict[str, int]()
     for number in range(kills):

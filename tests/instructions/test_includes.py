@@ -269,7 +269,7 @@ markdown = st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=30).
 
 
 @given(markdown)
-@settings(max_examples=count(200, 5_000), deadline=None)
+@settings(max_examples=count(80, 5_000), deadline=None)
 def test_the_parser_never_raises_and_never_expands_code(text: str) -> None:
     from markdown_it import MarkdownIt
 
@@ -291,7 +291,7 @@ def test_the_parser_never_raises_and_never_expands_code(text: str) -> None:
 
 
 @given(markdown)
-@settings(max_examples=count(200, 5_000), deadline=None)
+@settings(max_examples=count(80, 5_000), deadline=None)
 def test_only_what_is_approved_is_read_from_outside(text: str) -> None:
     with TemporaryDirectory() as name:
         top = Path(os.path.realpath(name))
@@ -311,6 +311,7 @@ def test_only_what_is_approved_is_read_from_outside(text: str) -> None:
             assert content not in "".join(texts(found))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "text",
     [
@@ -331,7 +332,7 @@ def test_only_what_is_approved_is_read_from_outside(text: str) -> None:
 )
 def test_as_much_malice_as_fits_takes_seconds_at_most(load: Load, repo: Path, text: str) -> None:
     write(repo / "x.md", "EX")
-    write(repo / "AGENTS.md", f"`a`\n\n{text[:390_000]}\n\n`@x.md` @x.md\n")
+    write(repo / "AGENTS.md", f"`a`\n\n{text[: count(100_000, 390_000)]}\n\n`@x.md` @x.md\n")
     start = time.process_time()
     assert load().files
     seconds = time.process_time() - start

@@ -288,7 +288,7 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
 def test_no_prefix_of_any_recorded_session_breaks_unannounced(folder: Path) -> None:
     """Every request of ours, compared block by block with the one before it."""
     files = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_size)
-    for path in files[:: max(1, len(files) // count(8, len(files)))]:
+    for path in files[:: max(1, len(files) // count(4, len(files)))]:
         session = load_session(path)
         run = _Replay(session, POLICIES["reverie"], 8_000)
         bill, last = run._bill, list[str]()  # pyright: ignore[reportPrivateUsage]

@@ -328,7 +328,7 @@ class Decisions(RuleBasedStateMachine):
 
 
 Decisions.TestCase.settings = settings(
-    max_examples=count(40, 400), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=count(20, 400), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestDecisions = pytest.mark.soak(Decisions.TestCase)
 

@@ -70,7 +70,7 @@ def test_killed_at_every_step_and_gone_on_with(tmp_path: Path, monkeypatch: pyte
     made = decisions(transcript(whole))
     assert any(name.startswith("replaced") for name in made) and any(name.startswith("cleared") for name in made)
     writes = len(read_records(transcript(whole)).records)
-    step = max(1, writes // count(6, writes))
+    step = max(1, writes // count(3, writes))
     for kill_at in range(3, writes, step):  # before that there is no conversation to go on with
         folder = tmp_path / f"k{kill_at}"
         model = _prepare(folder)

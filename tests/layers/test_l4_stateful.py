@@ -225,7 +225,7 @@ class LongTalk(RuleBasedStateMachine):
 
 
 LongTalk.TestCase.settings = settings(
-    max_examples=count(12, 300),
+    max_examples=count(6, 300),
     stateful_step_count=count(25, 80),
     deadline=None,
     suppress_health_check=list(HealthCheck),

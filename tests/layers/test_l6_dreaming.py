@@ -717,7 +717,7 @@ def test_kill_at_any_moment_leaves_before_or_after(tmp_path: Path, monkeypatch: 
     assert place.files == after
     longest = max(0.3, (time.monotonic() - began) * 0.6)
     ends = {"before": 0, "after": 0}
-    kills = count(6, 200)
+    kills = count(3, 200)
     for number in range(kills):
         shutil.rmtree(place.memory)
         shutil.rmtree(place.memory.with_name("memory-history.git"), ignore_errors=True)

@@ -449,7 +449,7 @@ def test_whatever_a_prefix_rule_allows_runs_nothing_else(tmp_path: Path) -> None
     ran = 0
     environment = {"PATH": str(programs), "HOME": str(tmp_path)}
     bash = "/bin/bash"
-    for _ in range(count(3_000, 60_000)):
+    for _ in range(count(1_500, 60_000)):
         command = "say " + "".join(dice.choice(_PIECES) for _ in range(dice.randint(1, 8)))
         if not find_covering_rule(call("Bash", scratch, command=command), rule):
             continue
@@ -463,4 +463,4 @@ def test_whatever_a_prefix_rule_allows_runs_nothing_else(tmp_path: Path) -> None
             check=False,
         )
         assert not (tmp_path / "sprung").exists() and not list(scratch.iterdir()), repr(command)
-    assert ran > count(100, 2_000), "too few were allowed for this to mean anything"
+    assert ran > count(50, 2_000), "too few were allowed for this to mean anything"

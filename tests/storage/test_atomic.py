@@ -132,7 +132,7 @@ def test_exclusive_creation_without_hard_links(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.soak
 def test_of_many_who_create_one_wins_and_its_bytes_stand(tmp_path: Path) -> None:
-    for attempt in range(count(20, 500)):
+    for attempt in range(count(10, 500)):
         path = tmp_path / str(attempt)
         won: list[bytes] = []
         start = threading.Barrier(8)
@@ -148,7 +148,7 @@ def test_of_many_who_create_one_wins_and_its_bytes_stand(tmp_path: Path) -> None
         for thread in threads:
             thread.join()
         assert [path.read_bytes()] == won
-    assert sorted(map(int, names(tmp_path))) == list(range(count(20, 500)))
+    assert sorted(map(int, names(tmp_path))) == list(range(count(10, 500)))
 
 
 WRITER = """
