@@ -183,7 +183,7 @@ def test_a_budget_that_cannot_be_told_is_the_usual_one(tmp_path: Path) -> None:
     assert rooms == {"a": 2_400, "b": 2_000, "c": 2_200}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(room=st.integers(700, 12_000))
 def test_the_whole_context_never_exceeds_its_room(tmp_path_factory: pytest.TempPathFactory, room: int) -> None:
     folder = tmp_path_factory.getbasetemp()
