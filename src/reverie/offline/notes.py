@@ -16,9 +16,9 @@ from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l4_compaction.by_code.limits import bounded
 from reverie.models.base import Request
 from reverie.models.tokens import PROSE_BYTES, encoded
-from reverie.offline.notes_merging import merged
+from reverie.offline.notes_merging import merge_section
 from reverie.offline.place import read_place
-from reverie.offline.step import Act, Call, Say, Step, offered_tools
+from reverie.offline.step import Act, Answer, PlannedCall, Step, offered_tools
 from reverie.storage.transcript.view import Entry
 from reverie.types import Origin, TextBlock
 
@@ -42,7 +42,7 @@ _KINDS: tuple[tuple[str, ...], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _NotesTask:
     """What the directive says. `at`: the message that carries it."""
 
     path: str
@@ -55,17 +55,17 @@ def next_step(request: Request) -> Step:
     """The edits; after them, or where the directive shows no notes, a word that it is done."""
     asked = _asked(request)
     if asked is None:
-        return Say("I see no notes to update.")
+        return Answer("I see no notes to update.")
     results = [result for message in request.messages[asked.at :] for result in message.tool_results]
     edited = {call.id for message in request.messages[asked.at :] for call in message.tool_uses}
     if edited:
         failed = next((one.text for one in results if one.is_error and one.tool_use_id in edited), "")
-        return Say(f"An edit did not go through: {failed[:200]}" if failed else "The notes are up to date.")
+        return Answer(f"An edit did not go through: {failed[:200]}" if failed else "The notes are up to date.")
     edits = _edits(request, asked) if "Edit" in offered_tools(request) else ()
-    return Act("Bringing the notes up to date.", edits) if edits else Say("The notes are up to date.")
+    return Act("Bringing the notes up to date.", edits) if edits else Answer("The notes are up to date.")
 
 
-def _asked(request: Request) -> _Asked | None:
+def _asked(request: Request) -> _NotesTask | None:
     for at in range(len(request.messages) - 1, -1, -1):
         for block in reversed(request.messages[at].content):
             if not isinstance(block, TextBlock) or block.origin is not Origin.CODE:
@@ -74,7 +74,7 @@ def _asked(request: Request) -> _Asked | None:
             around = _NOTES.sub("", block.text)
             path = _PATH.search(around)
             if found and path:
-                return _Asked(path[0], found[1], _limits(around), at)
+                return _NotesTask(path[0], found[1], _limits(around), at)
     return None
 
 
@@ -86,7 +86,7 @@ def _limits(text: str) -> Limits:
     return Limits(total=total * PROSE_BYTES, ledger=size, section=size)
 
 
-def _said(request: Request, asked: _Asked) -> list[Entry]:
+def _said(request: Request, asked: _NotesTask) -> list[Entry]:
     """The conversation before the directive."""
     last = request.messages[asked.at]
     kept = tuple(b for b in last.content if not (isinstance(b, TextBlock) and f"<notes>\n{asked.notes}" in b.text))
@@ -94,15 +94,15 @@ def _said(request: Request, asked: _Asked) -> list[Entry]:
     return [Entry(message.id, message) for message in messages]
 
 
-def _edits(request: Request, asked: _Asked) -> tuple[Call, ...]:
+def _edits(request: Request, asked: _NotesTask) -> tuple[PlannedCall, ...]:
     is_ours = is_intact(asked.notes, default_template())
     sections = split(asked.notes, default_template() if is_ours else _own_template(asked.notes))
     text = write_notes(_said(request, asked), default_template(), asked.limits, cwd=read_place(request).folder)
     fresh = [section.body for section in split(text, default_template())]
-    calls, room = list[Call](), asked.limits.total
+    calls, room = list[PlannedCall](), asked.limits.total
     for at, section in enumerate(sections):
         kind = at if is_ours else _kind(section)
-        body = section.body if kind is None else merged(kind, section.body, fresh[kind], asked.limits.section)
+        body = section.body if kind is None else merge_section(kind, section.body, fresh[kind], asked.limits.section)
         body = bounded(body, max(0, room))
         room -= len(encoded(body))
         if body != section.body:
@@ -127,12 +127,14 @@ def _kind(section: NoteSection) -> int | None:
     return None
 
 
-def _edit(asked: _Asked, section: NoteSection, body: str) -> Call:
+def _edit(asked: _NotesTask, section: NoteSection, body: str) -> PlannedCall:
     head = f"{section.heading}\n{section.hint}" if section.hint else section.heading
     old = section.text.rstrip("\n")
     if old not in asked.notes or asked.notes.count(old) != 1:
         old = _as_it_stands(asked.notes, section)
-    return Call("Edit", {"file_path": asked.path, "old_string": old, "new_string": f"{head}\n\n{body}".rstrip("\n")})
+    return PlannedCall(
+        "Edit", {"file_path": asked.path, "old_string": old, "new_string": f"{head}\n\n{body}".rstrip("\n")}
+    )
 
 
 def _as_it_stands(notes: str, section: NoteSection) -> str:

@@ -22,7 +22,7 @@ _TITLE, _STANDS, _ASKED, _RESULT = 0, 1, 2, 8
 _Part = dict[str, str]
 
 
-def merged(kind: int, old: str, new: str, limit: int) -> str:
+def merge_section(kind: int, old: str, new: str, limit: int) -> str:
     """The text of a section of this kind (its place among our ten). What the new text says nothing about is kept."""
     if kind == _TITLE:
         return old or new

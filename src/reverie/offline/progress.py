@@ -12,7 +12,7 @@ from reverie.layers.l4_compaction.by_code import operations, plain_command
 from reverie.layers.l4_compaction.by_code.operations import Operation, paths_in_command
 from reverie.models.base import Request
 from reverie.offline.conversation import read_turn
-from reverie.offline.step import Say, Step
+from reverie.offline.step import Answer, Step
 from reverie.offline.terms import read_question
 from reverie.storage.transcript.view import Entry
 
@@ -24,9 +24,9 @@ def next_step(request: Request) -> Step:
     done = operations([Entry(message.id, message) for message in request.messages])
     last = next((one for one in reversed(done) if one.kind != "tasks"), None)
     if last is not None:
-        return Say(_doing(last))
+        return Answer(_doing(last))
     terms = read_question(read_turn(request).question).terms
-    return Say(f"Thinking about {_word(terms[0])}" if terms else "Reading the first message")
+    return Answer(f"Thinking about {_word(terms[0])}" if terms else "Reading the first message")
 
 
 def _doing(last: Operation) -> str:

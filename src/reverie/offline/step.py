@@ -11,7 +11,7 @@ from reverie.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PlannedCall:
     """One tool call."""
 
     tool: str
@@ -23,17 +23,17 @@ class Act:
     """Call these tools, side by side; `say` stands before them."""
 
     say: str
-    calls: tuple[Call, ...]
+    calls: tuple[PlannedCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class Answer:
     """Answer, and be done."""
 
     text: str
 
 
-Step: TypeAlias = Act | Say
+Step: TypeAlias = Act | Answer
 
 
 def offered_tools(request: Request) -> dict[str, JsonObject]:

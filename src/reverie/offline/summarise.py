@@ -14,7 +14,7 @@ from reverie.layers.l4_compaction.by_code import PARTS, Limits, write_summary
 from reverie.models.base import Request
 from reverie.models.tokens import estimate_message
 from reverie.offline.place import read_place
-from reverie.offline.step import Say, Step
+from reverie.offline.step import Answer, Step
 from reverie.offline.terms import fit, read_question
 from reverie.origins import strip_tags
 from reverie.storage.transcript.view import Entry
@@ -43,7 +43,7 @@ def next_step(request: Request) -> Step:
     calls = sum(len(message.tool_uses) for message in messages)
     draft = f"{len(messages)} messages with {calls} calls, read in order; every line below is taken from them."
     safe = re.sub(r"<(/?(?:summary|analysis)>)", r"<\\\1", text)
-    return Say(f"<analysis>\n{draft}\n</analysis>\n\n<summary>\n{safe}\n</summary>")
+    return Answer(f"<analysis>\n{draft}\n</analysis>\n\n<summary>\n{safe}\n</summary>")
 
 
 def _apart(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...]]:

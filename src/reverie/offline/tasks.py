@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from reverie.models.base import Request
-from reverie.offline.step import Say, Step
+from reverie.offline.step import Answer, Step
 from reverie.types import Purpose
 
 
@@ -43,6 +43,6 @@ def next_step(request: Request) -> Step:
         case _ if request.output_schema is not None:
             from reverie.offline.schema import smallest
 
-            return Say(json.dumps(smallest(request.output_schema)))
+            return Answer(json.dumps(smallest(request.output_schema)))
         case _:
-            return Say("Nothing to add.")
+            return Answer("Nothing to add.")

@@ -20,7 +20,7 @@ _TRANSCRIPT = re.compile(r"^- (?P<path>/.+\.jsonl) \(\d{4}-", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class DreamTask:
     """One dream's task."""
 
     root: str
@@ -36,16 +36,16 @@ class Brief:
         return f"{self.root}/{name}"
 
 
-def find_brief(messages: tuple[Message, ...]) -> tuple[int, Brief] | None:
+def find_dream_task(messages: tuple[Message, ...]) -> tuple[int, DreamTask] | None:
     """The last message that asks for a dream, and what it asks; None if there is none."""
     for number in range(len(messages) - 1, -1, -1):
         for block in messages[number].content:
-            if isinstance(block, TextBlock) and block.origin is Origin.CODE and (brief := read_brief(block.text)):
+            if isinstance(block, TextBlock) and block.origin is Origin.CODE and (brief := read_dream_task(block.text)):
                 return number, brief
     return None
 
 
-def read_brief(text: str) -> Brief | None:
+def read_dream_task(text: str) -> DreamTask | None:
     """The task that a directive states; None if it is no directive of a dream."""
     root, today, listed = _ROOT.search(text), _TODAY.search(text), _FILES.search(text)
     if root is None or today is None or listed is None:
@@ -56,7 +56,7 @@ def read_brief(text: str) -> Brief | None:
     found = (_FILE.match(line) for line in listed["files"].splitlines())
     folder = f"- {root['root']}/"
     logs = [line.removeprefix(folder) for line in around.splitlines() if line.startswith(f"{folder}{LOGS}/")]
-    return Brief(
+    return DreamTask(
         root=root["root"],
         today=day.date(),
         files={one["name"]: _written(one["when"], day) for one in found if one},

@@ -85,8 +85,8 @@ def date_files(desk: Desk) -> None:
             continue
         topic = TopicFile.parse(text)
         is_rule = topic.type in _RULES
-        description = written_out(topic.description, day, is_rule=is_rule)
-        body = written_out(topic.body, day, is_rule=is_rule)
+        description = write_out_dates(topic.description, day, is_rule=is_rule)
+        body = write_out_dates(topic.body, day, is_rule=is_rule)
         if (description, body) != (topic.description, topic.body):
             head = topic.with_changes(description=description) if description != topic.description else topic
             changed = head.with_changes(body=body).text if body != topic.body else head.text
@@ -101,7 +101,7 @@ def _reworded(before: str, after: str) -> list[str]:
     return [one.text for one in body_statements(before) if one.text not in kept]
 
 
-def written_out(text: str, day: date, *, is_rule: bool = False) -> str:
+def write_out_dates(text: str, day: date, *, is_rule: bool = False) -> str:
     """A text of that day with its relative dates written out; in a rule only those that can be nothing else."""
     lines = text.splitlines(keepends=True)
     whole = tongue_of(text)

@@ -15,9 +15,9 @@ from typing import Final
 
 from reverie.memory.taxonomy import INDEX, TEAM
 from reverie.moments import local_day
-from reverie.offline.consolidate.brief import Brief
+from reverie.offline.consolidate.brief import DreamTask
 from reverie.offline.conversation import Done
-from reverie.offline.step import Act, Call
+from reverie.offline.step import Act, PlannedCall
 from reverie.parsing import load_json
 from reverie.storage.transcript.foreign import is_injected
 
@@ -50,7 +50,7 @@ _TYPED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TypedText:
     """Something a person typed, and when."""
 
     text: str
@@ -61,39 +61,39 @@ class Said:
 class Seen:
     """Everything a dream knows when it begins to think."""
 
-    brief: Brief
+    brief: DreamTask
     texts: Mapping[str, str]
     """Topic files and indexes by relative path."""
     fixed: frozenset[str]
     """Those of them that must not be changed, because they were not seen whole."""
     logs: Mapping[str, str]
-    said: tuple[Said, ...]
+    said: tuple[TypedText, ...]
     """Oldest first."""
 
 
-def look_round(brief: Brief) -> Act:
+def look_round(brief: DreamTask) -> Act:
     """The first round: the indexes, and how large the files are."""
-    calls = [Call("Read", {"file_path": brief.path(INDEX)})]
+    calls = [PlannedCall("Read", {"file_path": brief.path(INDEX)})]
     folders = [f"{_quoted(brief.root)}/*.md"]
     if any(name.startswith(f"{TEAM}/") for name in brief.files):
-        calls.append(Call("Read", {"file_path": brief.path(f"{TEAM}/{INDEX}")}))
+        calls.append(PlannedCall("Read", {"file_path": brief.path(f"{TEAM}/{INDEX}")}))
         folders.append(f"{_quoted(brief.root)}/{TEAM}/*.md")
-    calls.append(Call("Bash", {"command": f"wc -c {' '.join(folders)} 2>/dev/null"}))
+    calls.append(PlannedCall("Bash", {"command": f"wc -c {' '.join(folders)} 2>/dev/null"}))
     return Act("First I look at the index and at how much there is.", tuple(calls))
 
 
-def read_all(brief: Brief, done: Sequence[Done], room: int = ROOM) -> Act | None:
+def read_all(brief: DreamTask, done: Sequence[Done], room: int = ROOM) -> Act | None:
     """The second round: files and logs as far as they fit, and the greps; None if there is nothing to look at."""
     sizes = {
         match["path"]: int(match["size"]) for one in done if one.tool == "Bash" for match in _SIZE.finditer(one.text)
     }
-    calls: list[Call] = []
+    calls: list[PlannedCall] = []
     for name in [*brief.logs, *brief.files]:
         room -= sizes.get(brief.path(name), _UNKNOWN_SIZE) + 400
         if room < 0:
             break
-        calls.append(Call("Read", {"file_path": brief.path(name)}))
-    calls += [Call("Bash", {"command": _TYPED.format(path=_quoted(path))}) for path in brief.transcripts]
+        calls.append(PlannedCall("Read", {"file_path": brief.path(name)}))
+    calls += [PlannedCall("Bash", {"command": _TYPED.format(path=_quoted(path))}) for path in brief.transcripts]
     return (
         Act("Then I read the files, and search the transcripts for what the user put right.", tuple(calls))
         if calls
@@ -101,12 +101,12 @@ def read_all(brief: Brief, done: Sequence[Done], room: int = ROOM) -> Act | None
     )
 
 
-def gathered(brief: Brief, done: Sequence[Done]) -> Seen:
+def collect_seen(brief: DreamTask, done: Sequence[Done]) -> Seen:
     """What the calls so far have shown."""
     texts: dict[str, str] = {}
     logs: dict[str, str] = {}
     fixed: set[str] = set()
-    said: list[Said] = []
+    said: list[TypedText] = []
     for one in done:
         if one.tool == "Read" and not one.failed:
             name = str(one.input.get("file_path", "")).removeprefix(f"{brief.root}/")
@@ -137,7 +137,7 @@ def _file_text(shown: str) -> tuple[str, bool]:
     return "".join(f"{line}\n" for line in lines), is_whole and bool(lines)
 
 
-def _said(lines: Iterable[str]) -> list[Said]:
+def _said(lines: Iterable[str]) -> list[TypedText]:
     """What was typed, from greps that print a record's time and texts with the number of its line."""
     records: dict[str, dict[str, list[str]]] = {}
     for line in lines:
@@ -149,12 +149,12 @@ def _said(lines: Iterable[str]) -> list[Said]:
                 continue
             key = "timestamp" if found["key"] == "timestamp" else "text"
             records.setdefault(found["line"], {}).setdefault(key, []).append(str(value))
-    said: list[Said] = []
+    said: list[TypedText] = []
     for record in records.values():
         day = local_day(record.get("timestamp", [""])[-1])
         if day is None:
             continue
-        said += [Said(text, day) for text in record.get("text", ()) if text.strip() and not is_injected(text)]
+        said += [TypedText(text, day) for text in record.get("text", ()) if text.strip() and not is_injected(text)]
     return said
 
 

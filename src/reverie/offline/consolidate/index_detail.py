@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk
-from reverie.offline.consolidate.index_rows import Part, Row, is_over, longest_line, rows
+from reverie.offline.consolidate.index_rows import Row, RowKind, is_over, longest_line, read_rows
 from reverie.offline.consolidate.learning import learn
-from reverie.offline.consolidate.lessons import Kind, Lesson, Source, cleaned, holds_secret
+from reverie.offline.consolidate.lessons import Kind, Lesson, Source, holds_secret, strip_lead
 from reverie.offline.consolidate.statements import with_lines
 from reverie.text.cutting import shorten
 from reverie.text.sentences import statements_in
@@ -36,21 +36,21 @@ def keep_detail(desk: Desk) -> None:
 
 def _keep_detail_of(desk: Desk, index: str, text: str) -> None:
     longest = longest_line(text)
-    found = rows(text)
+    found = read_rows(text)
     for row in found:
         match row.part:
-            case Part.ENTRY if row.entry is not None and len(row.entry.text) > longest:
-                _into_file(desk, name_in(index, row.entry.file), pieces(row.entry.hook))
-            case Part.BELOW if row.entry is not None and row.states:
+            case RowKind.ENTRY if row.entry is not None and len(row.entry.text) > longest:
+                _into_file(desk, name_in(index, row.entry.file), split_hook(row.entry.hook))
+            case RowKind.BELOW if row.entry is not None and row.states:
                 _into_file(desk, name_in(index, row.entry.file), [row.states])
-            case Part.LOOSE if row.states and index == INDEX and not holds_secret(row.states):
+            case RowKind.LOOSE if row.states and index == INDEX and not holds_secret(row.states):
                 kind = Kind.RULE if _RULE.search(row.states) else Kind.NOTE
-                learn(desk, Lesson(cleaned(row.states), kind, desk.seen.brief.today, Source.INDEX))
+                learn(desk, Lesson(strip_lead(row.states), kind, desk.seen.brief.today, Source.INDEX))
             case _:
                 pass
     if is_over(text) and index == INDEX:
-        for section in sorted({row.section for row in found if row.part is Part.DOCUMENT}):
-            _section_file(desk, [row for row in found if row.section == section and row.part is Part.DOCUMENT])
+        for section in sorted({row.section for row in found if row.part is RowKind.DOCUMENT}):
+            _section_file(desk, [row for row in found if row.section == section and row.part is RowKind.DOCUMENT])
 
 
 def _section_file(desk: Desk, section: list[Row]) -> None:
@@ -81,10 +81,10 @@ def _into_file(desk: Desk, name: str, said: Iterable[str]) -> None:
         desk.write(name, with_lines(desk.texts[name], lines), "has the detail that stood only in the index")
 
 
-def pieces(hook: str) -> list[str]:
+def split_hook(hook: str) -> list[str]:
     """The statements of a hook."""
     found = [one.text for one in statements_in(hook.replace("; ", ";\n").replace(" - ", "\n- "))]
-    return [cleaned(piece).rstrip(" ;") for piece in found]
+    return [strip_lead(piece).rstrip(" ;") for piece in found]
 
 
 def is_covered(piece: str, file_text: str) -> bool:

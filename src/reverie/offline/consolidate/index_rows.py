@@ -48,7 +48,7 @@ _HOUSEKEEPING = re.compile(
 )
 
 
-class Part(StrEnum):
+class RowKind(StrEnum):
     """The kinds of lines."""
 
     ENTRY = "entry"
@@ -66,7 +66,7 @@ class Row:
     """One line; `entry` is the one it is, or stands below. `section` counts headings from 0."""
 
     line: str
-    part: Part
+    part: RowKind
     entry: IndexEntry | None
     section: int
 
@@ -87,7 +87,7 @@ class Row:
         return self.entry is not None and file.rpartition("/")[2] == self.entry.file.rpartition("/")[2]
 
 
-def rows(text: str) -> list[Row]:
+def read_rows(text: str) -> list[Row]:
     """Every line of an index, with its end."""
     listed = {entry.line: entry for entry in entries(text)}
     found: list[Row] = []
@@ -100,25 +100,25 @@ def rows(text: str) -> list[Row]:
         is_code ^= bare.startswith("```")
         if entry is not None:
             above = entry
-            found.append(Row(line, Part.ENTRY, entry, section))
+            found.append(Row(line, RowKind.ENTRY, entry, section))
         elif above is not None and line[:1].isspace() and _BULLET.match(line):
-            found.append(Row(line, Part.BELOW, above, section))
+            found.append(Row(line, RowKind.BELOW, above, section))
         else:
             above = None
             is_own = is_code or not bare or bare.startswith(("#", ">", "<!--", "```", "---", "|"))
             is_own = is_own or bool(_ELSEWHERE.search(bare) or _ABOUT_THE_LIST.search(bare))
-            found.append(Row(line, Part.OWN if is_own else Part.LOOSE, None, section))
+            found.append(Row(line, RowKind.OWN if is_own else RowKind.LOOSE, None, section))
     return _documents(found)
 
 
 def _documents(found: list[Row]) -> list[Row]:
     """Marks the sections that are mostly prose."""
-    loose = Counter(row.section for row in found if row.part is Part.LOOSE)
-    listed = Counter(row.section for row in found if row.part is Part.ENTRY)
+    loose = Counter(row.section for row in found if row.part is RowKind.LOOSE)
+    listed = Counter(row.section for row in found if row.part is RowKind.ENTRY)
     prose = {section for section, times in loose.items() if times >= 3 and times > listed[section]}
     return [
-        Row(row.line, Part.DOCUMENT, row.entry, row.section)
-        if row.section in prose and row.part in (Part.LOOSE, Part.OWN)
+        Row(row.line, RowKind.DOCUMENT, row.entry, row.section)
+        if row.section in prose and row.part in (RowKind.LOOSE, RowKind.OWN)
         else row
         for row in found
     ]

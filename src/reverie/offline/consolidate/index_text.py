@@ -13,15 +13,15 @@ from datetime import date
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, IndexEntry, entries, index_line, with_entry
 from reverie.memory.taxonomy import index_of, pointer_of
 from reverie.memory.topic_file import TopicFile
-from reverie.offline.consolidate.dating import written_out
-from reverie.offline.consolidate.index_detail import is_covered, name_in, pieces, section_body
-from reverie.offline.consolidate.index_rows import Part, Row, is_over, longest_line, rows
+from reverie.offline.consolidate.dating import write_out_dates
+from reverie.offline.consolidate.index_detail import is_covered, name_in, section_body, split_hook
+from reverie.offline.consolidate.index_rows import Row, RowKind, is_over, longest_line, read_rows
 from reverie.text.sentences import statements_in
 
 _CLAUSE = re.compile(r"(?:[.;](?=\s)|\s[—–-](?=\s)|\s\()")
 
 
-def tidied(
+def tidy_index(
     index: str,
     text: str,
     topics: Mapping[str, str],
@@ -33,26 +33,26 @@ def tidied(
     others = {*topics, *logs}
     own = {name: TopicFile.parse(body) for name, body in topics.items() if index_of(name) == index}
     longest = longest_line(text)
-    found = rows(text)
+    found = read_rows(text)
     moved = _moved_sections(found, topics) if is_over(text) else set[int]()
     kept: list[str] = []
     listed: set[str] = set()
     for row in found:
         match row.part:
-            case Part.ENTRY if row.entry is not None:
+            case RowKind.ENTRY if row.entry is not None:
                 name = name_in(index, row.entry.file)
                 if name in own and name not in listed:
                     listed.add(name)
                     kept.append(_line_for(row, own[name], days.get(name), before.get(name), longest))
                 elif name not in own and name in others:
                     kept.append(row.line)
-            case Part.BELOW if row.entry is not None:
+            case RowKind.BELOW if row.entry is not None:
                 name = name_in(index, row.entry.file)
                 if name in own and row.states and not is_covered(row.states, own[name].text):
                     kept.append(row.line)
-            case Part.LOOSE if row.states and any(is_covered(row.states, body) for body in topics.values()):
+            case RowKind.LOOSE if row.states and any(is_covered(row.states, body) for body in topics.values()):
                 pass
-            case Part.DOCUMENT if row.section in moved:
+            case RowKind.DOCUMENT if row.section in moved:
                 pass
             case _:
                 kept.append(row.line)
@@ -66,8 +66,8 @@ def tidied(
 def _moved_sections(found: list[Row], topics: Mapping[str, str]) -> set[int]:
     """The sections of prose that have become topic files."""
     moved: set[int] = set()
-    for section in {row.section for row in found if row.part is Part.DOCUMENT}:
-        body = section_body([row for row in found if row.section == section and row.part is Part.DOCUMENT]).strip()
+    for section in {row.section for row in found if row.part is RowKind.DOCUMENT}:
+        body = section_body([row for row in found if row.section == section and row.part is RowKind.DOCUMENT]).strip()
         if body and any(body in text for text in topics.values()):
             moved.add(section)
     return moved
@@ -77,10 +77,10 @@ def _line_for(row: Row, topic: TopicFile, day: date | None, before: str | None, 
     """An entry's line: as it is where it is short and true."""
     entry = row.entry
     assert entry is not None
-    hook = written_out(entry.hook, day) if day is not None else entry.hook
+    hook = write_out_dates(entry.hook, day) if day is not None else entry.hook
     if before is not None and topic.description and TopicFile.parse(before).description != topic.description:
         hook = topic.description
-    if len(entry.text) > longest and all(is_covered(piece, topic.text) for piece in pieces(entry.hook)):
+    if len(entry.text) > longest and all(is_covered(piece, topic.text) for piece in split_hook(entry.hook)):
         hook = _shorter(entry, topic.description or hook)
     elif hook == entry.hook:
         return row.line

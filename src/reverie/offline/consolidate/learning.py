@@ -13,9 +13,9 @@ from reverie.memory.note import title_of
 from reverie.memory.taxonomy import MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk
-from reverie.offline.consolidate.keeping import facts_missing
+from reverie.offline.consolidate.keeping import find_missing_facts
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source
-from reverie.offline.consolidate.statements import body_statements, replaced
+from reverie.offline.consolidate.statements import body_statements, replace_statement
 from reverie.text.cutting import shorten
 from reverie.text.sameness import REWORDED, contradicts, overlap, says
 from reverie.text.sentences import Statement, end_sentence
@@ -72,8 +72,8 @@ def _put_right(desk: Desk, lesson: Lesson) -> bool:
     text = desk.texts[name]
     rest = f"{text[: one.start]} {text[one.end :]} {lesson.text}"
     said, description = end_sentence(lesson.text), TopicFile.parse(text).description
-    is_whole = len(facts_missing(one.text, rest)) <= 1
-    text = replaced(text, one, said if is_whole else f"{said} Until {lesson.day.isoformat()}: {one.text}")
+    is_whole = len(find_missing_facts(one.text, rest)) <= 1
+    text = replace_statement(text, one, said if is_whole else f"{said} Until {lesson.day.isoformat()}: {one.text}")
     desk.gave_way.append(one.text)
     if overlap(content_terms(description), one.terms) >= REWORDED:
         text = TopicFile.parse(text).with_changes(description=_described(lesson)).text

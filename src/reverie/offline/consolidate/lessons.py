@@ -13,9 +13,9 @@ from enum import StrEnum
 
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
-from reverie.offline.consolidate.dating import written_out
-from reverie.offline.consolidate.gather import Said
-from reverie.offline.language.marks import Marked, Message
+from reverie.offline.consolidate.dating import write_out_dates
+from reverie.offline.consolidate.gather import TypedText
+from reverie.offline.language.marks import Marked, MarkedMessage
 from reverie.offline.language.prose import without_lead
 from reverie.offline.language.stating import kind_of
 from reverie.text.words import content_terms
@@ -61,14 +61,14 @@ _SECRET = re.compile(
 )
 
 
-def heard(said: Said) -> list[Lesson]:
+def find_lessons(said: TypedText) -> list[Lesson]:
     """The lessons in a message that a person typed."""
-    message = Message(_INJECTED.sub("\n", said.text), said.day)
+    message = MarkedMessage(_INJECTED.sub("\n", said.text), said.day)
     if message.is_void or message.forgets:
         return []
     found = [(one, _kind(one)) for one in message.marked]
     return [
-        Lesson(written_out(cleaned(one.text), said.day), kind, said.day, Source.TYPED)
+        Lesson(write_out_dates(strip_lead(one.text), said.day), kind, said.day, Source.TYPED)
         for one, kind in found
         if kind is not None and not holds_secret(one.text)
     ]
@@ -85,7 +85,7 @@ def _kind(one: Marked) -> Kind | None:
             return Kind.NOTE
 
 
-def cleaned(text: str) -> str:
+def strip_lead(text: str) -> str:
     """A sentence without how it was led in."""
     said = without_lead(text)
     return _FIRST_PERSON.sub(r"The user \g<really>\g<verb>s", said[:1].upper() + said[1:]) or text.strip()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from reverie.memory.daily_log import day_of
-from reverie.offline.consolidate.dating import written_out
+from reverie.offline.consolidate.dating import write_out_dates
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source, holds_secret
 from reverie.text.words import content_terms
 
@@ -49,7 +49,7 @@ _RULE = re.compile(
 )
 
 
-def noted(name: str, text: str) -> Iterator[Lesson]:
+def find_log_lessons(name: str, text: str) -> Iterator[Lesson]:
     """The lessons in a daily log, each told from its day."""
     day = day_of(name)
     if day is None:
@@ -61,7 +61,7 @@ def noted(name: str, text: str) -> Iterator[Lesson]:
         if holds_secret(entry) or _UNSURE.search(entry) or (not is_told and _CHORE.match(plain)):
             continue
         if (plain != spoken or _LASTING.search(plain)) and len(content_terms(plain)) >= 2:
-            clean = written_out(plain[:1].upper() + plain[1:], day)
+            clean = write_out_dates(plain[:1].upper() + plain[1:], day)
             yield Lesson(clean, Kind.RULE if _RULE.search(plain) else Kind.NOTE, day, Source.LOG)
 
 

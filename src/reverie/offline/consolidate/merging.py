@@ -14,9 +14,9 @@ from typing import Final
 
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk, is_one_tier
-from reverie.offline.consolidate.keeping import facts_missing, identifiers
+from reverie.offline.consolidate.keeping import find_identifiers, find_missing_facts
 from reverie.offline.consolidate.statements import body_statements, label_of_line, with_labelled, with_lines
-from reverie.offline.consolidate.trust import Standing, is_guess, standing_of, without_doubt
+from reverie.offline.consolidate.trust import TrustLevel, is_guess, read_trust_level, without_doubt
 from reverie.text.folding import fold_text, word_set
 from reverie.text.sameness import COPIED, MOST, REWORDED, SAME, Relation, compare, contradicts, overlap, says
 from reverie.text.sentences import Statement
@@ -57,7 +57,7 @@ class _File:
     """Its description and the first statement of its body."""
     statements: tuple[Statement, ...]
     plain: frozenset[str]
-    standing: Standing
+    standing: TrustLevel
     numbers: frozenset[str]
     """The numbers in its title: `Pump 1` and `Pump 2` are two things, however alike."""
 
@@ -97,7 +97,7 @@ def _read(name: str, text: str) -> _File:
     about = about or frozenset(re.findall(r"[^\W\d_]+", title.lower()))  # a noun that is a small word elsewhere
     worded = frozenset(fold_text(one.text) for one in own)
     numbers = frozenset(re.findall(r"\d+", topic.name))
-    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, worded, standing_of(text), numbers)
+    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, worded, read_trust_level(text), numbers)
 
 
 def _are_one_kind(one: _File, other: _File) -> bool:
@@ -161,10 +161,10 @@ def _are_rivals(one: _File, other: _File) -> bool:
         return False
     is_one_name = _is_one_name(one, other)
     standings = {one.standing, other.standing}
-    if Standing.GUESSED in standings and len(standings) > 1:
+    if TrustLevel.GUESSED in standings and len(standings) > 1:
         shared = _head_terms(one) & _head_terms(other)
         is_close = len(shared) >= 2 and overlap(_head_terms(one), _head_terms(other)) >= 0.4
-        return is_one_name or (Standing.CONFIRMED in standings and (is_close or _is_settled(one, other)))
+        return is_one_name or (TrustLevel.CONFIRMED in standings and (is_close or _is_settled(one, other)))
     heads = [(mine, theirs) for mine in one.heads for theirs in other.heads]
     if not is_one_name:
         return False
@@ -174,7 +174,7 @@ def _are_rivals(one: _File, other: _File) -> bool:
 
 def _is_settled(one: _File, other: _File) -> bool:
     """Whether a statement that was confirmed speaks of all that a guess claims."""
-    guess, sure = (one, other) if one.standing is Standing.GUESSED else (other, one)
+    guess, sure = (one, other) if one.standing is TrustLevel.GUESSED else (other, one)
     for claim in guess.heads:
         terms = content_terms(without_doubt(claim))
         if len(terms) >= _CLAIMED and any(terms <= content_terms(said.text) for said in sure.statements):
@@ -203,13 +203,13 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
     winner, loser = _ordered(desk, one, other)
     text = winner.topic.text
     dropped: list[str] = []
-    is_doubtful = loser.standing is Standing.GUESSED and winner.standing > Standing.GUESSED
+    is_doubtful = loser.standing is TrustLevel.GUESSED and winner.standing > TrustLevel.GUESSED
     extra: list[str] = []
     for said in loser.statements:
         standing = body_statements(text)
         is_head = said == loser.statements[0] or bool(said.label)
         is_doubt = _ABOUT_TRUST.match(said.text) or (is_doubtful and is_guess(said.text))
-        is_kept = not facts_missing(said.text, text)
+        is_kept = not find_missing_facts(said.text, text)
         if not is_doubt and is_kept and any(_is_said(said.text, its.text, SAME) for its in standing):
             continue
         if is_doubt or _is_denied(said.text, standing):
@@ -246,14 +246,14 @@ def _is_denied(said: str, standing: Sequence[Statement]) -> bool:
 def _not_denied(said: str, standing: Sequence[Statement], text: str) -> list[str]:
     """What a statement says besides what is denied: clauses with facts of their own, or all of it if it has a key."""
     rivals = [its.text for its in standing if contradicts(said, its.text, about_the_same=True)]
-    if identifiers(said) & facts_missing(said, text) and not any(identifiers(its) for its in rivals):
+    if find_identifiers(said) & find_missing_facts(said, text) and not any(find_identifiers(its) for its in rivals):
         return [said]
     denied = frozenset(kind for its in rivals for kind in values_of(its).kinds) - {"number", "name"}
     clauses = [clause.strip(" .") for clause in _CLAUSE.split(said)]
     return _still_where(said, rivals, text) + [
         f"{clause[:1].upper()}{clause[1:]}."
         for clause in clauses[1:]
-        if len(content_terms(clause)) >= 2 and facts_missing(clause, text) and not values_of(clause).kinds & denied
+        if len(content_terms(clause)) >= 2 and find_missing_facts(clause, text) and not values_of(clause).kinds & denied
     ]
 
 
@@ -273,7 +273,7 @@ def _still_where(said: str, rivals: Sequence[str], text: str) -> list[str]:
 
 def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:
     """Who is right where the two differ: the surer, then the newer; of copies, the one with the better name."""
-    if one.standing != other.standing and Standing.GUESSED in (one.standing, other.standing):
+    if one.standing != other.standing and TrustLevel.GUESSED in (one.standing, other.standing):
         return (one, other) if one.standing > other.standing else (other, one)
     differ = _contradict(one, other)
     days = desk.days.get(one.name), desk.days.get(other.name)

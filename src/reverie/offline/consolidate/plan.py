@@ -10,10 +10,10 @@ from reverie.offline.consolidate.dating import date_files
 from reverie.offline.consolidate.desk import Desk
 from reverie.offline.consolidate.gather import Seen
 from reverie.offline.consolidate.index_detail import keep_detail
-from reverie.offline.consolidate.keeping import lost
+from reverie.offline.consolidate.keeping import find_lost
 from reverie.offline.consolidate.learning import learn
-from reverie.offline.consolidate.lessons import heard
-from reverie.offline.consolidate.log_entries import noted
+from reverie.offline.consolidate.lessons import find_lessons
+from reverie.offline.consolidate.log_entries import find_log_lessons
 from reverie.offline.consolidate.merging import join_files
 
 
@@ -23,7 +23,7 @@ def think(seen: Seen) -> Desk:
     No file goes that says what stands nowhere else: if one would, it is all thought through again without joining it.
     """
     apart: frozenset[str] = frozenset()
-    while gone := lost(desk := _thought(seen, apart)):
+    while gone := find_lost(desk := _thought(seen, apart)):
         apart |= gone
     return desk
 
@@ -35,10 +35,10 @@ def _thought(seen: Seen, apart: frozenset[str]) -> Desk:
     join_files(desk)
     keep_detail(desk)
     for name in sorted(seen.logs):
-        for lesson in noted(name, seen.logs[name]):
+        for lesson in find_log_lessons(name, seen.logs[name]):
             learn(desk, lesson)
     for said in seen.said:
-        for lesson in heard(said):
+        for lesson in find_lessons(said):
             learn(desk, lesson)
     join_files(desk)  # what was learnt may be about the same as what is there, so that a second dream finds nothing
     return desk

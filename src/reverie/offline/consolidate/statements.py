@@ -18,7 +18,7 @@ def body_statements(file_text: str) -> tuple[Statement, ...]:
     return tuple(statements_in(file_text, len(file_text) - len(TopicFile.parse(file_text).body)))
 
 
-def without(file_text: str, gone: Iterable[Statement]) -> str:
+def remove_statements(file_text: str, gone: Iterable[Statement]) -> str:
     """The file without these statements; a line that is left empty goes too."""
     for one in sorted(gone, key=lambda each: -each.start):
         line_start = file_text.rfind("\n", 0, one.start) + 1
@@ -35,7 +35,7 @@ def without(file_text: str, gone: Iterable[Statement]) -> str:
     return file_text
 
 
-def replaced(file_text: str, one: Statement, new: str) -> str:
+def replace_statement(file_text: str, one: Statement, new: str) -> str:
     """The file with one statement put otherwise."""
     return file_text[: one.start] + new + file_text[one.end :]
 

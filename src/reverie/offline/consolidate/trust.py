@@ -28,7 +28,7 @@ _UNDONE = re.compile(
 """Before *confirmed*: it was not."""
 
 
-class Standing(IntEnum):
+class TrustLevel(IntEnum):
     """What wins, from low to high."""
 
     GUESSED = 0
@@ -46,16 +46,16 @@ def without_doubt(statement: str) -> str:
     return _GUESSED.sub(" ", statement)
 
 
-def standing_of(file_text: str) -> Standing:
+def read_trust_level(file_text: str) -> TrustLevel:
     """How sure a file is: by its `trust` field, else by its words."""
     topic = TopicFile.parse(file_text)
     if topic.trust is not None:
-        return Standing.CONFIRMED if topic.trust is Trust.CONFIRMED else Standing.GUESSED
+        return TrustLevel.CONFIRMED if topic.trust is Trust.CONFIRMED else TrustLevel.GUESSED
     said = f"{topic.description}\n{topic.body}"
     if _is_confirmed(said):
-        return Standing.CONFIRMED
+        return TrustLevel.CONFIRMED
     lead = f"{topic.description}\n{topic.body[:200]}"
-    return Standing.GUESSED if _GUESSED.search(lead) else Standing.PLAIN
+    return TrustLevel.GUESSED if _GUESSED.search(lead) else TrustLevel.PLAIN
 
 
 def _is_confirmed(text: str) -> bool:

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
-from reverie.offline.language.marks import Marked, Message
+from reverie.offline.language.marks import Marked, MarkedMessage
 from reverie.offline.language.stating import kind_of, moves_a_day
 from reverie.text.words import content_terms
 
@@ -32,7 +32,7 @@ class Candidate:
     """It is nothing by itself: it puts a memory right, if there is one."""
 
     @property
-    def message(self) -> Message:
+    def message(self) -> MarkedMessage:
         return self.said[0].message
 
     @property
@@ -55,7 +55,7 @@ class Candidate:
         return content_terms(" ".join(one.text for one in self.said))
 
 
-def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
+def find_candidates(messages: Sequence[MarkedMessage]) -> list[Candidate]:
     """Of all new messages, in order: none up to one that asks to forget, none beside one that is not meant."""
     last = max((at for at, message in enumerate(messages) if message.forgets), default=-1)
     unmeant = {at + step for at, message in enumerate(messages) if message.is_play for step in (-1, 0, 1)}
@@ -65,7 +65,7 @@ def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
     return [one for one in found if not find_secrets(" ".join(each.text for each in one.said))]
 
 
-def _in_message(message: Message) -> Iterator[Candidate]:
+def _in_message(message: MarkedMessage) -> Iterator[Candidate]:
     for _, group in groupby(message.marked, key=lambda one: one.paragraph):
         own = list(group)
         if any(one.is_in_doubt for one in own):

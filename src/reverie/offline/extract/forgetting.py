@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from reverie.memory.gate.evidence import EvidenceText
-from reverie.offline.extract.matching import Standing
-from reverie.offline.language.marks import Message
+from reverie.offline.extract.matching import StoredMemory
+from reverie.offline.language.marks import MarkedMessage
 from reverie.text.words import content_terms
 
 _ENOUGH = 0.5  # of what is named: then a memory is about it
@@ -22,7 +22,7 @@ _ORDER = re.compile(
 """The words of the order itself: they say nothing of what is to go."""
 
 
-def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
+def find_forgotten(message: MarkedMessage, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
     """The memories a message asks to be forgotten. “That” may stand for what was said before it."""
     asked = message.forgets
     if not asked:
@@ -34,10 +34,10 @@ def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
     return []
 
 
-def _about(memories: Sequence[Standing], terms: frozenset[str]) -> list[Standing]:
+def _about(memories: Sequence[StoredMemory], terms: frozenset[str]) -> list[StoredMemory]:
     """The memories that hold most of the words, or whose subject is among them; else the one that is nearest by far."""
     ground = EvidenceText([" ".join(terms)])
-    scored: list[tuple[float, bool, Standing]] = []
+    scored: list[tuple[float, bool, StoredMemory]] = []
     for one in memories:
         held, subject = EvidenceText([one.text]), one.subject
         named = sum(held.has(term) for term in terms) / len(terms) if terms else 0.0

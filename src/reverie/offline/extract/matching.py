@@ -21,7 +21,7 @@ _SAME = 0.34  # of a memory's subject that was spoken of: then it is about the s
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoredMemory:
     """A memory and its text."""
 
     known: Known
@@ -47,7 +47,9 @@ def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
     return [one for count, one in ranked if count > 0][:MOST_READ]
 
 
-def nearest(memories: Iterable[Standing], said: str, terms: frozenset[str], *, is_change: bool) -> Standing | None:
+def nearest(
+    memories: Iterable[StoredMemory], said: str, terms: frozenset[str], *, is_change: bool
+) -> StoredMemory | None:
     """The memory that is about the same as what was said; of a change, also the only one that is spoken of."""
     ground = EvidenceText([said])
     scored = [(_overlap(one, terms), one) for one in memories if speaks_of(ground, one.text)]
@@ -56,12 +58,12 @@ def nearest(memories: Iterable[Standing], said: str, terms: frozenset[str], *, i
     return best[1] if best is not None and is_meant else None
 
 
-def _overlap(standing: Standing, terms: frozenset[str]) -> float:
+def _overlap(standing: StoredMemory, terms: frozenset[str]) -> float:
     ground, subject = EvidenceText([" ".join(terms)]), standing.subject
     return sum(term in terms or ground.has(term) for term in subject) / len(subject) if subject else 0.0
 
 
-def is_said_already(lines: Sequence[str], memories: Iterable[Standing]) -> bool:
+def is_said_already(lines: Sequence[str], memories: Iterable[StoredMemory]) -> bool:
     """Whether one of the memories says all of this, with the same numbers and days."""
     new = statements("\n".join(lines))
     return any(find_repeated(new, statements_of(memory.text)) for memory in memories)

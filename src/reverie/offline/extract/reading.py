@@ -34,7 +34,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserMessage:
     """What a person typed in one go, the day they typed it, and what came right before."""
 
     text: str
@@ -46,10 +46,10 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class ExtractionTask:
     """Everything a run may rest on."""
 
-    said: tuple[Said, ...]
+    said: tuple[UserMessage, ...]
     directory: str
     known: tuple[Known, ...]
     texts: dict[str, str] = field(default_factory=dict[str, str])
@@ -60,7 +60,7 @@ class Brief:
     """The writing has been done."""
 
 
-def read_brief(request: Request) -> Brief | None:
+def read_extraction_task(request: Request) -> ExtractionTask | None:
     """None if the request holds no directive of layer 5."""
     blocks: list[tuple[Role, Block]] = [
         (message.role, block) for message in request.messages for block in message.content
@@ -82,7 +82,7 @@ def read_brief(request: Request) -> Brief | None:
     after = [one for _, one in blocks[at + 1 :]]
     calls = {one.id: one for one in after if isinstance(one, ToolUseBlock)}
     directory = place["directory"]
-    return Brief(
+    return ExtractionTask(
         tuple(_said(blocks[:at], count, first, days)),
         directory,
         tuple(_known(directive)),
@@ -102,7 +102,9 @@ def _known(directive: str) -> Iterator[Known]:
         yield Known(one["file"], MemoryType.read(one["type"] or ""), one["description"] or "")
 
 
-def _said(blocks: list[tuple[Role, Block]], count: int, first: date, days: list[tuple[str, date]]) -> Iterator[Said]:
+def _said(
+    blocks: list[tuple[Role, Block]], count: int, first: date, days: list[tuple[str, date]]
+) -> Iterator[UserMessage]:
     """The person's turns among the last `count` messages; records of one role in a row are one message."""
     start, runs = len(blocks), 0
     while start > 0:
@@ -119,7 +121,7 @@ def _said(blocks: list[tuple[Role, Block]], count: int, first: date, days: list[
             case TextBlock(text=text, origin=Origin.TYPED | Origin.ENTERED) if text.strip():
                 day = next((on for words, on in days if _begins(text, words)), day)
                 if number >= start:
-                    yield Said(text, day, answer, before)
+                    yield UserMessage(text, day, answer, before)
                 answer, before = "", text
             case _:
                 continue

@@ -11,12 +11,12 @@ from reverie.memory.gate.evidence import EvidenceText
 from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, find_candidates
 from reverie.offline.extract.composing import Memory, compose, statement_lines
-from reverie.offline.extract.forgetting import forgotten
-from reverie.offline.extract.matching import Standing, is_said_already, nearest, worth_reading
-from reverie.offline.extract.reading import Brief, read_brief
-from reverie.offline.extract.updating import updated
-from reverie.offline.language.marks import Message
-from reverie.offline.step import Act, Call, Say, Step, offered_tools
+from reverie.offline.extract.forgetting import find_forgotten
+from reverie.offline.extract.matching import StoredMemory, is_said_already, nearest, worth_reading
+from reverie.offline.extract.reading import ExtractionTask, read_extraction_task
+from reverie.offline.extract.updating import update_memory
+from reverie.offline.language.marks import MarkedMessage
+from reverie.offline.step import Act, Answer, PlannedCall, Step, offered_tools
 from reverie.text.words import content_terms
 
 _NOTHING = "nothing"
@@ -24,31 +24,31 @@ _NOTHING = "nothing"
 
 def next_step(request: Request) -> Step:
     """The next reply of a run: reads, writes, or the end."""
-    brief = read_brief(request)
+    brief = read_extraction_task(request)
     if brief is None or brief.wrote:
-        return Say(_NOTHING if brief is None else "done")
+        return Answer(_NOTHING if brief is None else "done")
     offered = offered_tools(request)
-    messages = [Message(said.text, said.day, said.answer, said.before) for said in brief.said]
+    messages = [MarkedMessage(said.text, said.day, said.answer, said.before) for said in brief.said]
     candidates = find_candidates(messages)
     forgets = any(message.forgets for message in messages)
     if not brief.looked and brief.known and "Read" in offered and (candidates or forgets):
         said = " ".join(f"{one.text} {one.answer} {one.before}" if forgets else one.text for one in brief.said)
         if near := worth_reading(brief.known, content_terms(said)):
-            reads = tuple(Call("Read", {"file_path": f"{brief.directory}/{one.file}"}) for one in near)
+            reads = tuple(PlannedCall("Read", {"file_path": f"{brief.directory}/{one.file}"}) for one in near)
             return Act("These may have to change.", reads)
     found = writes(brief, messages, candidates)
     if not found or "Write" not in offered:
-        return Say(_NOTHING)
-    calls = (Call("Write", {"file_path": f"{brief.directory}/{one.file}", "content": one.text}) for one in found)
+        return Answer(_NOTHING)
+    calls = (PlannedCall("Write", {"file_path": f"{brief.directory}/{one.file}", "content": one.text}) for one in found)
     return Act("To be kept.", tuple(calls))
 
 
-def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -> list[Memory]:
+def writes(brief: ExtractionTask, messages: list[MarkedMessage], candidates: list[Candidate]) -> list[Memory]:
     """Everything to be written, one file once."""
-    memories = [Standing(one, brief.texts[one.file]) for one in brief.known if one.file in brief.texts]
+    memories = [StoredMemory(one, brief.texts[one.file]) for one in brief.known if one.file in brief.texts]
     found: dict[str, Memory] = {}
     for message in messages:
-        for memory in forgotten(message, memories):
+        for memory in find_forgotten(message, memories):
             found[memory.known.file] = Memory(memory.known.file, "")
     for candidate in candidates:
         lines = statement_lines(candidate)
@@ -57,7 +57,7 @@ def writes(brief: Brief, messages: list[Message], candidates: list[Candidate]) -
         open_still = [one for one in memories if one.known.type is candidate.type and one.known.file not in found]
         same = nearest(open_still, candidate.message.text, candidate.terms, is_change=candidate.is_change)
         if same is not None:
-            found[same.known.file] = Memory(same.known.file, updated(same.text, candidate))
+            found[same.known.file] = Memory(same.known.file, update_memory(same.text, candidate))
             continue
         ground = EvidenceText([candidate.message.text])
         is_near = any(speaks_of(ground, one.text) for one in open_still) or (candidate.turns and bool(memories))

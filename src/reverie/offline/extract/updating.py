@@ -19,7 +19,7 @@ from reverie.text.words import content_terms
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 
 
-def updated(text: str, candidate: Candidate) -> str:
+def update_memory(text: str, candidate: Candidate) -> str:
     """The memory's text with what is new in it. What nobody spoke of is kept."""
     topic = TopicFile.parse(text)
     lines = statement_lines(candidate)

@@ -35,7 +35,7 @@ _TENS = ("一", "二", "三", "十", "年")
 class Marked:
     """A sentence and what it shows. Marks are looked up when they are first asked for."""
 
-    def __init__(self, sentence: Sentence, message: Message) -> None:
+    def __init__(self, sentence: Sentence, message: MarkedMessage) -> None:
         self.text = sentence.text
         self.paragraph = sentence.paragraph
         self.message = message
@@ -107,7 +107,7 @@ class Marked:
         return any(one.has("requests") or one.is_asked for one in own[: own.index(self)])
 
 
-class Message:
+class MarkedMessage:
     """One message of the person's. `answer`: what the agent had said before it; `before`: what they had typed then."""
 
     def __init__(self, text: str, day: date, answer: str = "", before: str = "") -> None:

@@ -5,7 +5,7 @@ They report by letter; what has come is told, and what has not is said to be und
 
 from __future__ import annotations
 
-from reverie.offline.step import Act, Say, Step
+from reverie.offline.step import Act, Answer, Step
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import read_question
 
@@ -20,13 +20,13 @@ def delegate(talk: Talk, tasks: tuple[str, ...]) -> Step:
     started = list(talk.results("Agent"))
     if not started:
         if not talk.can("Agent"):
-            return Say(talk.word("no_agents"))
+            return Answer(talk.word("no_agents"))
         calls = tuple(talk.call("Agent", {"description": _title(task), "prompt": task}) for task in tasks[:MOST_AGENTS])
         return Act("I send them off.", calls)
     failed = next((done.text for done in started if done.failed), "")
     if failed:
-        return Say(f"{talk.word('failed')} {failed[:_TEXT]}")
-    return Say("\n".join(told_letters(talk)) or talk.word("agents_work", count=str(len(started))))
+        return Answer(f"{talk.word('failed')} {failed[:_TEXT]}")
+    return Answer("\n".join(told_letters(talk)) or talk.word("agents_work", count=str(len(started))))
 
 
 def told_letters(talk: Talk) -> list[str]:

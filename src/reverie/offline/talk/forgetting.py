@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from reverie.offline.conversation import Done
-from reverie.offline.step import Say, Step
+from reverie.offline.step import Answer, Step
 from reverie.offline.talk.keeping import below_memory, first_line
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import coverage, pattern, read_question
@@ -25,9 +25,9 @@ def forget(talk: Talk, text: str) -> Step:
     """The next step of forgetting what a text names."""
     root = talk.place.memory.rstrip("/")
     if not root:
-        return Say(talk.word("memory_off"))
+        return Answer(talk.word("memory_off"))
     if talk.place.log or not talk.can("Grep", "Read", "Write"):
-        return Say(talk.word("refused", why="topic files are not changed here; `reverie forget` does it."))
+        return Answer(talk.word("refused", why="topic files are not changed here; `reverie forget` does it."))
     wrote = next(talk.results("Write"), None)
     if wrote is not None:
         return _told(talk, wrote, root)
@@ -36,7 +36,7 @@ def forget(talk: Talk, text: str) -> Step:
         return _open(talk, f"{root}/{named[0].removeprefix(root + '/')}", named[0])
     question = read_question(text)
     if not question.terms:
-        return Say(talk.word("none_to_forget", what=text))
+        return Answer(talk.word("none_to_forget", what=text))
     found = talk.result("Grep", path=root)
     if found is None:
         given = {"pattern": pattern(question), "path": root, "glob": "*.md", "output_mode": "content", "-i": True}
@@ -51,10 +51,10 @@ def forget(talk: Talk, text: str) -> Step:
     )
     meant = [(share, name) for share, name in scored if share >= _CLEAR]
     if not meant:
-        return Say(talk.word("none_to_forget", what=text))
+        return Answer(talk.word("none_to_forget", what=text))
     close = [name for share, name in meant if share >= _BEHIND * meant[0][0]]
     if len(close) > 1:
-        return Say(talk.word("which", list="\n".join(f"- {name}" for name in close[:_SHOWN])))
+        return Answer(talk.word("which", list="\n".join(f"- {name}" for name in close[:_SHOWN])))
     return _open(talk, f"{root}/{close[0]}", text)
 
 
@@ -71,16 +71,16 @@ def _open(talk: Talk, path: str, what: str) -> Step:
     if read is None:
         return talk.act("Let me see that it is the right one.", "Read", {"file_path": path})
     if read.failed:
-        return Say(talk.word("none_to_forget", what=what))
+        return Answer(talk.word("none_to_forget", what=what))
     return talk.act("I let go of it.", "Write", {"file_path": path, "content": ""})
 
 
 def _told(talk: Talk, wrote: Done, root: str) -> Step:
     path = str(wrote.input.get("file_path", ""))
     if wrote.failed:
-        return Say(talk.word("refused", why=first_line(wrote.text)))
+        return Answer(talk.word("refused", why=first_line(wrote.text)))
     read = talk.result("Read", file_path=path)
     lines = [line.text.strip() for line in read.lines() if line.text.strip()] if read is not None else []
     fences = [at for at, line in enumerate(lines) if line == "---"]
     body = lines[fences[1] + 1 :] if len(fences) > 1 else lines
-    return Say(talk.word("forgot", file=path[len(root) + 1 :], text=" ".join(body)[:200]))
+    return Answer(talk.word("forgot", file=path[len(root) + 1 :], text=" ".join(body)[:200]))

@@ -17,7 +17,7 @@ from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.conversation import Done
-from reverie.offline.step import Say, Step
+from reverie.offline.step import Answer, Step
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import pattern, read_question
 from reverie.text.dates.phrases import find_days
@@ -39,22 +39,22 @@ def keep(talk: Talk, text: str) -> Step:
     """The next step of remembering a text."""
     place = talk.place
     if not place.memory:
-        return Say(talk.word("memory_off"))
+        return Answer(talk.word("memory_off"))
     found = find_secrets(text)
     if found:
-        return Say(talk.word("secret", kind=found[0].kind))
+        return Answer(talk.word("secret", kind=found[0].kind))
     today = place.day or date(1970, 1, 1)
     dated = _dated(text, today, talk) if place.day else text
     try:
         note = make_note(dated, today=today)
     except UserError as error:
-        return Say(talk.word("refused", why=str(error)))
+        return Answer(talk.word("refused", why=str(error)))
     if place.log:
         return _append_to_log(talk, note.statement, today)
     if note.doubt:
-        return Say(talk.word("doubt", why=note.doubt))
+        return Answer(talk.word("doubt", why=note.doubt))
     if not talk.can("Write", "Read", "Grep"):
-        return Say(talk.word("refused", why="no tool to write with is offered here."))
+        return Answer(talk.word("refused", why="no tool to write with is offered here."))
     return _look_first(talk, note)
 
 
@@ -77,7 +77,7 @@ def _look_first(talk: Talk, note: Note) -> Step:
     texts = _texts(talk, known)
     near = find_related(note.statement, texts)
     if near is not None and near.same:
-        return Say(talk.word("known", file=near.file, text=near.statement[:_TEXT]))
+        return Answer(talk.word("known", file=near.file, text=near.statement[:_TEXT]))
     if near is not None:
         return _change(talk, note, f"{root}/{near.file}", near.statement)
     other = _same_but_for_a_value(note, texts)
@@ -129,7 +129,7 @@ def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
         now = _revised(topic, old, note)
         return talk.act("It has changed, so I change it there.", "Write", {"file_path": path, "content": now.text})
     if wrote.failed:
-        return Say(talk.word("refused", why=first_line(wrote.text)))
+        return Answer(talk.word("refused", why=first_line(wrote.text)))
     name = path[len(root) + 1 :]
     if talk.place.keeps_index and talk.can("Edit") and not any(talk.results("Edit")):
         index = talk.result("Read", file_path=f"{root}/MEMORY.md")
@@ -139,7 +139,7 @@ def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
         if stands and stands != (line := _pointer(note, name)):
             change = {"file_path": f"{root}/MEMORY.md", "old_string": stands, "new_string": line}
             return talk.act("And its line in the index.", "Edit", change)
-    return Say(talk.word("updated", file=name, old=old.rstrip("."), text=note.statement))
+    return Answer(talk.word("updated", file=name, old=old.rstrip("."), text=note.statement))
 
 
 def _revised(topic: TopicFile, old: str, note: Note) -> TopicFile:
@@ -167,11 +167,11 @@ def _write_new(talk: Talk, note: Note, root: str) -> Step:
         return talk.act("I write it down.", "Write", {"file_path": path, "content": note.topic.text})
     name = str(wrote.input.get("file_path", ""))[len(root) + 1 :]
     if wrote.failed:
-        return Say(talk.word("refused", why=first_line(wrote.text)))
+        return Answer(talk.word("refused", why=first_line(wrote.text)))
     indexed = talk.result("Edit", file_path=index) or talk.result("Write", file_path=index)
     if talk.place.keeps_index and indexed is None:
         return _point_to(talk, note, name, root)
-    return Say(talk.word("saved", file=name, text=note.statement))
+    return Answer(talk.word("saved", file=name, text=note.statement))
 
 
 def _free_name(talk: Talk, note: Note) -> str:
@@ -213,10 +213,10 @@ def _append_to_log(talk: Talk, statement: str, today: date) -> Step:
     wrote = talk.result("Write", file_path=path) or talk.result("Edit", file_path=path)
     if wrote is not None:
         if wrote.failed:
-            return Say(talk.word("refused", why=first_line(wrote.text)))
-        return Say(talk.word("logged", file=PurePath(path).name, text=statement))
+            return Answer(talk.word("refused", why=first_line(wrote.text)))
+        return Answer(talk.word("logged", file=PurePath(path).name, text=statement))
     if not talk.can("Write", "Edit", "Read"):
-        return Say(talk.word("refused", why="no tool to write with is offered here."))
+        return Answer(talk.word("refused", why="no tool to write with is offered here."))
     read = talk.result("Read", file_path=path)
     if read is None:
         return talk.act("Let me open the log of the day.", "Read", {"file_path": path})

@@ -12,7 +12,7 @@ from reverie.offline.conversation import Done, Line
 from reverie.offline.step import Act
 from reverie.offline.talk.findings import ENOUGH, Finding, pointers
 from reverie.offline.talk.turn import Talk
-from reverie.offline.talk.wording import listed
+from reverie.offline.talk.wording import join_words
 from reverie.offline.terms import Question, coverage, defines, fit, pattern
 from reverie.parsing import load_json
 
@@ -30,7 +30,7 @@ _SESSION = re.compile(r"([0-9a-f]{8})-[0-9a-f-]{27}\.jsonl$|([^/]+)\.jsonl$")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PastMessage:
     """What a person typed in a session, by its transcript."""
 
     session: str
@@ -92,7 +92,7 @@ def _search(talk: Talk, question: Question) -> Act | None:
         return talk.act(f"{path} looks right; let me read it.", "Read", window)
     if talk.can("Grep") and question.terms and not list(_greps(talk)):
         given = {"pattern": pattern(question), "output_mode": "content", "-i": True, "-n": True, "head_limit": 200}
-        return talk.act(f"Let me look for {listed(question.terms)}.", "Grep", given)
+        return talk.act(f"Let me look for {join_words(question.terms)}.", "Grep", given)
     if talk.can("Glob") and not any(talk.results("Glob")):
         wanted = question.paths[0].rsplit("/", 1)[-1] if question.paths else f"*{question.terms[0]}*"
         return talk.act("Nothing in the text; perhaps in a file's name.", "Glob", {"pattern": f"**/{wanted}"})
@@ -202,7 +202,7 @@ def memory_lines(talk: Talk, question: Question) -> list[Finding]:
 
 def said_before(talk: Talk, question: Question) -> list[Finding]:
     """What was said in earlier sessions that covers enough, the newest first; questions are no answers."""
-    found = list[tuple[str, float, Said]]()
+    found = list[tuple[str, float, PastMessage]]()
     for done in talk.results("Grep", path=talk.place.transcripts):
         for said in sayings(talk, done):
             covers = coverage(said.text, question)
@@ -216,26 +216,26 @@ def said_before(talk: Talk, question: Question) -> list[Finding]:
     ][:2]
 
 
-def sayings(talk: Talk, done: Done) -> list[Said]:
+def sayings(talk: Talk, done: Done) -> list[PastMessage]:
     """What persons typed in other sessions, by a search of transcripts."""
     here = {text.strip() for role, text in [*talk.turn.before, ("user", talk.turn.question)] if role == "user"}
     return [said for said in all_sayings(done) if not is_here(said, here)]
 
 
-def is_here(said: Said, here: set[str]) -> bool:
+def is_here(said: PastMessage, here: set[str]) -> bool:
     """Whether it is one of these messages, which a search may show cut."""
     text = said.text.rstrip("…")
     whole = {" ".join(one.split()) for one in here}
     return any(text and (one.startswith(text) or text.startswith(one)) for one in whole if one)
 
 
-def all_sayings(done: Done) -> list[Said]:
+def all_sayings(done: Done) -> list[PastMessage]:
     """What persons typed, by a search of transcripts."""
-    found = list[Said]()
+    found = list[PastMessage]()
     for hit in done.hits():
         record, named = _RECORD.search(hit.text), _SESSION.search(hit.path)
         if record and named:
-            found.append(Said(named[1] or named[2], record["day"], _unescaped(record["text"]), hit.path))
+            found.append(PastMessage(named[1] or named[2], record["day"], _unescaped(record["text"]), hit.path))
     return found
 
 

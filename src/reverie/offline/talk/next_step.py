@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from reverie.models.base import Request
-from reverie.offline.step import Act, Say, Step
+from reverie.offline.step import Act, Answer, Step
 from reverie.offline.talk.delegating import delegate, told_letters
 from reverie.offline.talk.findings import at_hand
 from reverie.offline.talk.forgetting import forget
@@ -15,11 +15,11 @@ from reverie.offline.talk.running import run
 from reverie.offline.talk.telling import tell_last_time, tell_memory, tell_overview
 from reverie.offline.talk.turn import Talk
 from reverie.offline.talk.wants import (
-    Ask,
     Delegate,
     Forget,
     Greeting,
     LastTime,
+    Lookup,
     Overview,
     Remember,
     Run,
@@ -31,7 +31,7 @@ from reverie.offline.talk.wants import (
     Work,
     read_want,
 )
-from reverie.offline.talk.wording import listed, places
+from reverie.offline.talk.wording import join_words, places
 from reverie.offline.terms import Question, read_question
 
 _ANSWERS = 3
@@ -39,7 +39,7 @@ _CLEAR = 0.6
 """What covers so much of a question is an answer, and nothing else need be looked at."""
 _LOOKS = frozenset({"Read", "Grep", "Glob"})
 """The tools that only look. Every other call takes somebody who may ask for it."""
-_LOOKED_UP = (Ask, WhatIsKnown, LastTime, Overview)
+_LOOKED_UP = (Lookup, WhatIsKnown, LastTime, Overview)
 """What material can be about; anything else in it is text to look for."""
 
 
@@ -48,10 +48,10 @@ def next_step(request: Request) -> Step:
     talk = Talk.of(request)
     want = read_want(talk.turn.question)
     if not talk.turn.is_request and not isinstance(want, _LOOKED_UP):
-        want = Ask(talk.turn.question)
+        want = Lookup(talk.turn.question)
     step = _chosen(talk, want)
     if isinstance(step, Act) and not talk.turn.may_act and any(call.tool not in _LOOKS for call in step.calls):
-        return Say("\n".join(told_letters(talk)) or talk.word("not_asked"))
+        return Answer("\n".join(told_letters(talk)) or talk.word("not_asked"))
     return step
 
 
@@ -64,8 +64,8 @@ def _chosen(talk: Talk, want: Want) -> Step:
         case Run():
             return run(talk, want.commands)
         case Unsure():
-            what = listed([f"`{command}`" for command in want.commands])
-            return Say(talk.word("ask_run", what=what) if what else talk.word("ask_forget"))
+            what = join_words([f"`{command}`" for command in want.commands])
+            return Answer(talk.word("ask_run", what=what) if what else talk.word("ask_forget"))
         case WhatIsKnown():
             return tell_memory(talk, want.about)
         case LastTime():
@@ -75,14 +75,14 @@ def _chosen(talk: Talk, want: Want) -> Step:
         case Overview():
             return tell_overview(talk)
         case Greeting():
-            return Say(f"{talk.word('hello')} {talk.about()}")
+            return Answer(f"{talk.word('hello')} {talk.about()}")
         case Thanks():
-            return Say(talk.word("welcome"))
+            return Answer(talk.word("welcome"))
         case Told():
             return _heard(talk, want.text)
         case Work():
             return _work(talk, want.text)
-        case Ask():
+        case Lookup():
             return _answer(talk, want.text)
         case _:
             assert_never(want)
@@ -91,7 +91,7 @@ def _chosen(talk: Talk, want: Want) -> Step:
 def _heard(talk: Talk, text: str) -> Step:
     """A statement: it was heard. What memory says about the same is worth a word, since it may say otherwise."""
     known = [one.text for one in at_hand(talk, read_question(text)) if one.rank == 2][:1]
-    return Say("\n\n".join([talk.word("heard"), *known]))
+    return Answer("\n\n".join([talk.word("heard"), *known]))
 
 
 def _work(talk: Talk, text: str) -> Step:
@@ -101,17 +101,17 @@ def _work(talk: Talk, text: str) -> Step:
     if isinstance(looking, Act) and looking.calls[0].input.get("path") != talk.place.transcripts:
         return looking
     shown = _shown(talk, question)
-    return Say("\n\n".join(filter(None, [talk.word("work"), shown, talk.about()])))
+    return Answer("\n\n".join(filter(None, [talk.word("work"), shown, talk.about()])))
 
 
 def _answer(talk: Talk, text: str) -> Step:
     question = read_question(text)
     if not question.terms and not question.paths:
-        return Say(talk.about())
+        return Answer(talk.about())
     found = at_hand(talk, question)
     if found and not talk.done and (found[0].covers >= _CLEAR or not talk.offered):
         best = found[0].covers
-        return Say("\n\n".join(one.text for one in found[:_ANSWERS] if one.covers >= best))
+        return Answer("\n\n".join(one.text for one in found[:_ANSWERS] if one.covers >= best))
     looking = look(talk, question)
     if looking is not None:
         return looking
@@ -120,12 +120,12 @@ def _answer(talk: Talk, text: str) -> Step:
     earlier = [one.text for one in said_before(talk, question)]
     near = [] if shown or remembered or earlier else [one.text for one in found[:1]]
     if answer := "\n\n".join(filter(None, [*remembered, shown, *earlier, *near])):
-        return Say(answer)
-    what = listed(question.terms or question.paths)
+        return Answer(answer)
+    what = join_words(question.terms or question.paths)
     where = places(memory=bool(talk.place.memory), files=bool(talk.done), past=bool(talk.place.transcripts))
     refused = next((done for done in reversed(talk.done) if done.failed), None)
     why = f" ({refused.tool}: {first_line(refused.text)})" if refused is not None else ""
-    return Say(f"{talk.word('nothing', what=what, places=where)}{why}\n\n{talk.word('cannot')}")
+    return Answer(f"{talk.word('nothing', what=what, places=where)}{why}\n\n{talk.word('cannot')}")
 
 
 def _shown(talk: Talk, question: Question) -> str:
@@ -133,6 +133,6 @@ def _shown(talk: Talk, question: Question) -> str:
     lines = quoted(talk, question)
     if not lines or (question.terms and not question.paths and covered(talk, question) < 0.34):
         return ""
-    where = listed(list(dict.fromkeys(line.path for line in lines)))
-    head = talk.word("found", what=listed(question.terms or question.paths), where=where)
+    where = join_words(list(dict.fromkeys(line.path for line in lines)))
+    head = talk.word("found", what=join_words(question.terms or question.paths), where=where)
     return "\n".join([head, "", *(f"- {line.path}:{line.number}: {line.text.strip()[:200]}" for line in lines)])

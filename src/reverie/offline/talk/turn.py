@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reverie.models.base import Request
 from reverie.offline.conversation import Done, Recalled, Turn, read_turn
 from reverie.offline.place import Place, read_place
-from reverie.offline.step import Act, Call, offered_tools
+from reverie.offline.step import Act, PlannedCall, offered_tools
 from reverie.offline.talk.wording import ABOUT, Key, word
 from reverie.text.tongue import Tongue, tongue_of
 from reverie.types import JsonObject, Purpose
@@ -51,10 +51,10 @@ class Talk:
     def can(self, *tools: str) -> bool:
         return all(tool in self.offered for tool in tools)
 
-    def call(self, tool: str, given: JsonObject) -> Call:
+    def call(self, tool: str, given: JsonObject) -> PlannedCall:
         """A call with those of the inputs that the tool takes."""
         known = self.offered[tool]
-        return Call(tool, {key: value for key, value in given.items() if key in known or not known})
+        return PlannedCall(tool, {key: value for key, value in given.items() if key in known or not known})
 
     def act(self, say: str, tool: str, given: JsonObject) -> Act:
         return Act(say, (self.call(tool, given),))

@@ -91,7 +91,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Lookup:
     """A question, or words to look for."""
 
     text: str
@@ -110,7 +110,7 @@ Want: TypeAlias = (
     | Thanks
     | Told
     | Work
-    | Ask
+    | Lookup
 )
 
 _POLITE = (
@@ -275,7 +275,7 @@ def read_want(text: str) -> Want:
         return Work(said)
     if not asks and (_SPEAKER.search(said) or _RULE.search(said)) and len(said.split()) + said.count("，") > 2:
         return Told(said)
-    return Ask(said)
+    return Lookup(said)
 
 
 def _commands(said: str) -> tuple[str, ...]:

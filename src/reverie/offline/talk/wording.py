@@ -118,7 +118,7 @@ _PLACES = ("memory", "the instruction files", "the files here", "earlier session
 
 def places(*, memory: bool, files: bool, past: bool) -> str:
     """Where was looked, as a list."""
-    return listed([name for name, is_so in zip(_PLACES, (memory, True, files, past), strict=True) if is_so])
+    return join_words([name for name, is_so in zip(_PLACES, (memory, True, files, past), strict=True) if is_so])
 
 
 def word(key: Key, **gaps: str) -> str:
@@ -126,6 +126,6 @@ def word(key: Key, **gaps: str) -> str:
     return _WORDS[key].format(**gaps)
 
 
-def listed(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
     """“a, b and c”."""
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
