@@ -104,10 +104,10 @@ def read_turn(request: Request) -> Turn:
     answered = [n for n, message in enumerate(since) if message.role == "assistant" and not message.tool_uses]
     unread = since[answered[-1] + 1 :] if answered else ()
     if request.purpose is Purpose.AGENT and (letters := list(_letters(unread))):
-        before = (*said(messages[: len(messages) - len(unread)]),)
+        before = (*read_said(messages[: len(messages) - len(unread)]),)
         return Turn("\n".join(text for _, text in letters), tuple(_done(unread)), before, is_request=False)
     spoken, material = _asked_in(records[number], request.purpose)
-    before = tuple(said((*messages[:at], earlier)))
+    before = tuple(read_said((*messages[:at], earlier)))
     if spoken:
         before = (*before, *(("material", text) for text in material))
     return Turn(
@@ -121,7 +121,7 @@ def read_turn(request: Request) -> Turn:
     )
 
 
-def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
+def read_said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
     """Who said what: role and text, without what the session put in. What a compaction left is a `summary`."""
     for message in messages:
         for block in _texts(message):
@@ -193,7 +193,7 @@ def _memories(lines: list[str]) -> Iterator[Recalled]:
         yield Recalled(head["path"].rpartition("/")[2], head["age"], said)
 
 
-def done_calls(messages: tuple[Message, ...]) -> tuple[Done, ...]:
+def read_done_calls(messages: tuple[Message, ...]) -> tuple[Done, ...]:
     """Every call in these messages that has its result, in order."""
     return tuple(_done(messages))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reverie.offline.consolidate.brief import DreamTask
 from reverie.offline.consolidate.desk import Desk
 from reverie.offline.consolidate.gather import Seen, TypedText
-from reverie.offline.consolidate.keeping import find_identifiers, find_missing_facts, is_stated
+from reverie.offline.consolidate.losses import find_identifiers, find_missing_facts, is_stated
 from reverie.offline.consolidate.plan import think
 from reverie.offline.consolidate.statements import body_statements
 from tests.offline.consolidate.dreamt import topic

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from reverie.offline.consolidate.dating import write_out_dates
+from reverie.offline.consolidate.relative_dates import write_out_dates
 
 DAY = date(2026, 3, 4)
 

@@ -16,7 +16,7 @@ from reverie.lab.scratch import memory_files, memory_texts
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, entries, with_entry
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, statements_of
-from reverie.offline.consolidate.dating import write_out_dates
+from reverie.offline.consolidate.relative_dates import write_out_dates
 from reverie.storage.transcript.file import read_records
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms

@@ -13,9 +13,9 @@ from datetime import date
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, IndexEntry, entries, index_line, with_entry
 from reverie.memory.taxonomy import index_of, pointer_of
 from reverie.memory.topic_file import TopicFile
-from reverie.offline.consolidate.dating import write_out_dates
 from reverie.offline.consolidate.index_detail import is_covered, name_in, section_body, split_hook
 from reverie.offline.consolidate.index_rows import Row, RowKind, is_over, longest_line, read_rows
+from reverie.offline.consolidate.relative_dates import write_out_dates
 from reverie.text.sentences import statements_in
 
 _CLAUSE = re.compile(r"(?:[.;](?=\s)|\s[—–-](?=\s)|\s\()")

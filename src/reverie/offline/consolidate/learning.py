@@ -13,8 +13,8 @@ from reverie.memory.note import title_of
 from reverie.memory.taxonomy import MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk
-from reverie.offline.consolidate.keeping import find_missing_facts
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source
+from reverie.offline.consolidate.losses import find_missing_facts
 from reverie.offline.consolidate.statements import body_statements, replace_statement
 from reverie.text.cutting import shorten
 from reverie.text.sameness import REWORDED, contradicts, overlap, says

@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
-from reverie.offline.consolidate.dating import write_out_dates
 from reverie.offline.consolidate.gather import TypedText
+from reverie.offline.consolidate.relative_dates import write_out_dates
 from reverie.offline.language.marks import Marked, MarkedMessage
 from reverie.offline.language.prose import without_lead
 from reverie.offline.language.stating import kind_of

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 from reverie.memory.daily_log import day_of
-from reverie.offline.consolidate.dating import write_out_dates
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source, holds_secret
+from reverie.offline.consolidate.relative_dates import write_out_dates
 from reverie.text.words import content_terms
 
 _ENTRY = re.compile(

@@ -14,7 +14,7 @@ from typing import Final
 
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk, is_one_tier
-from reverie.offline.consolidate.keeping import find_identifiers, find_missing_facts
+from reverie.offline.consolidate.losses import find_identifiers, find_missing_facts
 from reverie.offline.consolidate.statements import body_statements, label_of_line, with_labelled, with_lines
 from reverie.offline.consolidate.trust import TrustLevel, is_guess, read_trust_level, without_doubt
 from reverie.text.folding import fold_text, word_set

@@ -6,15 +6,15 @@ files that could really be written.
 
 from __future__ import annotations
 
-from reverie.offline.consolidate.dating import date_files
 from reverie.offline.consolidate.desk import Desk
 from reverie.offline.consolidate.gather import Seen
 from reverie.offline.consolidate.index_detail import keep_detail
-from reverie.offline.consolidate.keeping import find_lost
 from reverie.offline.consolidate.learning import learn
 from reverie.offline.consolidate.lessons import find_lessons
 from reverie.offline.consolidate.log_entries import find_log_lessons
+from reverie.offline.consolidate.losses import find_lost
 from reverie.offline.consolidate.merging import join_files
+from reverie.offline.consolidate.relative_dates import date_files
 
 
 def think(seen: Seen) -> Desk:

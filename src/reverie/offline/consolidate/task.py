@@ -17,7 +17,7 @@ from reverie.offline.consolidate.gather import ROOM, collect_seen, look_round, r
 from reverie.offline.consolidate.index_detail import INDEXES
 from reverie.offline.consolidate.index_text import tidy_index
 from reverie.offline.consolidate.plan import think
-from reverie.offline.conversation import Done, done_calls
+from reverie.offline.conversation import Done, read_done_calls
 from reverie.offline.step import Act, Answer, PlannedCall, Step, offered_tools
 from reverie.types import Message, TextBlock, ToolResultBlock
 
@@ -30,7 +30,7 @@ def next_step(request: Request) -> Step:
     if found is None or not {"Read", "Write", "Bash"} <= offered_tools(request).keys():
         return Answer("There is no memory directory to put in order here.")
     at, brief = found
-    done = done_calls(request.messages[at:])
+    done = read_done_calls(request.messages[at:])
     if not done:
         return look_round(brief)
     written = [one for one in done if one.tool == "Write"]

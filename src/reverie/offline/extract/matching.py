@@ -35,7 +35,7 @@ class StoredMemory:
         return frozenset(term for term in found if not _PART_OF_DAY.fullmatch(term))
 
 
-def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
+def find_related(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
     """Memories that may be about what was said, the nearest first: all that share a word with it."""
     ground = EvidenceText([" ".join(terms)])
 
@@ -47,7 +47,7 @@ def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
     return [one for count, one in ranked if count > 0][:MOST_READ]
 
 
-def nearest(
+def find_nearest(
     memories: Iterable[StoredMemory], said: str, terms: frozenset[str], *, is_change: bool
 ) -> StoredMemory | None:
     """The memory that is about the same as what was said; of a change, also the only one that is spoken of."""

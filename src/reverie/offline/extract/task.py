@@ -12,7 +12,7 @@ from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, find_candidates
 from reverie.offline.extract.composing import Memory, compose, statement_lines
 from reverie.offline.extract.forgetting import find_forgotten
-from reverie.offline.extract.matching import StoredMemory, is_said_already, nearest, worth_reading
+from reverie.offline.extract.matching import StoredMemory, find_nearest, find_related, is_said_already
 from reverie.offline.extract.reading import ExtractionTask, read_extraction_task
 from reverie.offline.extract.updating import update_memory
 from reverie.offline.language.marks import MarkedMessage
@@ -33,17 +33,17 @@ def next_step(request: Request) -> Step:
     forgets = any(message.forgets for message in messages)
     if not brief.looked and brief.known and "Read" in offered and (candidates or forgets):
         said = " ".join(f"{one.text} {one.answer} {one.before}" if forgets else one.text for one in brief.said)
-        if near := worth_reading(brief.known, content_terms(said)):
+        if near := find_related(brief.known, content_terms(said)):
             reads = tuple(PlannedCall("Read", {"file_path": f"{brief.directory}/{one.file}"}) for one in near)
             return Act("These may have to change.", reads)
-    found = writes(brief, messages, candidates)
+    found = plan_writes(brief, messages, candidates)
     if not found or "Write" not in offered:
         return Answer(_NOTHING)
     calls = (PlannedCall("Write", {"file_path": f"{brief.directory}/{one.file}", "content": one.text}) for one in found)
     return Act("To be kept.", tuple(calls))
 
 
-def writes(brief: ExtractionTask, messages: list[MarkedMessage], candidates: list[Candidate]) -> list[Memory]:
+def plan_writes(brief: ExtractionTask, messages: list[MarkedMessage], candidates: list[Candidate]) -> list[Memory]:
     """Everything to be written, one file once."""
     memories = [StoredMemory(one, brief.texts[one.file]) for one in brief.known if one.file in brief.texts]
     found: dict[str, Memory] = {}
@@ -55,7 +55,7 @@ def writes(brief: ExtractionTask, messages: list[MarkedMessage], candidates: lis
         if is_said_already(lines, memories):
             continue
         open_still = [one for one in memories if one.known.type is candidate.type and one.known.file not in found]
-        same = nearest(open_still, candidate.message.text, candidate.terms, is_change=candidate.is_change)
+        same = find_nearest(open_still, candidate.message.text, candidate.terms, is_change=candidate.is_change)
         if same is not None:
             found[same.known.file] = Memory(same.known.file, update_memory(same.text, candidate))
             continue

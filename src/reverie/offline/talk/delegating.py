@@ -26,10 +26,10 @@ def delegate(talk: Talk, tasks: tuple[str, ...]) -> Step:
     failed = next((done.text for done in started if done.failed), "")
     if failed:
         return Answer(f"{talk.word('failed')} {failed[:_TEXT]}")
-    return Answer("\n".join(told_letters(talk)) or talk.word("agents_work", count=str(len(started))))
+    return Answer("\n".join(list_messages(talk)) or talk.word("agents_work", count=str(len(started))))
 
 
-def told_letters(talk: Talk) -> list[str]:
+def list_messages(talk: Talk) -> list[str]:
     """What other agents wrote since the question, in short: a line per letter."""
     return [f"- {sender}: {_short(text)}" for sender, text in sorted(talk.turn.letters)]
 

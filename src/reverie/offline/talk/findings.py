@@ -33,7 +33,7 @@ class Finding:
     rank: int = 0
 
 
-def at_hand(talk: Talk, question: Question) -> list[Finding]:
+def find_at_hand(talk: Talk, question: Question) -> list[Finding]:
     """What covers enough of the question, best first."""
     found = [*_from_conversation(talk, question), *_from_memory(talk, question), *_from_instructions(talk, question)]
     good = [one for one in found if one.covers >= ENOUGH]
@@ -85,7 +85,7 @@ def _from_instructions(talk: Talk, question: Question) -> Iterator[Finding]:
         yield Finding(talk.word("instructions", file=shown, text=line.lstrip("-* ")[:_TEXT]), covers, 1)
 
 
-def pointers(talk: Talk, question: Question) -> list[tuple[float, str]]:
+def find_pointers(talk: Talk, question: Question) -> list[tuple[float, str]]:
     """Memories that the index names and that were not recalled: how well they fit, and their file."""
     shown = {memory.file for memory in talk.recalled}
     scored = [

@@ -9,7 +9,7 @@ import re
 
 from reverie.offline.conversation import Done
 from reverie.offline.step import Answer, Step
-from reverie.offline.talk.keeping import below_memory, first_line
+from reverie.offline.talk.memory_writes import below_memory, first_line
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import coverage, pattern, read_question
 

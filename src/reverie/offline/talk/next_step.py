@@ -6,13 +6,13 @@ from typing import assert_never
 
 from reverie.models.base import Request
 from reverie.offline.step import Act, Answer, Step
-from reverie.offline.talk.delegating import delegate, told_letters
-from reverie.offline.talk.findings import at_hand
+from reverie.offline.talk.delegating import delegate, list_messages
+from reverie.offline.talk.findings import find_at_hand
 from reverie.offline.talk.forgetting import forget
-from reverie.offline.talk.keeping import first_line, keep
-from reverie.offline.talk.looking import covered, look, memory_lines, quoted, said_before
+from reverie.offline.talk.lookups import find_said_before, look, measure_coverage, quote_lines, quote_memories
+from reverie.offline.talk.memory_writes import first_line, keep
+from reverie.offline.talk.reports import tell_last_time, tell_memory, tell_overview
 from reverie.offline.talk.running import run
-from reverie.offline.talk.telling import tell_last_time, tell_memory, tell_overview
 from reverie.offline.talk.turn import Talk
 from reverie.offline.talk.wants import (
     Delegate,
@@ -51,7 +51,7 @@ def next_step(request: Request) -> Step:
         want = Lookup(talk.turn.question)
     step = _chosen(talk, want)
     if isinstance(step, Act) and not talk.turn.may_act and any(call.tool not in _LOOKS for call in step.calls):
-        return Answer("\n".join(told_letters(talk)) or talk.word("not_asked"))
+        return Answer("\n".join(list_messages(talk)) or talk.word("not_asked"))
     return step
 
 
@@ -90,7 +90,7 @@ def _chosen(talk: Talk, want: Want) -> Step:
 
 def _heard(talk: Talk, text: str) -> Step:
     """A statement: it was heard. What memory says about the same is worth a word, since it may say otherwise."""
-    known = [one.text for one in at_hand(talk, read_question(text)) if one.rank == 2][:1]
+    known = [one.text for one in find_at_hand(talk, read_question(text)) if one.rank == 2][:1]
     return Answer("\n\n".join([talk.word("heard"), *known]))
 
 
@@ -108,16 +108,16 @@ def _answer(talk: Talk, text: str) -> Step:
     question = read_question(text)
     if not question.terms and not question.paths:
         return Answer(talk.about())
-    found = at_hand(talk, question)
+    found = find_at_hand(talk, question)
     if found and not talk.done and (found[0].covers >= _CLEAR or not talk.offered):
         best = found[0].covers
         return Answer("\n\n".join(one.text for one in found[:_ANSWERS] if one.covers >= best))
     looking = look(talk, question)
     if looking is not None:
         return looking
-    remembered = [one.text for one in memory_lines(talk, question)[:_ANSWERS]]
+    remembered = [one.text for one in quote_memories(talk, question)[:_ANSWERS]]
     shown = "" if remembered else _shown(talk, question)
-    earlier = [one.text for one in said_before(talk, question)]
+    earlier = [one.text for one in find_said_before(talk, question)]
     near = [] if shown or remembered or earlier else [one.text for one in found[:1]]
     if answer := "\n\n".join(filter(None, [*remembered, shown, *earlier, *near])):
         return Answer(answer)
@@ -130,8 +130,8 @@ def _answer(talk: Talk, text: str) -> Step:
 
 def _shown(talk: Talk, question: Question) -> str:
     """Lines of files that were found, with where they stand; nothing where they hardly touch the question."""
-    lines = quoted(talk, question)
-    if not lines or (question.terms and not question.paths and covered(talk, question) < 0.34):
+    lines = quote_lines(talk, question)
+    if not lines or (question.terms and not question.paths and measure_coverage(talk, question) < 0.34):
         return ""
     where = join_words(list(dict.fromkeys(line.path for line in lines)))
     head = talk.word("found", what=join_words(question.terms or question.paths), where=where)

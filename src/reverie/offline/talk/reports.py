@@ -7,8 +7,8 @@ from pathlib import PurePath
 
 from reverie.offline.conversation import Done
 from reverie.offline.step import Act, Answer, Step
-from reverie.offline.talk.keeping import below_memory
-from reverie.offline.talk.looking import BY_USER, PastMessage, all_sayings, is_here
+from reverie.offline.talk.lookups import BY_USER, PastMessage, find_all_sayings, is_here
+from reverie.offline.talk.memory_writes import below_memory
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import coverage, read_question
 
@@ -104,7 +104,7 @@ def _newest(talk: Talk, files: list[str]) -> list[PastMessage]:
     here = {text for role, text in [*talk.turn.before, ("user", talk.turn.question)] if role == "user"}
     for path in files:
         done = talk.result("Grep", path=path)
-        said = all_sayings(done) if done is not None else []
+        said = find_all_sayings(done) if done is not None else []
         if said and not all(is_here(one, here) for one in said):
             return said
     return []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reverie.offline.conversation import Done, Line
 from reverie.offline.step import Act
-from reverie.offline.talk.findings import ENOUGH, Finding, pointers
+from reverie.offline.talk.findings import ENOUGH, Finding, find_pointers
 from reverie.offline.talk.turn import Talk
 from reverie.offline.talk.wording import join_words
 from reverie.offline.terms import Question, coverage, defines, fit, pattern
@@ -70,7 +70,7 @@ def _find_named(talk: Talk, question: Question) -> Act | None:
 
 def _open_memory(talk: Talk, question: Question) -> Act | None:
     """A memory that the index points to and recall did not show."""
-    best = pointers(talk, question)
+    best = find_pointers(talk, question)
     if not best or not talk.can("Read") or not talk.place.memory:
         return None
     path = f"{talk.place.memory.rstrip('/')}/{best[0][1]}"
@@ -81,7 +81,7 @@ def _open_memory(talk: Talk, question: Question) -> Act | None:
 
 def _search(talk: Talk, question: Question) -> Act | None:
     """By content, then by name, then the best file itself."""
-    if memory_lines(talk, question) or any(done.lines() for done in _file_reads(talk)):
+    if quote_memories(talk, question) or any(done.lines() for done in _file_reads(talk)):
         return None
     best = _best_line(talk, question)
     if best is not None:
@@ -104,7 +104,7 @@ def _past(talk: Talk, question: Question) -> Act | None:
     where = talk.place.transcripts
     if not where or not talk.can("Grep") or not question.terms or any(talk.results("Grep", path=where)):
         return None
-    if memory_lines(talk, question) or covered(talk, question) >= ENOUGH:
+    if quote_memories(talk, question) or measure_coverage(talk, question) >= ENOUGH:
         return None
     plain = "|".join(re.escape(term).replace(r"\ ", " ").replace(r"\-", "-") for term in question.terms)
     given = {
@@ -153,7 +153,7 @@ def _best_file(hits: list[Line], question: Question) -> str:
     return min({hit.path for hit in hits}, key=rank)
 
 
-def covered(talk: Talk, question: Question) -> float:
+def measure_coverage(talk: Talk, question: Question) -> float:
     """How much of the question the files that were looked at cover, at best in one file."""
     texts = dict[str, list[str]]()
     for line in _lines(talk):
@@ -167,7 +167,7 @@ def _lines(talk: Talk) -> list[Line]:
     return list({(line.path, line.number): line for line in [*hits, *read]}.values())
 
 
-def quoted(talk: Talk, question: Question) -> list[Line]:
+def quote_lines(talk: Talk, question: Question) -> list[Line]:
     """The lines that fit best, in file order; of a file that was asked for by name, its beginning."""
     if question.definitions:
         return [line for line in _lines(talk) if defines(line.text)][:_DEFINED]
@@ -183,7 +183,7 @@ def quoted(talk: Talk, question: Question) -> list[Line]:
     return sorted(close[:QUOTED_LINES], key=lambda line: (line.path, line.number))
 
 
-def memory_lines(talk: Talk, question: Question) -> list[Finding]:
+def quote_memories(talk: Talk, question: Question) -> list[Finding]:
     """What the memories that were opened say about it."""
     found = list[Finding]()
     for done in talk.results("Read"):
@@ -200,11 +200,11 @@ def memory_lines(talk: Talk, question: Question) -> list[Finding]:
     return [one for one in found if one.covers]
 
 
-def said_before(talk: Talk, question: Question) -> list[Finding]:
+def find_said_before(talk: Talk, question: Question) -> list[Finding]:
     """What was said in earlier sessions that covers enough, the newest first; questions are no answers."""
     found = list[tuple[str, float, PastMessage]]()
     for done in talk.results("Grep", path=talk.place.transcripts):
-        for said in sayings(talk, done):
+        for said in find_sayings(talk, done):
             covers = coverage(said.text, question)
             if covers >= ENOUGH and not said.text.rstrip().endswith(("?", "？")):
                 found.append((said.day, covers, said))
@@ -216,10 +216,10 @@ def said_before(talk: Talk, question: Question) -> list[Finding]:
     ][:2]
 
 
-def sayings(talk: Talk, done: Done) -> list[PastMessage]:
+def find_sayings(talk: Talk, done: Done) -> list[PastMessage]:
     """What persons typed in other sessions, by a search of transcripts."""
     here = {text.strip() for role, text in [*talk.turn.before, ("user", talk.turn.question)] if role == "user"}
-    return [said for said in all_sayings(done) if not is_here(said, here)]
+    return [said for said in find_all_sayings(done) if not is_here(said, here)]
 
 
 def is_here(said: PastMessage, here: set[str]) -> bool:
@@ -229,7 +229,7 @@ def is_here(said: PastMessage, here: set[str]) -> bool:
     return any(text and (one.startswith(text) or text.startswith(one)) for one in whole if one)
 
 
-def all_sayings(done: Done) -> list[PastMessage]:
+def find_all_sayings(done: Done) -> list[PastMessage]:
     """What persons typed, by a search of transcripts."""
     found = list[PastMessage]()
     for hit in done.hits():
