@@ -1,4 +1,4 @@
-"""The embedded model as a `Model`: streams what the task at hand decided; ids and usage come from the request alone."""
+"""The offline mind as a `Model`: streams what the current task decided; ids and usage come only from the request."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Brings the session's notes up to date: the sections the conversation fills by code, merged with what stands there.
+"""Updates the session's notes: code fills the sections from the conversation and merges them with the existing text.
 
-Works from the directive alone: it names the file, shows the notes and says how long they may be. One Edit a section
-that changed, all in one reply. A line stays until something newer is said about the same thing, so that what left the
-window, and what a person wrote into the notes, is not lost.
+Works from the directive alone: it names the file, shows the notes and their limits. One Edit per changed section, all
+in one response. A line stays until something newer is said about the same thing, so that what left the window, and what
+the user wrote into the notes, is not lost.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KINDS: tuple[tuple[str, ...], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _NotesTask:
-    """What the directive says. `at`: the message that carries it."""
+    """What the directive says. `at`: the message that contains it."""
 
     path: str
     notes: str
@@ -52,7 +52,7 @@ class _NotesTask:
 
 
 def next_step(request: Request) -> Step:
-    """The edits; after them, or where the directive shows no notes, a word that it is done."""
+    """The edits; after them, or if the directive does not show any notes, a sentence that it is done."""
     asked = _asked(request)
     if asked is None:
         return Answer("I see no notes to update.")
@@ -111,14 +111,14 @@ def _edits(request: Request, asked: _NotesTask) -> tuple[PlannedCall, ...]:
 
 
 def _own_template(notes: str) -> str:
-    """The headings of somebody's own template: those with a hint below them, if any has one; none inside a fence."""
+    """The headings of the user's own template: those with a hint below, if there are any; none inside a fence."""
     found = outline(re.sub(r"^```.*?^```", "", notes, flags=re.DOTALL | re.MULTILINE))
     hinted = [section for section in found if section.hint]
     return "\n".join(section.text for section in hinted or found)
 
 
 def _kind(section: NoteSection) -> int | None:
-    """Which of our sections somebody's own means, by the words of its heading, then of its hint."""
+    """Which of our sections a heading of the user's matches, by the words of the heading, then of its hint."""
     for text in (section.heading, section.hint):
         words = re.findall(r"[a-z]+", text.lower())
         for kind, known in enumerate(_KINDS):

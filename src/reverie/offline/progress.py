@@ -1,6 +1,6 @@
 """What an agent is doing right now, in three to five words: the last call of its conversation, named by its file.
 
-Present tense, from the record alone. Where no call was made yet, the word that tells most of the task.
+Present tense, from the records alone. Before the first call, the most telling word of the task.
 """
 
 from __future__ import annotations
@@ -65,6 +65,6 @@ def _running(command: str) -> str:
 
 
 def _word(text: str) -> str:
-    """One word of bounded length: what has blanks is joined."""
+    """One word of limited length: blanks are replaced."""
     flat = "-".join(text.split())
     return flat if len(flat) <= _WORD else flat[: _WORD - 1] + "…"

@@ -1,4 +1,4 @@
-"""What the embedded model can do next: say something, or call tools. Each of its tasks decides in these words."""
+"""What the offline mind can do next: say something, or call tools. Each of its tasks decides in these terms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Call these tools, side by side; `say` stands before them."""
+    """Call these tools in parallel; `say` is the text before them."""
 
     say: str
     calls: tuple[PlannedCall, ...]
@@ -28,7 +28,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer, and be done."""
+    """Answer and finish."""
 
     text: str
 
@@ -37,7 +37,7 @@ Step: TypeAlias = Act | Answer
 
 
 def offered_tools(request: Request) -> dict[str, JsonObject]:
-    """The properties each tool takes that may be called now, by the tool's name."""
+    """The properties of each tool that may be called now, by the tool's name."""
     if as_object(request.tool_choice).get("type") == "none":
         return {}
     return {

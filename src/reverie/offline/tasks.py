@@ -1,7 +1,7 @@
-"""Which of the embedded model's tasks a request is: one module a task, chosen by what the request is for.
+"""Which of the offline mind's tasks a request is: one module per task, chosen by the purpose of the request.
 
 Every task is a pure function of the request, so the same request always gets the same answer. A task is loaded when it
-is first asked for. Whatever is asked for in a schema and belongs to no task gets the smallest value that fits.
+is first needed. A request with a schema that belongs to no task gets the smallest value that fits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a dream was asked, read from its directive: where the memory is, which files, logs and transcripts there are."""
+"""The task of a dream, read from its directive: where the memory is, which files, logs and transcripts there are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRANSCRIPT = re.compile(r"^- (?P<path>/.+\.jsonl) \(\d{4}-", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class DreamTask:
-    """One dream's task."""
+    """The task of one dream."""
 
     root: str
     today: date
@@ -37,7 +37,7 @@ class DreamTask:
 
 
 def find_dream_task(messages: tuple[Message, ...]) -> tuple[int, DreamTask] | None:
-    """The last message that asks for a dream, and what it asks; None if there is none."""
+    """The last message that asks for a dream, and its task; None if there is none."""
     for number in range(len(messages) - 1, -1, -1):
         for block in messages[number].content:
             if isinstance(block, TextBlock) and block.origin is Origin.CODE and (brief := read_dream_task(block.text)):
@@ -46,7 +46,7 @@ def find_dream_task(messages: tuple[Message, ...]) -> tuple[int, DreamTask] | No
 
 
 def read_dream_task(text: str) -> DreamTask | None:
-    """The task that a directive states; None if it is no directive of a dream."""
+    """The task in a directive; None if the text is not the directive of a dream."""
     root, today, listed = _ROOT.search(text), _TODAY.search(text), _FILES.search(text)
     if root is None or today is None or listed is None:
         return None
@@ -66,5 +66,5 @@ def read_dream_task(text: str) -> DreamTask | None:
 
 
 def _written(when: str, today: datetime) -> date:
-    """The day of a file's time, which may be any: never after today, nor before there were such files."""
+    """The day of a file's time. Clocks can be wrong: never after today, never before such files existed."""
     return min(max(parse_time(when) or today, datetime(1971, 1, 1, tzinfo=UTC)), today).date()

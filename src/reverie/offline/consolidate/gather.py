@@ -1,8 +1,8 @@
-"""What a dream looks at, and what it found: sizes and indexes first, then files, logs and greps of transcripts.
+"""What a dream reads and what it found: sizes and indexes first, then files, logs and greps of transcripts.
 
-Transcripts are never read whole: only lines that a person typed and that hold a word of a correction, an instruction or
-a change, at most the last fifty of each. Files are read whole, newest first, as many as a request can hold. What was
-cut or holds bytes that are no text is looked at but never changed.
+Transcripts are never read completely: only lines that the user typed and that contain a word of a correction, an
+instruction or a change, at most the last fifty of each. Files are read completely, newest first, as many as fit in a
+request. A file that was cut or has bytes that are not text is read but never changed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _TYPED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """Something a person typed, and when."""
+    """Something the user typed, and when."""
 
     text: str
     day: date
@@ -59,7 +59,7 @@ class TypedText:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Everything a dream knows when it begins to think."""
+    """Everything a dream knows when it begins to plan."""
 
     brief: DreamTask
     texts: Mapping[str, str]
@@ -102,7 +102,7 @@ def read_all(brief: DreamTask, done: Sequence[Done], room: int = ROOM) -> Act | 
 
 
 def collect_seen(brief: DreamTask, done: Sequence[Done]) -> Seen:
-    """What the calls so far have shown."""
+    """Collects the results of the calls so far."""
     texts: dict[str, str] = {}
     logs: dict[str, str] = {}
     fixed: set[str] = set()
@@ -124,7 +124,7 @@ def collect_seen(brief: DreamTask, done: Sequence[Done]) -> Seen:
 
 
 def _file_text(shown: str) -> tuple[str, bool]:
-    """A file as Read shows it, and whether that is all of it, to the byte but for line ends."""
+    """A file as Read shows it, and whether that is the complete file except for line ends."""
     lines: list[str] = []
     is_whole = True
     for line in shown.splitlines() if "\x0b" not in shown else shown.split("\n"):

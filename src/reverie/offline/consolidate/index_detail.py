@@ -1,7 +1,7 @@
-"""Moves what stands only in an index into topic files: the rest of long lines, loose statements, whole sections.
+"""Moves what is only in an index into topic files: the rest of long lines, loose statements, whole sections.
 
-A section of prose is moved only if the index is over its limits, and then as it stands, into a file of its own. Nothing
-is taken out of the index here: that follows when the topic files are written.
+A section of prose is moved only if the index is over its limits, and then unchanged, into a file of its own. This
+module does not remove anything from the index: that follows when the topic files are written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LEAST_TERMS = 3
 
 
 def keep_detail(desk: Desk) -> None:
-    """Puts into topic files what only an index says."""
+    """Copies into topic files what only an index says."""
     for index in INDEXES:
         text = desk.seen.texts.get(index)
         if text is not None:
@@ -66,7 +66,7 @@ def _section_file(desk: Desk, section: list[Row]) -> None:
 
 
 def section_body(section: list[Row]) -> str:
-    """What stands below a section's heading."""
+    """The text below a section's heading."""
     lines = [row.line for row in section]
     return "".join(lines[1:] if lines and lines[0].startswith("#") else lines).strip("\n") + "\n"
 
@@ -82,13 +82,13 @@ def _into_file(desk: Desk, name: str, said: Iterable[str]) -> None:
 
 
 def split_hook(hook: str) -> list[str]:
-    """The statements of a hook."""
+    """Splits a hook into statements."""
     found = [one.text for one in statements_in(hook.replace("; ", ";\n").replace(" - ", "\n- "))]
     return [strip_lead(piece).rstrip(" ;") for piece in found]
 
 
 def is_covered(piece: str, file_text: str) -> bool:
-    """Whether a file says it: all but a word or two of it, and every number; the last word may be cut off."""
+    """Whether a file says it: every number and nearly all the words; the last word may be cut off."""
     terms = content_terms(piece)
     whole = content_terms(file_text)
     lower = re.sub(r"\\(.)", r"\1", file_text.lower())

@@ -1,7 +1,7 @@
-"""What each line of an index is: an entry, detail below one, a loose statement, a document of somebody's, or their own.
+"""What each line of an index is: an entry, detail below one, a loose statement, part of a document, or the user's own.
 
-Headings, blank lines, links to elsewhere and lines about the list itself are people's own. So is a section that is
-mostly prose: whoever keeps one there wants it there, as long as the index is within its limits.
+Headings, blank lines, links to other places and lines about the list itself are the user's own. So is a section that is
+mostly prose, as long as the index is within its limits.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class RowKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line; `entry` is the one it is, or stands below. `section` counts headings from 0."""
+    """One line; `entry` is the entry it is or belongs to. `section` counts headings from 0."""
 
     line: str
     part: RowKind
@@ -88,7 +88,7 @@ class Row:
 
 
 def read_rows(text: str) -> list[Row]:
-    """Every line of an index, with its end."""
+    """Reads every line of an index, with its line end."""
     listed = {entry.line: entry for entry in entries(text)}
     found: list[Row] = []
     section, above = 0, None
@@ -130,5 +130,5 @@ def is_over(text: str) -> bool:
 
 
 def longest_line(text: str) -> int:
-    """From how many characters on a line is too long: a little over does no harm while the whole is within limits."""
+    """From how many characters a line is too long: a little over is fine while the whole index is within limits."""
     return LINE_CHARACTERS if is_over(text) else BEARABLE

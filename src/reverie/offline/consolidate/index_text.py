@@ -1,7 +1,7 @@
-"""Writes an index anew for the topic files that are there: one short line each, no dead ones, none twice.
+"""Rewrites an index for the topic files that exist: one short line each, no dead links, no doubles.
 
-A line goes or gets shorter only if a topic file has what it says, so that nothing is lost where a file could not be
-written. An index that is right keeps its bytes.
+A line is removed or shortened only if a topic file has its content, so nothing is lost if a file could not be written.
+An index that is right keeps its bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def tidy_index(
     before: Mapping[str, str],
     logs: Collection[str] = (),
 ) -> str:
-    """An index as it shall be. `topics`: all files there are; `before`: those of them that were read, as they were."""
+    """The planned index. `topics`: all files that exist; `before`: those that were read, as they were."""
     others = {*topics, *logs}
     own = {name: TopicFile.parse(body) for name, body in topics.items() if index_of(name) == index}
     longest = longest_line(text)
@@ -74,7 +74,7 @@ def _moved_sections(found: list[Row], topics: Mapping[str, str]) -> set[int]:
 
 
 def _line_for(row: Row, topic: TopicFile, day: date | None, before: str | None, longest: int) -> str:
-    """An entry's line: as it is where it is short and true."""
+    """An entry's line: unchanged if it is short and true."""
     entry = row.entry
     assert entry is not None
     hook = write_out_dates(entry.hook, day) if day is not None else entry.hook
@@ -90,7 +90,7 @@ def _line_for(row: Row, topic: TopicFile, day: date | None, before: str | None, 
 
 
 def _shorter(entry: IndexEntry, description: str) -> str:
-    """A hook that fits whole: the description, else as much of the old one as makes sense alone."""
+    """A hook that fits completely: the description, or as much of the old hook as makes sense alone."""
     fits = LINE_CHARACTERS - len(index_line(entry.title, entry.file, "")) - len(" — ")
     if len(description) <= fits:
         return description
@@ -105,7 +105,7 @@ def _hook(topic: TopicFile) -> str:
 
 
 def _within_limits(text: str) -> str:
-    """The index within its lines and bytes: blank lines go first, then hooks get shorter."""
+    """Brings the index within its lines and bytes: blank lines go first, then hooks get shorter."""
     lines = text.splitlines(keepends=True)
     if len(lines) > MAX_LINES:
         lines = [line for line in lines if line.strip()]

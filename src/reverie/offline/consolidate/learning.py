@@ -1,7 +1,7 @@
-"""Puts a lesson where it belongs: into the statement it changes, the file it is about, or a file of its own.
+"""Adds a lesson where it belongs: to the statement it changes, the file it is about, or a file of its own.
 
-What memory says already is not said again, so a second dream over the same words changes nothing. A file that is newer
-than a lesson knows better and is not changed by it. What a person said stays in their own words, with its day.
+What memory already says is not added again, so a second dream over the same words changes nothing. A lesson never
+changes a file that is newer. What the user said stays in their own words, with its day.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def learn(desk: Desk, lesson: Lesson) -> None:
     if not is_later and _put_right(desk, lesson):
         return
     if lesson.kind is Kind.CHANGE:
-        return  # of something that memory does not speak of
+        return  # about something that memory does not mention
     _new_file(desk, lesson)
 
 
@@ -61,13 +61,13 @@ def _is_known(desk: Desk, text: str) -> bool:
 
 
 def _put_right(desk: Desk, lesson: Lesson) -> bool:
-    """Puts a lesson in the place of the one older statement it contradicts; whether there is one.
+    """Replaces the one older statement that a lesson contradicts; returns whether there is one.
 
-    A statement that says more than what gives way stays behind it, with the day until which it held.
+    A statement that says more than what is replaced stays behind the lesson, with the day until which it was true.
     """
     hits = _contradicted(desk, lesson)
     if len(hits) != 1:
-        return bool(hits)  # which one is meant is not plain: nothing is changed
+        return bool(hits)  # it is not clear which one: nothing is changed
     ((name, one),) = hits
     text = desk.texts[name]
     rest = f"{text[: one.start]} {text[one.end :]} {lesson.text}"

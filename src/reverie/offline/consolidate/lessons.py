@@ -1,7 +1,7 @@
-"""What is worth keeping of what a person typed: what they state outright, and that something is other than it was.
+"""What to keep of a message of the user: what they state outright, and that something has changed.
 
-Questions, tasks for now, suppositions, jokes and secrets are nothing to keep. It judges words alone; whether memory
-knows it already is looked at elsewhere.
+Questions, tasks, suppositions, jokes and secrets are not kept. This module judges words alone; whether memory already
+knows a lesson is checked elsewhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 class Source(StrEnum):
-    """Where a lesson comes from, as a reason tells it."""
+    """Where a lesson comes from, as the reason names it."""
 
     TYPED = "the user said"
     LOG = "the log noted"
@@ -42,7 +42,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One thing learnt, in the words it was said in, its dates written out."""
+    """One thing learned, in the words it was said in, with its dates written out."""
 
     text: str
     kind: Kind
@@ -62,7 +62,7 @@ _SECRET = re.compile(
 
 
 def find_lessons(said: TypedText) -> list[Lesson]:
-    """The lessons in a message that a person typed."""
+    """Finds the lessons in a message that the user typed."""
     message = MarkedMessage(_INJECTED.sub("\n", said.text), said.day)
     if message.is_void or message.forgets:
         return []
@@ -86,11 +86,11 @@ def _kind(one: Marked) -> Kind | None:
 
 
 def strip_lead(text: str) -> str:
-    """A sentence without how it was led in."""
+    """Removes the words that introduce a sentence."""
     said = without_lead(text)
     return _FIRST_PERSON.sub(r"The user \g<really>\g<verb>s", said[:1].upper() + said[1:]) or text.strip()
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a text holds a password, key or token, or says that it does."""
+    """Whether a text contains a password, key or token, or says that it does."""
     return bool(_SECRET.search(text) or find_secrets(text))

@@ -1,7 +1,7 @@
-"""What is worth keeping of a daily log: rules, decisions and dates, where an entry says that it is one.
+"""What to keep of a daily log: rules, decisions and dates, where an entry says that it is one.
 
-An entry is a line, with or without a bullet and a time, and the indented lines below it. One that holds a secret is
-left out whole. Dates are told from the log's own day.
+An entry is a line, with or without a bullet and a time, and the indented lines below it. An entry with a secret is left
+out completely. Relative dates are counted from the day of the log.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _RULE = re.compile(
 
 
 def find_log_lessons(name: str, text: str) -> Iterator[Lesson]:
-    """The lessons in a daily log, each told from its day."""
+    """Finds the lessons in a daily log, each with its day."""
     day = day_of(name)
     if day is None:
         return

@@ -1,7 +1,7 @@
-"""Joins files that are about the same: copies, rewordings, and rivals of which one is newer or surer.
+"""Joins files about the same subject: copies, rewordings, and rivals of which one is newer or more certain.
 
-Every statement that only one of them has goes into the file that stays. A statement that another contradicts goes; it
-is quoted in the reason. Trust decides first, what the user confirmed before what was concluded, and then the date.
+Every statement that only one of them has goes into the file that stays. A statement that another contradicts is removed
+and quoted in the reason. Trust decides first (confirmed by the user before concluded), and then the date.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CLAUSE = re.compile(r"[,;]\s+(?!not\b|nicht\b|no\b)(?:and |und |y )?")
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file as far as it must be known to compare it with others."""
+    """A file with what is needed to compare it with others."""
 
     name: str
     topic: TopicFile
@@ -63,7 +63,7 @@ class _File:
 
 
 def join_files(desk: Desk) -> None:
-    """Joins what belongs together, two at a time, until nothing does."""
+    """Joins files that belong together, two at a time, until none do."""
     names = sorted(name for name in desk.texts if desk.may_change(name) and name not in desk.apart)
     files = {name: _read(name, desk.texts[name]) for name in names}
     for name, other in _pairs(files):
@@ -75,7 +75,7 @@ def join_files(desk: Desk) -> None:
 
 
 def _pairs(files: dict[str, _File]) -> Iterable[tuple[str, str]]:
-    """Pairs of files that share words in what heads them: all others are about different things."""
+    """Pairs of files that share words in their heads: all others are about different things."""
     holding: dict[str, list[str]] = {}
     for name, one in files.items():
         for term in {term for head in (*one.heads, one.topic.name) for term in content_terms(head)}:
@@ -94,7 +94,9 @@ def _read(name: str, text: str) -> _File:
     heads = tuple(dict.fromkeys(head for head in (topic.description, own[0].text if own else "") if head))
     title = _COPY_NAME.sub(" ", topic.name or name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
     about = frozenset(term for term in content_terms(title) if not term.isdigit())
-    about = about or frozenset(re.findall(r"[^\W\d_]+", title.lower()))  # a noun that is a small word elsewhere
+    about = about or frozenset(
+        re.findall(r"[^\W\d_]+", title.lower())
+    )  # a noun that is a function word in another language
     worded = frozenset(fold_text(one.text) for one in own)
     numbers = frozenset(re.findall(r"\d+", topic.name))
     return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, worded, read_trust_level(text), numbers)
@@ -107,7 +109,7 @@ def _are_one_kind(one: _File, other: _File) -> bool:
 
 
 def _are_two_things(one: _File, other: _File) -> bool:
-    """Whether each speaks of what its title names and the other never mentions, though all else may be alike."""
+    """Whether each mentions what its title names and the other never does, however alike the rest is."""
     return _speaks_alone(one, other) and _speaks_alone(other, one)
 
 
@@ -117,7 +119,7 @@ def _speaks_alone(one: _File, other: _File) -> bool:
 
 
 def _are_copies(one: _File, other: _File) -> bool:
-    """Whether one says most of what the other says, in the same words or others."""
+    """Whether one says most of what the other says, in the same or other words."""
     if not _are_one_kind(one, other) or not one.plain or not other.plain:
         return False
     if not _is_one_name(one, other) and _contradict(one, other):
@@ -149,14 +151,14 @@ def _differ(one: str, other: str) -> bool:
 
 
 def _rest_agrees(one: _File, other: _File) -> bool:
-    """Whether the files are also about the same thing by name, or by a second statement that both have."""
+    """Whether the files also share a name, or a second statement."""
     if one.about & other.about:
         return True
     return any(says(mine.text, theirs.text, REWORDED) for mine in one.statements for theirs in other.statements)
 
 
 def _are_rivals(one: _File, other: _File) -> bool:
-    """Whether two files are about one thing and say different things of it."""
+    """Whether two files are about the same thing and say different things about it."""
     if not _are_one_kind(one, other):
         return False
     is_one_name = _is_one_name(one, other)
@@ -173,7 +175,7 @@ def _are_rivals(one: _File, other: _File) -> bool:
 
 
 def _is_settled(one: _File, other: _File) -> bool:
-    """Whether a statement that was confirmed speaks of all that a guess claims."""
+    """Whether a confirmed statement covers all that a guess claims."""
     guess, sure = (one, other) if one.standing is TrustLevel.GUESSED else (other, one)
     for claim in guess.heads:
         terms = content_terms(without_doubt(claim))
@@ -199,7 +201,7 @@ def _head_terms(one: _File) -> frozenset[str]:
 
 
 def _join(desk: Desk, one: _File, other: _File) -> str:
-    """Puts two files into one and says which stays."""
+    """Joins two files into one and reports which stays."""
     winner, loser = _ordered(desk, one, other)
     text = winner.topic.text
     dropped: list[str] = []
@@ -238,7 +240,7 @@ def _is_said(said: str, standing: str, share: float) -> bool:
 
 
 def _is_denied(said: str, standing: Sequence[Statement]) -> bool:
-    """Whether a statement cannot hold beside these. Where many are like it, it is one more line of a list."""
+    """Whether a statement contradicts these. If many are like it, it is one more line of a list."""
     rivals = sum(contradicts(said, its.text, about_the_same=True) for its in standing)
     return 1 <= rivals <= 2
 
@@ -258,7 +260,7 @@ def _not_denied(said: str, standing: Sequence[Statement], text: str) -> list[str
 
 
 def _still_where(said: str, rivals: Sequence[str], text: str) -> list[str]:
-    """Where something is, quoted, if only its day or time is denied and nothing else says where."""
+    """Where something is, quoted, if only its day or time is denied and no other statement says where."""
     where = _WHERE.search(said)
     whens = [value for kind in ("weekday", "date", "time") for value in values_of(said).of(kind)]
     places = [said.lower().find(value) for value in whens]
@@ -272,7 +274,7 @@ def _still_where(said: str, rivals: Sequence[str], text: str) -> list[str]:
 
 
 def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:
-    """Who is right where the two differ: the surer, then the newer; of copies, the one with the better name."""
+    """Which file is right if they differ: the more certain, then the newer; of copies, the one with the better name."""
     if one.standing != other.standing and TrustLevel.GUESSED in (one.standing, other.standing):
         return (one, other) if one.standing > other.standing else (other, one)
     differ = _contradict(one, other)
@@ -290,7 +292,7 @@ def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:
 
 
 def _names(winner: _File, loser: _File) -> tuple[str, str]:
-    """The name that stays and the one that goes: a copy's name does not stay if the other's is better."""
+    """The name that stays and the name that goes: a copy's name stays only if the other's is not better."""
     if _copy_rank(winner) > _copy_rank(loser):
         return loser.name, winner.name
     return winner.name, loser.name

@@ -1,7 +1,7 @@
-"""The order in which a dream thinks: dates, joins, logs, what the user said, and what only the index says.
+"""The order in which a dream plans: dates, joins, logs, what the user said, and what only the index says.
 
-Pure: what was seen goes in, the topic files as they shall be come out. The index is worked out afterwards, from the
-files that could really be written.
+Pure: it takes what was seen and returns the planned topic files. The index is planned afterwards, from the files that
+could really be written.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from reverie.offline.consolidate.relative_dates import date_files
 
 
 def think(seen: Seen) -> Desk:
-    """Everything a dream would change in topic files, with a reason for each.
+    """Plans every change of topic files, with a reason for each.
 
-    No file goes that says what stands nowhere else: if one would, it is all thought through again without joining it.
+    No statement is lost: if joining a file would lose one, everything is planned again without joining that file.
     """
     apart: frozenset[str] = frozenset()
     while gone := find_lost(desk := _thought(seen, apart)):
@@ -40,5 +40,5 @@ def _thought(seen: Seen, apart: frozenset[str]) -> Desk:
     for said in seen.said:
         for lesson in find_lessons(said):
             learn(desk, lesson)
-    join_files(desk)  # what was learnt may be about the same as what is there, so that a second dream finds nothing
+    join_files(desk)  # a lesson can repeat a memory; joined now, so that a second dream finds nothing
     return desk

@@ -1,7 +1,7 @@
-"""A dream, round by round: look round, read, write what changes, take away what was joined, and say why.
+"""A dream, round by round: list, read, write what changes, remove what was joined, and give the reasons.
 
-Files that get content are written before those that lose it go, so that a write the gate refuses costs nothing. Each
-round is worked out anew from what the conversation holds.
+Files that get content are written before the files that lose it are removed, so nothing is lost if the gate refuses a
+write. Each round is computed again from the conversation.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _directive(message: Message) -> str:
 
 @lru_cache(maxsize=2)
 def _thought(directive: str, looked: tuple[tuple[str, str, str, bool], ...]) -> Desk:
-    """What a dream makes of what it saw. Kept from round to round: the same is seen in each."""
+    """The plan of a dream. Cached between rounds, which all see the same."""
     brief = read_dream_task(directive)
     assert brief is not None, "it was read before"
     key = {"Read": "file_path", "Bash": "command"}
@@ -77,7 +77,7 @@ def _write(brief: DreamTask, desk: Desk, written: Sequence[Done]) -> Act | None:
 
 
 def _say(desk: Desk, written: Sequence[Done], brief: DreamTask) -> Answer:
-    """One line a file that changed, with the reasons."""
+    """One line per changed file, with the reasons."""
     landed = {str(one.input.get("file_path", "")).removeprefix(f"{brief.root}/") for one in written if not one.failed}
     lines = [f"- {name}: {'; '.join(desk.reasons[name])}" for name in sorted(landed & desk.reasons.keys())]
     lines += [f"- {name}: one short line for every file that is there" for name in INDEXES if name in landed]
@@ -89,7 +89,7 @@ def _refused(brief: DreamTask, written: Sequence[Done]) -> set[str]:
 
 
 def _removals(brief: DreamTask, desk: Desk, written: Sequence[Done]) -> list[str]:
-    """Files that may go: where their content went has it, down the whole chain."""
+    """Files that can be removed: their content is in another file, down the whole chain."""
     refused = _refused(brief, written)
 
     def is_safe(name: str) -> bool:
@@ -126,7 +126,7 @@ def _call(brief: DreamTask, name: str, text: str) -> PlannedCall:
 
 
 def _size(messages: Sequence[Message]) -> int:
-    """How much a request holds already, in characters."""
+    """How many characters a request already has."""
     return sum(
         len(block.text)
         for message in messages

@@ -1,4 +1,4 @@
-"""How far a memory or a statement may be trusted, by what its head and its own words say."""
+"""How far a memory or a statement is trusted, by its head and its own words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNDONE = re.compile(
 
 
 class TrustLevel(IntEnum):
-    """What wins, from low to high."""
+    """Which statement wins, from low to high."""
 
     GUESSED = 0
     PLAIN = 1
@@ -37,17 +37,17 @@ class TrustLevel(IntEnum):
 
 
 def is_guess(statement: str) -> bool:
-    """Whether a statement says of itself that it is a conclusion."""
+    """Whether a statement calls itself a conclusion."""
     return bool(_GUESSED.search(statement)) and not _is_confirmed(statement)
 
 
 def without_doubt(statement: str) -> str:
-    """What a guess claims, without the words that say it is one."""
+    """What a guess claims, without the words that mark it as a guess."""
     return _GUESSED.sub(" ", statement)
 
 
 def read_trust_level(file_text: str) -> TrustLevel:
-    """How sure a file is: by its `trust` field, else by its words."""
+    """Reads how certain a file is: from its `trust` field, or from its words."""
     topic = TopicFile.parse(file_text)
     if topic.trust is not None:
         return TrustLevel.CONFIRMED if topic.trust is Trust.CONFIRMED else TrustLevel.GUESSED

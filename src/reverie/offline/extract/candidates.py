@@ -1,7 +1,7 @@
-"""What is worth keeping of the new messages: per message one paragraph that states something outright, as it was said.
+"""What to keep of the new messages: per message one paragraph that states something outright, unchanged.
 
-A sentence cut out of its paragraph loses its reason and what its pronouns stand for. So the paragraph is kept as a
-whole, without greetings, questions and tasks for now.
+A sentence cut out of its paragraph loses its reason and the meaning of its pronouns. So the whole paragraph is kept,
+without greetings, questions and tasks.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class Candidate:
 
     @property
     def is_asked_for(self) -> bool:
-        """The person asks for it to be kept."""
+        """The user asks to keep it."""
         return any(one.has("remember") for one in self.said)
 
     @property
     def turns(self) -> bool:
-        """It speaks of how something was before."""
+        """It mentions how something was before."""
         return any(one.has("changed") for one in self.message.marked)
 
     @property
     def is_change(self) -> bool:
-        """It says that something is other than it was, or is to be from now on."""
+        """It says that something has changed, or changes from now on."""
         return self.turns or any(one.has("standing") for one in self.message.marked)
 
     @property
@@ -56,7 +56,7 @@ class Candidate:
 
 
 def find_candidates(messages: Sequence[MarkedMessage]) -> list[Candidate]:
-    """Of all new messages, in order: none up to one that asks to forget, none beside one that is not meant."""
+    """Of all new messages, in order: none up to one that asks to forget, none beside one that is in doubt."""
     last = max((at for at, message in enumerate(messages) if message.forgets), default=-1)
     unmeant = {at + step for at, message in enumerate(messages) if message.is_play for step in (-1, 0, 1)}
     meant = [message for at, message in enumerate(messages) if at > last and at not in unmeant and not message.is_void]
@@ -81,10 +81,10 @@ def _in_message(message: MarkedMessage) -> Iterator[Candidate]:
             said = [one for one in own if _is_kept(one) or (is_order and one.has("requests"))]
             asked = [one.text for one in own if one.is_asked]
             if not content_terms(" ".join(asked)) & content_terms(" ".join(one.text for one in said)):
-                yield Candidate(kind, tuple(said))  # else what it is about may stand in the question
+                yield Candidate(kind, tuple(said))  # otherwise its subject may be in the question
 
 
 def _is_kept(one: Marked) -> bool:
-    """It is no greeting, question or task for now."""
+    """It is not a greeting, a question or a task."""
     is_task = one.has("requests") and not one.has("reason") and kind_of(one) is None
     return one.is_plain and not is_task and not one.is_only_asking

@@ -1,4 +1,4 @@
-"""Which memory there is already about what was said: to be changed, or enough as it stands."""
+"""Which memory is already about what was said: it is changed, or already says enough."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reverie.text.words import content_terms
 _PART_OF_DAY = re.compile(r"\d{4}(?:-\d\d)*|\d\d")
 MOST_READ = 6
 """Memories that are looked at before writing."""
-_SAME = 0.34  # of a memory's subject that was spoken of: then it is about the same
+_SAME = 0.34  # share of a memory's subject that was mentioned: then it is about the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class StoredMemory:
 
 
 def find_related(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
-    """Memories that may be about what was said, the nearest first: all that share a word with it."""
+    """Finds memories that may be about what was said, nearest first: all that share a word with it."""
     ground = EvidenceText([" ".join(terms)])
 
     def shared(one: Known) -> int:
@@ -50,7 +50,7 @@ def find_related(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
 def find_nearest(
     memories: Iterable[StoredMemory], said: str, terms: frozenset[str], *, is_change: bool
 ) -> StoredMemory | None:
-    """The memory that is about the same as what was said; of a change, also the only one that is spoken of."""
+    """Finds the memory about the same subject; for a change, also the only memory that is mentioned."""
     ground = EvidenceText([said])
     scored = [(_overlap(one, terms), one) for one in memories if speaks_of(ground, one.text)]
     best = max(scored, key=lambda each: each[0], default=None)

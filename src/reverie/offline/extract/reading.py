@@ -1,4 +1,4 @@
-"""What a request for extraction holds: who said what in the new messages, on which day, and what is known already."""
+"""What a request for extraction contains: who said what in the new messages, on which day, and what is known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MARK = "It is a task of its own beside the conversation"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A memory there is, as the directive lists it."""
+    """An existing memory, as the directive lists it."""
 
     file: str
     type: MemoryType | None
@@ -35,7 +35,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What a person typed in one go, the day they typed it, and what came right before."""
+    """One message of the user, its day, and what came right before it."""
 
     text: str
     day: date
@@ -47,7 +47,7 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionTask:
-    """Everything a run may rest on."""
+    """Everything an extraction may use."""
 
     said: tuple[UserMessage, ...]
     directory: str
@@ -61,7 +61,7 @@ class ExtractionTask:
 
 
 def read_extraction_task(request: Request) -> ExtractionTask | None:
-    """None if the request holds no directive of layer 5."""
+    """Reads the task; None if the request has no directive of layer 5."""
     blocks: list[tuple[Role, Block]] = [
         (message.role, block) for message in request.messages for block in message.content
     ]
@@ -105,7 +105,7 @@ def _known(directive: str) -> Iterator[Known]:
 def _said(
     blocks: list[tuple[Role, Block]], count: int, first: date, days: list[tuple[str, date]]
 ) -> Iterator[UserMessage]:
-    """The person's turns among the last `count` messages; records of one role in a row are one message."""
+    """The user's turns among the last `count` messages; consecutive records of one role are one message."""
     start, runs = len(blocks), 0
     while start > 0:
         if start == len(blocks) or blocks[start - 1][0] != blocks[start][0]:

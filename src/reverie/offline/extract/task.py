@@ -1,7 +1,7 @@
-"""The extraction task of the embedded model: read what may have to change, write what is new, say what was done.
+"""The extraction task of the offline mind: read what may change, write what is new, report what was done.
 
-A pure function of the request, each round anew. It reads at most once and writes at most once, through the same tools
-and permissions as any model.
+A pure function of the request, computed again in each round. It reads at most once and writes at most once, through the
+same tools and permissions as any model.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NOTHING = "nothing"
 
 
 def next_step(request: Request) -> Step:
-    """The next reply of a run: reads, writes, or the end."""
+    """The next step of an extraction: reads, writes, or the end."""
     brief = read_extraction_task(request)
     if brief is None or brief.wrote:
         return Answer(_NOTHING if brief is None else "done")
@@ -44,7 +44,7 @@ def next_step(request: Request) -> Step:
 
 
 def plan_writes(brief: ExtractionTask, messages: list[MarkedMessage], candidates: list[Candidate]) -> list[Memory]:
-    """Everything to be written, one file once."""
+    """Plans all writes, each file once."""
     memories = [StoredMemory(one, brief.texts[one.file]) for one in brief.known if one.file in brief.texts]
     found: dict[str, Memory] = {}
     for message in messages:
@@ -62,7 +62,7 @@ def plan_writes(brief: ExtractionTask, messages: list[MarkedMessage], candidates
         ground = EvidenceText([candidate.message.text])
         is_near = any(speaks_of(ground, one.text) for one in open_still) or (candidate.turns and bool(memories))
         if candidate.only_updates or (is_near and not candidate.is_asked_for):
-            continue  # it may be about one of them, and which is not plain
+            continue  # it may be about one of them, and it is not clear which
         new = compose(candidate, [*(one.file for one in brief.known), *found])
         found[new.file] = new
     return list(found.values())

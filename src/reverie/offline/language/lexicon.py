@@ -1,7 +1,7 @@
-"""The words by which a plain statement is known, one small table per language.
+"""The words that mark a plain statement, one small table per language.
 
-Only what people say outright is in here: remember this, from now on, I am a …, we decided, it is due on, forget that.
-What is meant but not said is for a model that thinks. A language's patterns are compiled when they are first used.
+The tables contain only what people say outright: remember this, from now on, I am a …, we decided, it is due on, forget
+that. Hints are for a model that thinks. A language's patterns are compiled when they are first used.
 """
 
 from __future__ import annotations

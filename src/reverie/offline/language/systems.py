@@ -1,7 +1,7 @@
 """Names of things outside the code that people point at: trackers, chats, wikis, dashboards, drives. Data only.
 
-Well-known products, so that a pointer is known as one; what is not listed is still known by its address, its channel
-or the kind of place that is named with it.
+Well-known products, so that a pointer is recognised; anything else is recognised by its address, its channel or the
+kind of place that is named with it.
 """
 
 from __future__ import annotations

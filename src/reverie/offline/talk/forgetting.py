@@ -1,6 +1,6 @@
-"""Forgets what it is told to: finds the one memory that is meant and writes it empty, which can be undone.
+"""Forgets on request: finds the one memory and writes it empty, which can be undone.
 
-Where several fit, it asks which; where none does, it says so. Never guesses.
+If several fit, it asks which; if none fits, it reports that. It never guesses.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def forget(talk: Talk, text: str) -> Step:
 
 
 def _last_kept(talk: Talk) -> re.Match[str] | None:
-    """The memory that was last spoken of in this conversation, where only “it” is said."""
+    """The memory that was last mentioned in this conversation, if the user only says “it”."""
     for role, text in reversed(talk.turn.before):
         if role == "assistant" and (named := _FILE.search(text)):
             return named

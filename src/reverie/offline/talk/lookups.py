@@ -1,6 +1,6 @@
-"""Looks for an answer: a memory the index names, then the files here, then earlier sessions; each at most once a turn.
+"""Looks for an answer: a memory in the index, then the files here, then earlier sessions; each at most once per turn.
 
-Decides the next call, or None when there is nothing left to look at; then `found` says what came of it.
+Decides the next call, or None when everything was searched; the functions below the line show the results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SESSION = re.compile(r"([0-9a-f]{8})-[0-9a-f-]{27}\.jsonl$|([^/]+)\.jsonl$")
 
 @dataclass(frozen=True, slots=True)
 class PastMessage:
-    """What a person typed in a session, by its transcript."""
+    """What the user typed in a session, by its transcript."""
 
     session: str
     day: str
@@ -55,7 +55,7 @@ def _open_named(talk: Talk, question: Question) -> Act | None:
 
 
 def _find_named(talk: Talk, question: Question) -> Act | None:
-    """A file that was named and is not where it was named: by its name alone, then opened."""
+    """A named file that is not where the question says: searched by its name alone, then opened."""
     if not question.paths or not any(done.failed for done in _file_reads(talk)) or not talk.can("Glob", "Read"):
         return None
     found = talk.result("Glob")
@@ -100,7 +100,7 @@ def _search(talk: Talk, question: Question) -> Act | None:
 
 
 def _past(talk: Talk, question: Question) -> Act | None:
-    """What was said in earlier sessions, where nothing here covers the question."""
+    """What was said in earlier sessions, if nothing here covers the question."""
     where = talk.place.transcripts
     if not where or not talk.can("Grep") or not question.terms or any(talk.results("Grep", path=where)):
         return None
@@ -154,7 +154,7 @@ def _best_file(hits: list[Line], question: Question) -> str:
 
 
 def measure_coverage(talk: Talk, question: Question) -> float:
-    """How much of the question the files that were looked at cover, at best in one file."""
+    """How much of the question the files cover, at best in one file."""
     texts = dict[str, list[str]]()
     for line in _lines(talk):
         texts.setdefault(line.path, [line.path]).append(line.text)
@@ -168,7 +168,7 @@ def _lines(talk: Talk) -> list[Line]:
 
 
 def quote_lines(talk: Talk, question: Question) -> list[Line]:
-    """The lines that fit best, in file order; of a file that was asked for by name, its beginning."""
+    """Quotes the lines that fit best, in file order; of a file that the user named, its beginning."""
     if question.definitions:
         return [line for line in _lines(talk) if defines(line.text)][:_DEFINED]
     fitting = [line for line in _lines(talk) if fit(line.text, question) > 0]
@@ -184,7 +184,7 @@ def quote_lines(talk: Talk, question: Question) -> list[Line]:
 
 
 def quote_memories(talk: Talk, question: Question) -> list[Finding]:
-    """What the memories that were opened say about it."""
+    """Quotes what the opened memories say about it."""
     found = list[Finding]()
     for done in talk.results("Read"):
         path = str(done.input.get("file_path", ""))
@@ -201,7 +201,7 @@ def quote_memories(talk: Talk, question: Question) -> list[Finding]:
 
 
 def find_said_before(talk: Talk, question: Question) -> list[Finding]:
-    """What was said in earlier sessions that covers enough, the newest first; questions are no answers."""
+    """Finds what was said in earlier sessions and covers enough, newest first; questions do not count."""
     found = list[tuple[str, float, PastMessage]]()
     for done in talk.results("Grep", path=talk.place.transcripts):
         for said in find_sayings(talk, done):
@@ -217,7 +217,7 @@ def find_said_before(talk: Talk, question: Question) -> list[Finding]:
 
 
 def find_sayings(talk: Talk, done: Done) -> list[PastMessage]:
-    """What persons typed in other sessions, by a search of transcripts."""
+    """Finds what the user typed in other sessions, by a search of transcripts."""
     here = {text.strip() for role, text in [*talk.turn.before, ("user", talk.turn.question)] if role == "user"}
     return [said for said in find_all_sayings(done) if not is_here(said, here)]
 
@@ -230,7 +230,7 @@ def is_here(said: PastMessage, here: set[str]) -> bool:
 
 
 def find_all_sayings(done: Done) -> list[PastMessage]:
-    """What persons typed, by a search of transcripts."""
+    """Finds what the user typed, by a search of transcripts."""
     found = list[PastMessage]()
     for hit in done.hits():
         record, named = _RECORD.search(hit.text), _SESSION.search(hit.path)

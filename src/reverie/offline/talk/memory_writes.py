@@ -1,7 +1,7 @@
-"""Keeps what it is told to remember, in the form memory asks for: a topic file, then its line in the index.
+"""Remembers on request, in the form of the memory directory: a topic file, then its line in the index.
 
-Looks first whether a memory on the subject exists, and then changes that one. Everything goes through Write and Edit,
-so the write gate judges it like anybody's. Where memory is a log of the day, it appends a line there.
+First checks whether a memory on the subject exists, and then changes that one. Everything goes through Write and Edit,
+so the write gate judges it as usual. If memory is a daily log, it appends a line there.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def keep(talk: Talk, text: str) -> Step:
 
 
 def _dated(text: str, today: date, talk: Talk) -> str:
-    """The text with its date behind every day that is counted from today; the person's own word stays before it."""
+    """The text with a date after every day that is counted from today; the user's own word stays in front of it."""
     for one in reversed(find_days(text, today, talk.tongue)):
         if not one.is_absolute:
             text = f"{text[: one.end]} ({one.moment.iso}){text[one.end :]}"
@@ -67,7 +67,7 @@ def _dated(text: str, today: date, talk: Talk) -> str:
 
 
 def _look_first(talk: Talk, note: Note) -> Step:
-    """What is known about it already; then the file; then its line in the index."""
+    """What is already known about it; then the file; then its line in the index."""
     root = talk.place.memory.rstrip("/")
     known = talk.result("Grep", path=root)
     if known is None:
@@ -101,7 +101,7 @@ def _frame(statement: str) -> str:
 
 
 def _texts(talk: Talk, known: Done) -> dict[str, str]:
-    """The lines that a search of the memory found, by file; heads and indexes are no statements."""
+    """The lines that a search of the memory found, by file; heads and indexes do not count."""
     found = dict[str, list[str]]()
     for hit in known.hits():
         name = below_memory(talk, hit.path)
@@ -118,7 +118,7 @@ def below_memory(talk: Talk, path: str) -> str:
 
 
 def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
-    """The memory that says otherwise is changed in its place, and its line in the index; what else it says stays."""
+    """Changes the memory that says something else, and its line in the index; the rest of it stays."""
     read = talk.result("Read", file_path=path)
     if read is None:
         return talk.act("I remember something like that; let me see.", "Read", {"file_path": path})
@@ -143,7 +143,7 @@ def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
 
 
 def _revised(topic: TopicFile, old: str, note: Note) -> TopicFile:
-    """The memory with the new statement for the old one; a reason that was given anew stands for the old reason."""
+    """The memory with the new statement instead of the old one; a new reason replaces the old reason."""
     now = revise(topic, old, note)
     said, *more = [part for part in note.topic.body.split("\n\n") if part.strip()]
     if not any(part.startswith("**Why:**") for part in more):
@@ -175,7 +175,7 @@ def _write_new(talk: Talk, note: Note, root: str) -> Step:
 
 
 def _free_name(talk: Talk, note: Note) -> str:
-    """The name of the new file; where the language is not English, made of the words that tell most."""
+    """The name of the new file; if the language is not English, made of the most telling words."""
     taken = {pointer.file for pointer in talk.place.index}
     taken |= {name for done in talk.results("Grep") for name in _texts(talk, done)}
     name = note.file
@@ -189,7 +189,7 @@ def _free_name(talk: Talk, note: Note) -> str:
 
 
 def _point_to(talk: Talk, note: Note, name: str, root: str) -> Step:
-    """The second step of saving: a line in the index, which is read first where there is one."""
+    """The second step of saving: a line in the index, which is read first if it exists."""
     index = f"{root}/MEMORY.md"
     line = _pointer(note, name)
     there = talk.result("Glob", path=root)

@@ -1,4 +1,4 @@
-"""Which part of the librarian answers: chosen by what the person wants. Questions go through everything there is."""
+"""Which part of the librarian answers: chosen by what the user wants. Questions go through all sources."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LOOKED_UP = (Lookup, WhatIsKnown, LastTime, Overview)
 
 
 def next_step(request: Request) -> Step:
-    """The next thing to do in this conversation. Whatever was chosen, only who may ask for it makes it do something."""
+    """The next step in this conversation. Whatever was chosen, it only acts for somebody who may ask for it."""
     talk = Talk.of(request)
     want = read_want(talk.turn.question)
     if not talk.turn.is_request and not isinstance(want, _LOOKED_UP):
@@ -89,13 +89,13 @@ def _chosen(talk: Talk, want: Want) -> Step:
 
 
 def _heard(talk: Talk, text: str) -> Step:
-    """A statement: it was heard. What memory says about the same is worth a word, since it may say otherwise."""
+    """A statement. If memory says something about the same subject, it is shown, since it may differ."""
     known = [one.text for one in find_at_hand(talk, read_question(text)) if one.rank == 2][:1]
     return Answer("\n\n".join([talk.word("heard"), *known]))
 
 
 def _work(talk: Talk, text: str) -> Step:
-    """What needs a model that thinks: said plainly, with the places it is about."""
+    """A task that needs a model that thinks: it says this clearly, with the places the task is about."""
     question = read_question(text)
     looking = look(talk, question) if question.terms or question.paths else None
     if isinstance(looking, Act) and looking.calls[0].input.get("path") != talk.place.transcripts:
@@ -129,7 +129,7 @@ def _answer(talk: Talk, text: str) -> Step:
 
 
 def _shown(talk: Talk, question: Question) -> str:
-    """Lines of files that were found, with where they stand; nothing where they hardly touch the question."""
+    """Lines of files that were found, with their places; empty if they hardly touch the question."""
     lines = quote_lines(talk, question)
     if not lines or (question.terms and not question.paths and measure_coverage(talk, question) < 0.34):
         return ""

@@ -1,4 +1,4 @@
-"""Tells what memory holds, what was said last time, and what the project is, from what a look at each brings."""
+"""Reports what memory holds, what was said last time, and what the project is, from one lookup of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ME = re.compile(r"^(?:me|myself|mich|mir|mí|我|私)$", re.IGNORECASE)
 
 
 def tell_memory(talk: Talk, about: str) -> Step:
-    """Every memory with its description; those that fit, where something was named."""
+    """Lists every memory with its description, or those that fit the named subject."""
     where = talk.place.memory
     if not where:
         return Answer(talk.word("memory_off"))
@@ -71,7 +71,7 @@ def _about(kept: list[tuple[str, str]], about: str) -> list[tuple[str, str]]:
 
 
 def tell_last_time(talk: Talk) -> Step:
-    """What the person said in the newest session but this one, and where its notes say things stood."""
+    """Reports what the user said in the newest session except this one, and the state in its notes."""
     where = talk.place.transcripts
     if not where or not talk.can("Glob", "Grep"):
         return Answer(talk.word("no_last"))
@@ -100,7 +100,7 @@ def _asked_in(path: str) -> dict[str, object]:
 
 
 def _newest(talk: Talk, files: list[str]) -> list[PastMessage]:
-    """The sayings of the first file that is not this conversation, where all of them were said."""
+    """The messages of the first file that is not this conversation, where all of them were said."""
     here = {text for role, text in [*talk.turn.before, ("user", talk.turn.question)] if role == "user"}
     for path in files:
         done = talk.result("Grep", path=path)
@@ -125,7 +125,7 @@ def _where_things_stood(read: Done) -> str:
 
 
 def tell_overview(talk: Talk) -> Step:
-    """The beginning of the README, and what lies at the top of the folder."""
+    """Shows the beginning of the README, and the top level of the folder."""
     if not talk.can("Glob", "Read"):
         return Answer(talk.about())
     found = talk.result("Glob")
