@@ -257,7 +257,7 @@ def test_it_has_forks_look_things_up_at_once_and_tells_what_they_report(talk: Ta
 
 def test_in_a_log_of_the_day_it_appends(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REVERIE_FLAG_DAILY_LOG", "1")
-    assert "log of the day" in talk("Remember that the crane is blue.", "Remember that the ferry is green.")
+    assert "daily log" in talk("Remember that the crane is blue.", "Remember that the ferry is green.")
     (log,) = talk.root.glob("logs/*/*/*.md")
     lines = log.read_text().splitlines()
     assert [line[2:] for line in lines[-2:]] == ["The crane is blue.", "The ferry is green."]

@@ -38,7 +38,7 @@ _KINDS: tuple[tuple[str, ...], ...] = (
     ("result", "answer", "output", "deliverable"),
     ("log", "step", "history", "journal", "done"),
 )
-"""Words by which the sections of somebody's own template are told: the ten of ours, in order."""
+"""Words that identify the sections of the user's own template: our ten sections, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ def next_step(request: Request) -> Step:
     """The edits; after them, or if the directive does not show any notes, a sentence that it is done."""
     asked = _asked(request)
     if asked is None:
-        return Answer("I see no notes to update.")
+        return Answer("There are no notes to update.")
     results = [result for message in request.messages[asked.at :] for result in message.tool_results]
     edited = {call.id for message in request.messages[asked.at :] for call in message.tool_uses}
     if edited:
         failed = next((one.text for one in results if one.is_error and one.tool_use_id in edited), "")
-        return Answer(f"An edit did not go through: {failed[:200]}" if failed else "The notes are up to date.")
+        return Answer(f"An edit failed: {failed[:200]}" if failed else "The notes are up to date.")
     edits = _edits(request, asked) if "Edit" in offered_tools(request) else ()
-    return Act("Bringing the notes up to date.", edits) if edits else Answer("The notes are up to date.")
+    return Act("I update the notes.", edits) if edits else Answer("The notes are up to date.")
 
 
 def _asked(request: Request) -> _NotesTask | None:
@@ -131,13 +131,13 @@ def _edit(asked: _NotesTask, section: NoteSection, body: str) -> PlannedCall:
     head = f"{section.heading}\n{section.hint}" if section.hint else section.heading
     old = section.text.rstrip("\n")
     if old not in asked.notes or asked.notes.count(old) != 1:
-        old = _as_it_stands(asked.notes, section)
+        old = _exact_section(asked.notes, section)
     return PlannedCall(
         "Edit", {"file_path": asked.path, "old_string": old, "new_string": f"{head}\n\n{body}".rstrip("\n")}
     )
 
 
-def _as_it_stands(notes: str, section: NoteSection) -> str:
+def _exact_section(notes: str, section: NoteSection) -> str:
     """The section exactly as the file has it, from its heading to the next one."""
     lines = notes.split("\n")
     start = next((at for at, line in enumerate(lines) if line.strip() == section.heading), 0)

@@ -48,7 +48,7 @@ class Place:
     """Saving has a second step: a line in the index."""
     index: tuple[Pointer, ...] = ()
     instructions: tuple[tuple[str, str], ...] = ()
-    """Lines of the instruction files: where each stands, and the line."""
+    """Lines of the instruction files: the file, and the line."""
 
 
 def read_place(request: Request) -> Place:

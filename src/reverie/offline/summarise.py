@@ -25,7 +25,7 @@ _WANTED = re.compile(r"The user wants of this summary:\n(.+)\Z", re.DOTALL)
 _QUOTES = 12
 _QUOTE = 240
 _SHARE = 0.9
-"""Of the room that what it replaces takes, at most."""
+"""At most this share of what it replaces."""
 
 
 def next_step(request: Request) -> Step:
@@ -99,7 +99,7 @@ def _with_quotes(text: str, quotes: Sequence[str], room: int) -> str:
     if not shown:
         return text
     head = f"## {PARTS[1]}\n"
-    return text.replace(head, head + "What was asked to be kept:\n" + "\n".join(shown) + "\n", 1)
+    return text.replace(head, head + "What you asked to keep:\n" + "\n".join(shown) + "\n", 1)
 
 
 def _quotes(messages: Sequence[Message], wanted: str) -> list[str]:

@@ -62,7 +62,7 @@ class Question:
     terms: tuple[str, ...]
     paths: tuple[str, ...]
     about_us: bool = False
-    """It is about the people talking, so the conversation may hold the answer."""
+    """It is about the people talking, so the conversation may have the answer."""
     definitions: bool = False
     """It asks what a file defines."""
 

@@ -19,17 +19,17 @@ class Desk:
     def __init__(self, seen: Seen, apart: frozenset[str] = frozenset()) -> None:
         self.seen = seen
         self.apart = apart
-        """Files that are joined with no other."""
+        """Files that must not be joined."""
         self.base: Mapping[str, str] = {name: text for name, text in seen.texts.items() if is_topic(name)}
         self.texts = dict(self.base)
         self.days: dict[str, date] = dict(seen.brief.files)
         self.reasons: dict[str, list[str]] = {}
         self.into: dict[str, str] = {}
-        """Files that go, and the file that has their content then."""
+        """Removed files, and the file that has their content."""
         self.dated: Mapping[str, str] = self.base
-        """The files with their dates written out, before anything else was done to them."""
+        """The files with their dates written out, before any other change."""
         self.gave_way: list[str] = []
-        """Statements that were taken out because another contradicts them."""
+        """Statements that were removed because another contradicts them."""
 
     def may_change(self, name: str) -> bool:
         """Whether a file can be rewritten: seen completely, still there, and its name unique without case."""

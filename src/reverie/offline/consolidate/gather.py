@@ -23,7 +23,7 @@ from reverie.storage.transcript.foreign import is_injected
 
 MOST_MATCHES: Final = 50
 MOST_BYTES: Final = 24_000
-"""Of what the greps of one transcript print: more would be put on disk instead of being shown."""
+"""Characters that the greps of one transcript print: a larger result would be kept on disk."""
 ROOM: Final = 480_000
 """Bytes of files and logs that one dream reads."""
 _UNKNOWN_SIZE: Final = 4_000
@@ -65,7 +65,7 @@ class Seen:
     texts: Mapping[str, str]
     """Topic files and indexes by relative path."""
     fixed: frozenset[str]
-    """Those of them that must not be changed, because they were not seen whole."""
+    """Those of them that must not be changed, because they were not seen completely."""
     logs: Mapping[str, str]
     said: tuple[TypedText, ...]
     """Oldest first."""
@@ -95,7 +95,7 @@ def read_all(brief: DreamTask, done: Sequence[Done], room: int = ROOM) -> Act | 
         calls.append(PlannedCall("Read", {"file_path": brief.path(name)}))
     calls += [PlannedCall("Bash", {"command": _TYPED.format(path=_quoted(path))}) for path in brief.transcripts]
     return (
-        Act("Then I read the files, and search the transcripts for what the user put right.", tuple(calls))
+        Act("Then I read the files, and search the transcripts for corrections of the user.", tuple(calls))
         if calls
         else None
     )

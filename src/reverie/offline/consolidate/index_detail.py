@@ -62,7 +62,7 @@ def _section_file(desk: Desk, section: list[Row]) -> None:
         return
     first = next((one.text for one in statements_in(body)), title)
     made = TopicFile.new(name=title, description=shorten(first, 140), type=MemoryType.PROJECT, body=body)
-    desk.write(name, made.text, "new: a section that stood in the index, which was too long")
+    desk.write(name, made.text, "new: a section from the index, which was too long")
 
 
 def section_body(section: list[Row]) -> str:
@@ -78,7 +78,7 @@ def _into_file(desk: Desk, name: str, said: Iterable[str]) -> None:
     new = [piece for piece in said if not is_covered(piece, desk.texts[name]) and not holds_secret(piece)]
     if new:
         lines = [piece if piece.endswith((".", "!", "?", "。")) else f"{piece}." for piece in new]
-        desk.write(name, with_lines(desk.texts[name], lines), "has the detail that stood only in the index")
+        desk.write(name, with_lines(desk.texts[name], lines), "has the detail that was only in the index")
 
 
 def split_hook(hook: str) -> list[str]:

@@ -16,7 +16,7 @@ from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, IndexEnt
 from reverie.text.words import content_terms
 
 BEARABLE: Final = 200
-"""Characters of a line that may stay as it is, though a new one would be shorter."""
+"""Characters of a line that may stay, although a new line would be shorter."""
 _LEAST_TERMS: Final = 3
 _BULLET = re.compile(r"^\s*[-*+•]\s+")
 _LABEL = re.compile(r"^\s*(?:extra|also|note|nb|p\.?s|fyi|info|remember)\s?[:–—-]\s*", re.IGNORECASE)
@@ -32,13 +32,13 @@ _SELF_POINTER = re.compile(
     r"|archivo))`?(?:\s[^\W\d]+){0,3}$",
     re.IGNORECASE,
 )
-"""Says where more is to be read, and nothing else."""
+"""Says only where to read more."""
 _POSITION = re.compile(
     r"^(?:(?:this is |the )?(?:entry|item|line|row|number|no\.?|nr\.?|eintrag|zeile|punkt|entrada)\s*#?\d+\b"
     r"|#?\d+\s*(?:of|von|de|/)\s*\d+\b)[^.;:]{0,40}$",
     re.IGNORECASE,
 )
-"""Says where in the list it stands, and nothing else."""
+"""Says only its place in the list."""
 _HOUSEKEEPING = re.compile(
     r"\b(?:meta|(?:written|reviewed|checked|touched|updated|edited|verified) by [\w-]+|check again|fine|open|okay|good"
     r"|pending|see also|last|first|touched|updated|changed|edited|checked|verified|reviewed|seen|used|still|valid"
@@ -55,7 +55,7 @@ class RowKind(StrEnum):
     BELOW = "below"
     """A bullet below an entry."""
     LOOSE = "loose"
-    """A statement that belongs into a topic file."""
+    """A statement that belongs in a topic file."""
     DOCUMENT = "document"
     """A line of a section that is mostly prose."""
     OWN = "own"

@@ -77,7 +77,7 @@ def _put_right(desk: Desk, lesson: Lesson) -> bool:
     desk.gave_way.append(one.text)
     if overlap(content_terms(description), one.terms) >= REWORDED:
         text = TopicFile.parse(text).with_changes(description=_described(lesson)).text
-    desk.write(name, text, f"put right by what {_told(lesson)}; it said “{one.text}”")
+    desk.write(name, text, f"corrected by what {_told(lesson)}; it said “{one.text}”")
     return True
 
 
@@ -109,7 +109,7 @@ def _new_file(desk: Desk, lesson: Lesson) -> None:
         name = file_name(kind, f"{title} {number}")
         number += 1
     made = TopicFile.new(name=title, description=_described(lesson), type=kind, body=f"{end_sentence(lesson.text)}\n")
-    desk.write(name, made.text, f"new: what {_told(lesson)} stood nowhere")
+    desk.write(name, made.text, f"new: what {_told(lesson)} was not in any memory")
 
 
 def _described(lesson: Lesson) -> str:

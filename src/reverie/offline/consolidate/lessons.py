@@ -27,9 +27,9 @@ class Kind(StrEnum):
     RULE = "rule"
     """How to work."""
     NOTE = "note"
-    """A fact that somebody wants to be kept."""
+    """A fact that the user wants to keep."""
     CHANGE = "change"
-    """Something is other than it was: matters where memory says what it was."""
+    """Something has changed: counts if memory has the old state."""
 
 
 class Source(StrEnum):

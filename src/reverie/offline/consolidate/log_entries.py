@@ -41,7 +41,7 @@ _UNSURE = re.compile(
     r"|them)sel|no,? wait|scratch that|or rather|maybe|perhaps|probably)",
     re.IGNORECASE,
 )
-"""Somebody wanted one thing and then another, or did not know: what holds is not plain."""
+"""Somebody changed their mind or was not sure: it is not clear what is true."""
 _RULE = re.compile(
     r"\b(?:never|always|must(?:n'?t)?|not allowed|from now on|prefers?|wants?|nie|immer|muss|nunca|siempre|debe"
     r"|prefiere)\b|必须|总是|不要|必ず|禁止",

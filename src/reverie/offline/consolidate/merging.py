@@ -41,7 +41,7 @@ _WHERE = re.compile(
 )
 _LOOSE = re.compile(r"\s+(?:on|at|in|from|by|every|each|the)$")
 _CLAIMED: Final = 3
-"""The content words that a guess needs to be told what it is about."""
+"""The content words that a guess must have, so that its subject is clear."""
 _CLAUSE = re.compile(r"[,;]\s+(?!not\b|nicht\b|no\b)(?:and |und |y )?")
 
 
@@ -227,7 +227,7 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
     desk.gave_way += dropped
     stays, goes = _names(winner, loser)
     quoted = "".join(f" “{said}”" for said in dropped)
-    taken_out = f"; taken out, because {winner.name} is {_why(desk, winner, loser)}:{quoted}" if dropped else ""
+    taken_out = f"; removed, because {winner.name} is {_why(desk, winner, loser)}:{quoted}" if dropped else ""
     desk.write(stays, text, f"joined with {goes}{taken_out}")
     desk.days[stays] = max(day for day in (desk.days.get(one.name), desk.days.get(other.name), None) if day is not None)
     is_told = stays in desk.changed()

@@ -67,7 +67,7 @@ _QUOTED = re.compile(
     r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|「[^」\n]*」|『[^』\n]*』|‘[^’\n]*’(?!\w)|(?<!\w)'[^'\n]*'(?!\w)"
 )
 _MENTION_WORDS: Final = 5
-"""A quotation of so few words more than the date itself is about the words, not about a day."""
+"""A quotation with so few words besides the date is about the words, not about a day."""
 _MENTIONS = re.compile(
     r"\b(?:means?|meaning|stands? for|says?|reads?|word(?:s|ing)?|phrases?|terms?|expressions?|called|label(?:l?ed|s)?"
     r"|bedeute[tn]?|heißt|meint|wort|wörter|significa|quiere decir|palabras?)\b|意思|意味|という",
@@ -92,7 +92,7 @@ def date_files(desk: Desk) -> None:
             changed = head.with_changes(body=body).text if body != topic.body else head.text
             was = "".join(f" “{one}”" for one in _reworded(text, changed))
             told = f"; it said{was}" if was else ""
-            desk.write(name, changed, f"relative dates written out, told from {day.isoformat()}{told}")
+            desk.write(name, changed, f"relative dates written out, counted from {day.isoformat()}{told}")
 
 
 def _reworded(before: str, after: str) -> list[str]:

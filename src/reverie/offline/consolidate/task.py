@@ -28,7 +28,7 @@ def next_step(request: Request) -> Step:
     """What a dream does next."""
     found = find_dream_task(request.messages)
     if found is None or not {"Read", "Write", "Bash"} <= offered_tools(request).keys():
-        return Answer("There is no memory directory to put in order here.")
+        return Answer("There is no memory directory to tidy here.")
     at, brief = found
     done = read_done_calls(request.messages[at:])
     if not done:
@@ -73,14 +73,14 @@ def _write(brief: DreamTask, desk: Desk, written: Sequence[Done]) -> Act | None:
     indexes = {name: text for name, text in _indexes(brief, desk, written).items() if brief.path(name) not in tried}
     calls = [_call(brief, name, "") for name in removed]
     calls += [_call(brief, name, text) for name, text in sorted(indexes.items())]
-    return Act("And the index follows.", tuple(calls)) if calls else None
+    return Act("Now I update the index.", tuple(calls)) if calls else None
 
 
 def _say(desk: Desk, written: Sequence[Done], brief: DreamTask) -> Answer:
     """One line per changed file, with the reasons."""
     landed = {str(one.input.get("file_path", "")).removeprefix(f"{brief.root}/") for one in written if not one.failed}
     lines = [f"- {name}: {'; '.join(desk.reasons[name])}" for name in sorted(landed & desk.reasons.keys())]
-    lines += [f"- {name}: one short line for every file that is there" for name in INDEXES if name in landed]
+    lines += [f"- {name}: one short line per file" for name in INDEXES if name in landed]
     return Answer("\n".join(lines) or NOTHING)
 
 

@@ -25,7 +25,7 @@ _UNDONE = re.compile(
     r"|\b(?:yet|still|remains?|needs?|wants?|has|have) to(?: be)?)(?:\s+(?!and\b|but\b|und\b|pero\b)\w+){0,3}\s+$",
     re.IGNORECASE,
 )
-"""Before *confirmed*: it was not."""
+"""Before *confirmed*: it was not confirmed."""
 
 
 class TrustLevel(IntEnum):

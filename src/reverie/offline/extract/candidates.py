@@ -17,7 +17,7 @@ from reverie.offline.language.stating import kind_of, moves_a_day
 from reverie.text.words import content_terms
 
 _LANGUAGES = ("en", "de")
-"""Elsewhere too much of what it kept was wrong (decision 0034): there it only removes what the user wants removed."""
+"""In other languages too much of what it kept was wrong (decision 0034): there it only removes on request."""
 _STRENGTH = (MemoryType.USER, MemoryType.REFERENCE, MemoryType.FEEDBACK, MemoryType.PROJECT)
 """Of several kinds in one paragraph the first one counts."""
 
@@ -29,7 +29,7 @@ class Candidate:
     type: MemoryType
     said: tuple[Marked, ...]
     only_updates: bool = False
-    """It is nothing by itself: it puts a memory right, if there is one."""
+    """Not a memory by itself: it corrects an existing one."""
 
     @property
     def message(self) -> MarkedMessage:

@@ -19,7 +19,7 @@ _ORDER = re.compile(
     r"|nota|regla|memoria|sabes|todo)\b|忘(?:掉|了|记)|删(?:掉|除)|记忆|笔记|忘れて|削除|メモ|記憶",
     re.IGNORECASE,
 )
-"""The words of the order itself: they say nothing of what is to go."""
+"""The words of the order itself: they do not name the memory."""
 
 
 def find_forgotten(message: MarkedMessage, memories: Sequence[StoredMemory]) -> list[StoredMemory]:

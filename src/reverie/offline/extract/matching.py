@@ -16,7 +16,7 @@ from reverie.text.words import content_terms
 
 _PART_OF_DAY = re.compile(r"\d{4}(?:-\d\d)*|\d\d")
 MOST_READ = 6
-"""Memories that are looked at before writing."""
+"""How many memories are read before writing."""
 _SAME = 0.34  # share of a memory's subject that was mentioned: then it is about the same
 
 

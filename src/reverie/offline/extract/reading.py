@@ -40,9 +40,9 @@ class UserMessage:
     text: str
     day: date
     answer: str = ""
-    """What the agent had said before; empty at the beginning."""
+    """What the agent said before it; empty at the beginning."""
     before: str = ""
-    """What the person had typed before that."""
+    """What the user typed before that."""
 
 
 @dataclass(frozen=True, slots=True)

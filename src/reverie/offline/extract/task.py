@@ -40,7 +40,7 @@ def next_step(request: Request) -> Step:
     if not found or "Write" not in offered:
         return Answer(_NOTHING)
     calls = (PlannedCall("Write", {"file_path": f"{brief.directory}/{one.file}", "content": one.text}) for one in found)
-    return Act("To be kept.", tuple(calls))
+    return Act("I keep this.", tuple(calls))
 
 
 def plan_writes(brief: ExtractionTask, messages: list[MarkedMessage], candidates: list[Candidate]) -> list[Memory]:

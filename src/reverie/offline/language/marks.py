@@ -23,7 +23,7 @@ _PRONOUN = re.compile(
 _PROMPT = re.compile(
     r"^(?:you are (?:an?|the) |act as |your (?:task|job|role) is |du bist ein|eres un|你是一|あなたは)", re.IGNORECASE
 )
-"""How a prompt begins that is made for any model."""
+"""How a prompt begins that was written for any model."""
 _POLITE = re.compile(
     r"\b(?:(?:can|could|would|will) you|(?:kannst|könntest) du|puedes|podrías)\b|能|もらえ", re.IGNORECASE
 )
@@ -123,9 +123,9 @@ class MarkedMessage:
         self.words: Lexicon = lexicon(self.tongue)
         self.marked = [Marked(sentence, self) for sentence in prose.sentences]
         self.is_play = any(one.has("void") for one in self.marked)
-        """Supposed, played or mocked."""
+        """A supposition, a role play or a joke."""
         self.is_void = not self.marked or bool(_PROMPT.search(self.said)) or self.is_play
-        """Supposed, mocked, or a pasted text: nothing in it is meant."""
+        """A supposition, a joke, or a pasted text: nothing in it is serious."""
 
     @cached_property
     def is_about_memory(self) -> bool:

@@ -22,7 +22,7 @@ _TASK = re.compile(
     r"|[，,](?:先|帮|请|麻烦|看|把)",
     re.IGNORECASE,
 )
-"""What is to be done about it now: then it was said for that."""
+"""A task about it: then it was only said for the task."""
 _LEAST = 2  # content words
 _GROUNDED = 6  # content words of a message that says what, when or why, and not only what was chosen
 

@@ -22,7 +22,7 @@ def delegate(talk: Talk, tasks: tuple[str, ...]) -> Step:
         if not talk.can("Agent"):
             return Answer(talk.word("no_agents"))
         calls = tuple(talk.call("Agent", {"description": _title(task), "prompt": task}) for task in tasks[:MOST_AGENTS])
-        return Act("I send them off.", calls)
+        return Act("I start them.", calls)
     failed = next((done.text for done in started if done.failed), "")
     if failed:
         return Answer(f"{talk.word('failed')} {failed[:_TEXT]}")

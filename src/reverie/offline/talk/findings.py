@@ -16,12 +16,12 @@ from reverie.offline.talk.wording import Key
 from reverie.offline.terms import Question, coverage
 
 ENOUGH = 0.5
-"""The least share of a question that an answer covers."""
+"""The smallest share of a question that an answer covers."""
 
 _TEXT = 300
 _NUMBER = re.compile(r"^(?:[-*]|\d+\.) ")
 _ASKED = re.compile(r"\b(?:i|we) ask(?:ed)?\b|gefragt|pregunt[éa]|我.*问|聞いた", re.IGNORECASE)
-"""It wants to know what was asked: then a question is an answer."""
+"""It asks what was asked before: then a question is an answer."""
 
 
 @dataclass(frozen=True, slots=True)

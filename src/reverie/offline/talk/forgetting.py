@@ -15,7 +15,7 @@ from reverie.offline.terms import coverage, pattern, read_question
 
 _CLEAR = 0.5
 _BEHIND = 0.75
-"""How near the second may come to the first for the first to be meant all the same."""
+"""How near the second may be to the first while the first is still clear."""
 _SHOWN = 6
 _IT = re.compile(r"^(?:it|that|this|das|es|eso|esto|lo|这个|那个|それ|これ)$", re.IGNORECASE)
 _FILE = re.compile(r"[\w./-]+\.md\b")
@@ -72,7 +72,7 @@ def _open(talk: Talk, path: str, what: str) -> Step:
         return talk.act("Let me see that it is the right one.", "Read", {"file_path": path})
     if read.failed:
         return Answer(talk.word("none_to_forget", what=what))
-    return talk.act("I let go of it.", "Write", {"file_path": path, "content": ""})
+    return talk.act("I forget it.", "Write", {"file_path": path, "content": ""})
 
 
 def _told(talk: Talk, wrote: Done, root: str) -> Step:

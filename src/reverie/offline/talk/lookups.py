@@ -17,14 +17,14 @@ from reverie.offline.terms import Question, coverage, defines, fit, pattern
 from reverie.parsing import load_json
 
 MOST_CALLS = 7
-"""Calls a turn; then it answers with what it has."""
+"""Calls per turn; then it answers with what it has."""
 
 QUOTED_LINES = 6
 READ_LINES = 40
 _DEFINED = 30
 
 BY_USER = '"(?:typed|entered|person)"'
-"""What the record of a message of the user's holds before the message, also an old one; its time is just before it."""
+"""What is in front of a user message in its record, in old records too; its time is directly before that."""
 _RECORD = re.compile(r'"timestamp":"(?P<day>\d{4}-\d{2}-\d{2})[^"]*".*?"content":"(?P<text>.*)$', re.DOTALL)
 _SESSION = re.compile(r"([0-9a-f]{8})-[0-9a-f-]{27}\.jsonl$|([^/]+)\.jsonl$")
 

@@ -54,7 +54,7 @@ def keep(talk: Talk, text: str) -> Step:
     if note.doubt:
         return Answer(talk.word("doubt", why=note.doubt))
     if not talk.can("Write", "Read", "Grep"):
-        return Answer(talk.word("refused", why="no tool to write with is offered here."))
+        return Answer(talk.word("refused", why="there is no tool to write with here."))
     return _look_first(talk, note)
 
 
@@ -202,9 +202,9 @@ def _point_to(talk: Talk, note: Note, name: str, root: str) -> Step:
     last = next((one for one in reversed(lines) if one.strip()), "")
     if last and lines.count(last) == 1 and talk.can("Edit"):
         change = {"file_path": index, "old_string": last, "new_string": f"{last}\n{line}"}
-        return talk.act("And there it goes.", "Edit", change)
+        return talk.act("I add the line.", "Edit", change)
     whole = "\n".join([*lines, line]).lstrip("\n") + "\n"
-    return talk.act("And there it goes.", "Write", {"file_path": index, "content": whole})
+    return talk.act("I add the line.", "Write", {"file_path": index, "content": whole})
 
 
 def _append_to_log(talk: Talk, statement: str, today: date) -> Step:
@@ -216,10 +216,10 @@ def _append_to_log(talk: Talk, statement: str, today: date) -> Step:
             return Answer(talk.word("refused", why=first_line(wrote.text)))
         return Answer(talk.word("logged", file=PurePath(path).name, text=statement))
     if not talk.can("Write", "Edit", "Read"):
-        return Answer(talk.word("refused", why="no tool to write with is offered here."))
+        return Answer(talk.word("refused", why="there is no tool to write with here."))
     read = talk.result("Read", file_path=path)
     if read is None:
-        return talk.act("Let me open the log of the day.", "Read", {"file_path": path})
+        return talk.act("Let me open the daily log.", "Read", {"file_path": path})
     last = next((line.text for line in reversed(read.lines()) if line.text.strip()), "")
     line = f"- {statement}"
     if not last:

@@ -36,11 +36,11 @@ from reverie.offline.terms import Question, read_question
 
 _ANSWERS = 3
 _CLEAR = 0.6
-"""What covers so much of a question is an answer, and nothing else need be looked at."""
+"""What covers so much of a question is an answer; no further lookup is needed."""
 _LOOKS = frozenset({"Read", "Grep", "Glob"})
-"""The tools that only look. Every other call takes somebody who may ask for it."""
+"""The tools that only read. Every other call needs somebody who may ask for it."""
 _LOOKED_UP = (Lookup, WhatIsKnown, LastTime, Overview)
-"""What material can be about; anything else in it is text to look for."""
+"""What material can ask for; anything else in it is text to look for."""
 
 
 def next_step(request: Request) -> Step:

@@ -15,7 +15,7 @@ _KEPT = re.compile(
     r"(?P<preview>.*?)\n?</persisted-output>",
     re.DOTALL,
 )
-"""A result that was too large for the conversation: how large, where it is, how it begins."""
+"""A kept result: its size, its path, its beginning."""
 _LINE = 200
 
 

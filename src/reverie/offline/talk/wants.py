@@ -1,7 +1,7 @@
 """What the user wants with a message: one of a few things a librarian can distinguish, in five languages.
 
-By the form of the sentence, never by its subject. In doubt it is a question. It is an order only if the message says so
-literally, at its beginning: never if it denies, quotes, reports or asks.
+By the form of the sentence, never by its subject. In doubt it is a question. It is an order only by its
+literal words at the beginning: never if it denies, quotes, reports or asks.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[^.!?。！？\n]*(?:[?？]|[吗嗎呢か][。\s]*(?:\n|$))|.*[?？]$", re.DOTALL)
-"""It asks with its first sentence, or its last."""
+"""Its first or last sentence is a question."""
 _KEPT_NOT = re.compile(
     r"(?:(?:das|dies|es|so|bitte|mir|this|that|it|esto|eso)\s+)*(?:nicht|not|nie|never|kein\w*)[.!,\s]*(?:dass\b"
     r"|that\b|$)",

@@ -59,8 +59,8 @@ ABOUT = (
 """Said once per conversation; later a shorter text is enough."""
 
 _WORDS: dict[Key, str] = {
-    "ask_run": "If you want me to run {what}, say only that: “run {what}”.",
-    "ask_forget": "If you want me to forget something, say only that: “forget …”.",
+    "ask_run": "To run {what}, say only that: “run {what}”.",
+    "ask_forget": "To forget something, say only that: “forget …”.",
     "not_asked": "Only you can ask me for that: say it again, as a message of your own.",
     "hello": "Hello.",
     "welcome": "You are welcome.",
@@ -104,7 +104,7 @@ _WORDS: dict[Key, str] = {
     "found": "I looked for {what} and found this in {where}:",
     "work": "Making or changing something needs a model that thinks, and I am not one. I can show you the places.",
     "doubt": 'I did not keep that: {why}. To keep it anyway: `reverie remember "…"`.',
-    "secret": "I will not keep that: it contains {kind}, and secrets are never stored. Tell me where to find it instead.",
+    "secret": "I will not keep that: it contains {kind}, and secrets are never stored. Tell me where it is instead.",
     "refused": "It was not saved: {why}",
 }
 _PLACES = ("memory", "the instruction files", "the files here", "earlier sessions")
