@@ -1,7 +1,6 @@
 """Merges old and new text of one section of the notes: newer lines first, older ones about other things kept. Pure.
 
-A section consists of titles (lines that end in a colon), bullets, and fenced excerpts below them. Never longer than its
-limit.
+A section has titles (lines that end in a colon), bullets, and fenced excerpts below them. Never longer than its limit.
 """
 
 from __future__ import annotations
