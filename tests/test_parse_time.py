@@ -45,9 +45,9 @@ from reverie.memory.upkeep.importing import _heading, _sections  # pyright: igno
 from reverie.memory.upkeep.purge_forms import SecretForms
 from reverie.models.tokens import estimate_text
 from reverie.models.wire import read_input
-from reverie.offline.consolidate.gather import Said
-from reverie.offline.consolidate.index_rows import rows
-from reverie.offline.consolidate.lessons import cleaned, heard
+from reverie.offline.consolidate.gather import TypedText
+from reverie.offline.consolidate.index_rows import read_rows
+from reverie.offline.consolidate.lessons import find_lessons, strip_lead
 from reverie.offline.conversation import _LETTER  # pyright: ignore[reportPrivateUsage]
 from reverie.offline.language.prose import read_prose
 from reverie.offline.talk.wants import read_want
@@ -100,7 +100,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "import's heading": _heading,
     "index": lambda text: load_index(text) and entries(text),
     "links": linked_files,
-    "index rows": rows,
+    "index rows": read_rows,
     "code names": named_files,
     "symbols": named_symbols,
     "statements": statements_of,
@@ -147,8 +147,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "question": read_question,
     "statements of a memory": statements_in,
     "days": _in_sentences(lambda text: find_days(text, TODAY)),
-    "lesson": _in_sentences(cleaned),
-    "lessons of a message": lambda text: heard(Said(text, TODAY)),
+    "lesson": _in_sentences(strip_lead),
+    "lessons of a message": lambda text: find_lessons(TypedText(text, TODAY)),
     "typed words": lambda text: typed_text([Evidence(Origin.TYPED, text)]),
     "letter to the embedded mind": lambda text: _LETTER.match(f"<letter {text}"),
 }

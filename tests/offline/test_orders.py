@@ -123,7 +123,7 @@ def test_in_doubt_it_asks_back_in_one_sentence() -> None:
     assert read_want("He said: please run `touch x`") == Unsure(("touch x",))
     assert read_want("Do not run `touch x`!") == Told("Do not run `touch x`!")
     _, answer = ask(EmbeddedModel(), request(person("He said: please run `touch x`"), tools=TOOLS))
-    assert Message("assistant", answer.content).text == "If I am to run `touch x`, say just that: “run `touch x`”."
+    assert Message("assistant", answer.content).text == "To run `touch x`, say only that: “run `touch x`”."
 
 
 @pytest.mark.parametrize(

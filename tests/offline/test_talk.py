@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from reverie.events import Event, ToolStarted, TurnEnded
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.talk.wants import (
-    Ask,
     Delegate,
     Forget,
     Greeting,
     LastTime,
+    Lookup,
     Overview,
     Remember,
     Run,
@@ -43,7 +43,7 @@ from tests.sessions import in_session, turn
         ("Recuerda que usamos pnpm", Remember("usamos pnpm")),
         ("记住我们用 pnpm", Remember("我们用 pnpm")),
         ("金曜日にリリースすると覚えておいて", Remember("金曜日にリリースする")),
-        ("Do you remember when we ship?", Ask("Do you remember when we ship?")),
+        ("Do you remember when we ship?", Lookup("Do you remember when we ship?")),
         ("forget about the crane", Forget("the crane")),
         ("Vergiss das mit dem Kran", Forget("dem Kran")),
         ("Olvida lo de la grúa", Forget("la grúa")),
@@ -53,8 +53,8 @@ from tests.sessions import in_session, turn
         ("first run `make lint`, then `make test`", Run(("make lint", "make test"))),
         ("$ ls -la", Run(("ls -la",))),
         ("run ls -la src", Run(("ls -la src",))),
-        ("run the tests", Ask("run the tests")),
-        ("What does `make run` do?", Ask("What does `make run` do?")),
+        ("run the tests", Lookup("run the tests")),
+        ("What does `make run` do?", Lookup("What does `make run` do?")),
         ("What do you know about the crane?", WhatIsKnown("the crane")),
         ("what's in your memory?", WhatIsKnown("")),
         ("Was weißt du über den Kran?", WhatIsKnown("den Kran")),
@@ -74,8 +74,8 @@ from tests.sessions import in_session, turn
         ("テストを書いてください", Work("テストを書いてください")),
         ("I'm a nurse and I work nights.", Told("I'm a nurse and I work nights.")),
         ("No, use tabs here.", Told("No, use tabs here.")),
-        ("Where is the crane?", Ask("Where is the crane?")),
-        ("default port", Ask("default port")),
+        ("Where is the crane?", Lookup("Where is the crane?")),
+        ("default port", Lookup("default port")),
     ],
 )
 def test_what_a_person_wants(text: str, want: object) -> None:
@@ -257,7 +257,7 @@ def test_it_has_forks_look_things_up_at_once_and_tells_what_they_report(talk: Ta
 
 def test_in_a_log_of_the_day_it_appends(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REVERIE_FLAG_DAILY_LOG", "1")
-    assert "log of the day" in talk("Remember that the crane is blue.", "Remember that the ferry is green.")
+    assert "daily log" in talk("Remember that the crane is blue.", "Remember that the ferry is green.")
     (log,) = talk.root.glob("logs/*/*/*.md")
     lines = log.read_text().splitlines()
     assert [line[2:] for line in lines[-2:]] == ["The crane is blue.", "The ferry is green."]

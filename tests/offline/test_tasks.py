@@ -24,7 +24,7 @@ from reverie.memory.recall.reminder import SCHEMA, parse_selection, selector_que
 from reverie.models.base import Request, Response
 from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
 from reverie.offline.model import EmbeddedModel
-from reverie.offline.notes_merging import merged
+from reverie.offline.notes_merging import merge_section
 from reverie.session import Session
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
@@ -236,10 +236,10 @@ LINES = st.lists(
 def test_a_merged_section_is_bounded_and_merging_again_changes_nothing(
     kind: int, old: str, new: str, limit: int
 ) -> None:
-    once = merged(kind, old, new, limit)
+    once = merge_section(kind, old, new, limit)
     assert len(once.encode()) <= limit
-    wide = merged(kind, merged(kind, old, new, 10_000), new, 10_000)
-    assert merged(kind, wide, new, 10_000) == wide
+    wide = merge_section(kind, merge_section(kind, old, new, 10_000), new, 10_000)
+    assert merge_section(kind, wide, new, 10_000) == wide
     if kind not in (1, 8):
         assert all(name in wide for name in ("a.py", "d.py", "`ls`") if name in old), (
             "nothing is lost where there is room"

@@ -25,7 +25,7 @@ from reverie.layers.l4_compaction.summary import check_summary
 from reverie.layers.l4_compaction.summary import directive as summary_directive
 from reverie.models.base import Request
 from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
-from reverie.offline.step import Act, Say, Step
+from reverie.offline.step import Act, Answer, Step
 from reverie.offline.tasks import next_step
 from reverie.text.columns import table as columns
 from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock
@@ -61,7 +61,7 @@ def _measure(moment: CompactionMoment) -> WrittenTexts:
     limits = Limits(total=numbers.total_tokens * PROSE_BYTES, ledger=numbers.section_tokens * PROSE_BYTES)
     by_code = write_notes(moment.before, template, limits, cwd=moment.cwd)
     found, _ = check_summary(
-        EffectResult(ok=True, text=text.text if isinstance(text, Say) else ""), 10**9, estimate_text
+        EffectResult(ok=True, text=text.text if isinstance(text, Answer) else ""), 10**9, estimate_text
     )
     summary = write_summary(moment.before, Limits.for_tokens(most), cwd=moment.cwd, alone=False)
     return WrittenTexts(

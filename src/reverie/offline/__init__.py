@@ -1,4 +1,4 @@
-"""The default with no key: no weights, deterministic, honest about what it is. It searches, reads and quotes.
+"""The default without a key: no weights, deterministic, and honest about its limits. It searches, reads and quotes.
 
-Like any other model it acts through tool calls only and never touches the disk itself.
+Like any other model it acts only through tool calls and never touches the disk itself.
 """

@@ -1,7 +1,7 @@
-"""What the embedded model sees of a conversation: the question, what its calls of this turn brought, and the past.
+"""What the offline mind sees of a conversation: the question, the results of this turn's calls, and the past.
 
-It decides who may ask for something to be done: the user in the message of this turn, and the task that an agent was
-started with. A letter, a pipe, a paste, and a message that an earlier turn left unanswered ask for nothing.
+It decides who may give orders: the user in the message of this turn, and the task that an agent was started with. A
+message of an agent, a pipe, a paste, and a message that an earlier turn left unanswered never give orders.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A call of this turn and what came of it."""
+    """A call of this turn and its result."""
 
     tool: str
     input: JsonObject
@@ -60,7 +60,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory that was put beside the question: its file, how old it is, what it says."""
+    """A memory that was added to the question: its file, its age, its text."""
 
     file: str
     age: str
@@ -69,10 +69,10 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """`question` is what the user asked last; `done` what was looked up since; `before` who said what until then.
+    """`question` is the last question of the user; `done` the lookups since; `before` who said what until then.
 
-    `is_request`: the question is somebody's who may give orders. Otherwise it is material: it can be looked up, and
-    nothing it asks for is done. `is_over`: it was answered, or left, and something else began this turn.
+    `is_request`: the question is from somebody who may give orders. Otherwise it is material: it can be looked up, but
+    its orders are not followed. `is_over`: it was answered or dropped, and something else began this turn.
     """
 
     question: str
@@ -86,12 +86,12 @@ class Turn:
 
     @property
     def may_act(self) -> bool:
-        """Whether more may be done about the question than looking things up."""
+        """Whether more is allowed than looking things up."""
         return self.is_request and not self.is_over
 
 
 def read_turn(request: Request) -> Turn:
-    """Finds the turn a request is in. Only the user asks, and whoever gives an agent its task."""
+    """Finds the turn of a request. Only the user asks, and whoever gives an agent its task."""
     messages = request.messages
     asked = _last_asked(messages, request.purpose)
     if asked is None:
@@ -104,10 +104,10 @@ def read_turn(request: Request) -> Turn:
     answered = [n for n, message in enumerate(since) if message.role == "assistant" and not message.tool_uses]
     unread = since[answered[-1] + 1 :] if answered else ()
     if request.purpose is Purpose.AGENT and (letters := list(_letters(unread))):
-        before = (*said(messages[: len(messages) - len(unread)]),)
+        before = (*read_said(messages[: len(messages) - len(unread)]),)
         return Turn("\n".join(text for _, text in letters), tuple(_done(unread)), before, is_request=False)
     spoken, material = _asked_in(records[number], request.purpose)
-    before = tuple(said((*messages[:at], earlier)))
+    before = tuple(read_said((*messages[:at], earlier)))
     if spoken:
         before = (*before, *(("material", text) for text in material))
     return Turn(
@@ -121,8 +121,8 @@ def read_turn(request: Request) -> Turn:
     )
 
 
-def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
-    """Who said what: role and text, without what the session put in. What a compaction left is a `summary`."""
+def read_said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
+    """Reads who said what: role and text, without injected text. What a compaction left is a `summary`."""
     for message in messages:
         for block in _texts(message):
             if block.origin.is_users or block.origin in (Origin.MODEL, Origin.AGENT):
@@ -134,7 +134,7 @@ def said(messages: tuple[Message, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _last_asked(messages: tuple[Message, ...], purpose: Purpose) -> tuple[int, int] | None:
-    """The last record that says what is wanted: the number of its message, and its number in there."""
+    """The last record with a question: the number of its message, and its number in that message."""
     for at in range(len(messages) - 1, -1, -1):
         if messages[at].role != "user":
             continue
@@ -146,7 +146,7 @@ def _last_asked(messages: tuple[Message, ...], purpose: Purpose) -> tuple[int, i
 
 
 def _asked_in(record: tuple[Block, ...], purpose: Purpose) -> tuple[list[str], list[str]]:
-    """What a record asks for, and the material it has for that. An agent's order is its task, and no letter."""
+    """What a record asks for, and its material. An agent's order is its task, not a message of another agent."""
     texts = [block for block in record if isinstance(block, TextBlock) and block.text.strip()]
     if purpose is Purpose.AGENT:
         return [strip_tags(block.text) for block in texts if _is_task(block)][-1:], []
@@ -159,7 +159,7 @@ def _asked_in(record: tuple[Block, ...], purpose: Purpose) -> tuple[list[str], l
 
 
 def _is_task(block: TextBlock) -> bool:
-    """Whether a block is what an agent was started with, or what Reverie itself asks beside a conversation."""
+    """Whether a block is the task of an agent, or what Reverie itself asks about a conversation."""
     return block.origin in (Origin.AGENT, Origin.CODE) and block.text.startswith(_TASKS)
 
 
@@ -193,7 +193,7 @@ def _memories(lines: list[str]) -> Iterator[Recalled]:
         yield Recalled(head["path"].rpartition("/")[2], head["age"], said)
 
 
-def done_calls(messages: tuple[Message, ...]) -> tuple[Done, ...]:
+def read_done_calls(messages: tuple[Message, ...]) -> tuple[Done, ...]:
     """Every call in these messages that has its result, in order."""
     return tuple(_done(messages))
 

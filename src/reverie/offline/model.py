@@ -1,4 +1,4 @@
-"""The embedded model as a `Model`: streams what the task at hand decided; ids and usage come from the request alone."""
+"""The offline mind as a `Model`: streams what the current task decided; ids and usage come only from the request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reverie.models.base import (
     ToolCallStarted,
 )
 from reverie.models.scripted import chunks, tokens
-from reverie.offline.step import Say
+from reverie.offline.step import Answer
 from reverie.offline.tasks import next_step
 from reverie.types import Block, Origin, TextBlock, ToolUseBlock, Usage
 
@@ -70,7 +70,7 @@ class EmbeddedModel:
 
 def _content(request: Request, call_id: str) -> tuple[Block, ...]:
     step = next_step(request)
-    if isinstance(step, Say):
+    if isinstance(step, Answer):
         return (TextBlock(step.text, Origin.MODEL),)
     ids = [call_id, *(f"{call_id}_{number}" for number in range(2, len(step.calls) + 1))]
     calls = (ToolUseBlock(one, call.tool, call.input) for one, call in zip(ids, step.calls, strict=True))

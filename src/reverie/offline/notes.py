@@ -1,8 +1,8 @@
-"""Brings the session's notes up to date: the sections the conversation fills by code, merged with what stands there.
+"""Updates the session's notes: code fills the sections from the conversation and merges them with the existing text.
 
-Works from the directive alone: it names the file, shows the notes and says how long they may be. One Edit a section
-that changed, all in one reply. A line stays until something newer is said about the same thing, so that what left the
-window, and what a person wrote into the notes, is not lost.
+Works from the directive alone: it names the file, shows the notes and their limits. One Edit per changed section, all
+in one response. A line stays until something newer is said about the same thing, so that what left the window, and what
+the user wrote into the notes, is not lost.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l4_compaction.by_code.limits import bounded
 from reverie.models.base import Request
 from reverie.models.tokens import PROSE_BYTES, encoded
-from reverie.offline.notes_merging import merged
+from reverie.offline.notes_merging import merge_section
 from reverie.offline.place import read_place
-from reverie.offline.step import Act, Call, Say, Step, offered_tools
+from reverie.offline.step import Act, Answer, PlannedCall, Step, offered_tools
 from reverie.storage.transcript.view import Entry
 from reverie.types import Origin, TextBlock
 
@@ -38,12 +38,12 @@ _KINDS: tuple[tuple[str, ...], ...] = (
     ("result", "answer", "output", "deliverable"),
     ("log", "step", "history", "journal", "done"),
 )
-"""Words by which the sections of somebody's own template are told: the ten of ours, in order."""
+"""Words that identify the sections of the user's own template: our ten sections, in order."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the directive says. `at`: the message that carries it."""
+class _NotesTask:
+    """What the directive says. `at`: the message that contains it."""
 
     path: str
     notes: str
@@ -52,20 +52,20 @@ class _Asked:
 
 
 def next_step(request: Request) -> Step:
-    """The edits; after them, or where the directive shows no notes, a word that it is done."""
+    """The edits; after them, or if the directive does not show any notes, a sentence that it is done."""
     asked = _asked(request)
     if asked is None:
-        return Say("I see no notes to update.")
+        return Answer("There are no notes to update.")
     results = [result for message in request.messages[asked.at :] for result in message.tool_results]
     edited = {call.id for message in request.messages[asked.at :] for call in message.tool_uses}
     if edited:
         failed = next((one.text for one in results if one.is_error and one.tool_use_id in edited), "")
-        return Say(f"An edit did not go through: {failed[:200]}" if failed else "The notes are up to date.")
+        return Answer(f"An edit failed: {failed[:200]}" if failed else "The notes are up to date.")
     edits = _edits(request, asked) if "Edit" in offered_tools(request) else ()
-    return Act("Bringing the notes up to date.", edits) if edits else Say("The notes are up to date.")
+    return Act("I update the notes.", edits) if edits else Answer("The notes are up to date.")
 
 
-def _asked(request: Request) -> _Asked | None:
+def _asked(request: Request) -> _NotesTask | None:
     for at in range(len(request.messages) - 1, -1, -1):
         for block in reversed(request.messages[at].content):
             if not isinstance(block, TextBlock) or block.origin is not Origin.CODE:
@@ -74,7 +74,7 @@ def _asked(request: Request) -> _Asked | None:
             around = _NOTES.sub("", block.text)
             path = _PATH.search(around)
             if found and path:
-                return _Asked(path[0], found[1], _limits(around), at)
+                return _NotesTask(path[0], found[1], _limits(around), at)
     return None
 
 
@@ -86,7 +86,7 @@ def _limits(text: str) -> Limits:
     return Limits(total=total * PROSE_BYTES, ledger=size, section=size)
 
 
-def _said(request: Request, asked: _Asked) -> list[Entry]:
+def _said(request: Request, asked: _NotesTask) -> list[Entry]:
     """The conversation before the directive."""
     last = request.messages[asked.at]
     kept = tuple(b for b in last.content if not (isinstance(b, TextBlock) and f"<notes>\n{asked.notes}" in b.text))
@@ -94,15 +94,15 @@ def _said(request: Request, asked: _Asked) -> list[Entry]:
     return [Entry(message.id, message) for message in messages]
 
 
-def _edits(request: Request, asked: _Asked) -> tuple[Call, ...]:
+def _edits(request: Request, asked: _NotesTask) -> tuple[PlannedCall, ...]:
     is_ours = is_intact(asked.notes, default_template())
     sections = split(asked.notes, default_template() if is_ours else _own_template(asked.notes))
     text = write_notes(_said(request, asked), default_template(), asked.limits, cwd=read_place(request).folder)
     fresh = [section.body for section in split(text, default_template())]
-    calls, room = list[Call](), asked.limits.total
+    calls, room = list[PlannedCall](), asked.limits.total
     for at, section in enumerate(sections):
         kind = at if is_ours else _kind(section)
-        body = section.body if kind is None else merged(kind, section.body, fresh[kind], asked.limits.section)
+        body = section.body if kind is None else merge_section(kind, section.body, fresh[kind], asked.limits.section)
         body = bounded(body, max(0, room))
         room -= len(encoded(body))
         if body != section.body:
@@ -111,14 +111,14 @@ def _edits(request: Request, asked: _Asked) -> tuple[Call, ...]:
 
 
 def _own_template(notes: str) -> str:
-    """The headings of somebody's own template: those with a hint below them, if any has one; none inside a fence."""
+    """The headings of the user's own template: those with a hint below, if there are any; none inside a fence."""
     found = outline(re.sub(r"^```.*?^```", "", notes, flags=re.DOTALL | re.MULTILINE))
     hinted = [section for section in found if section.hint]
     return "\n".join(section.text for section in hinted or found)
 
 
 def _kind(section: NoteSection) -> int | None:
-    """Which of our sections somebody's own means, by the words of its heading, then of its hint."""
+    """Which of our sections a heading of the user's matches, by the words of the heading, then of its hint."""
     for text in (section.heading, section.hint):
         words = re.findall(r"[a-z]+", text.lower())
         for kind, known in enumerate(_KINDS):
@@ -127,15 +127,17 @@ def _kind(section: NoteSection) -> int | None:
     return None
 
 
-def _edit(asked: _Asked, section: NoteSection, body: str) -> Call:
+def _edit(asked: _NotesTask, section: NoteSection, body: str) -> PlannedCall:
     head = f"{section.heading}\n{section.hint}" if section.hint else section.heading
     old = section.text.rstrip("\n")
     if old not in asked.notes or asked.notes.count(old) != 1:
-        old = _as_it_stands(asked.notes, section)
-    return Call("Edit", {"file_path": asked.path, "old_string": old, "new_string": f"{head}\n\n{body}".rstrip("\n")})
+        old = _exact_section(asked.notes, section)
+    return PlannedCall(
+        "Edit", {"file_path": asked.path, "old_string": old, "new_string": f"{head}\n\n{body}".rstrip("\n")}
+    )
 
 
-def _as_it_stands(notes: str, section: NoteSection) -> str:
+def _exact_section(notes: str, section: NoteSection) -> str:
     """The section exactly as the file has it, from its heading to the next one."""
     lines = notes.split("\n")
     start = next((at for at, line in enumerate(lines) if line.strip() == section.heading), 0)

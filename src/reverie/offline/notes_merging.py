@@ -1,6 +1,6 @@
-"""Old and new text of one section of the notes made one: newer lines first, older ones about other things kept. Pure.
+"""Merges old and new text of one section of the notes: newer lines first, older ones about other things kept. Pure.
 
-A section is titles (a line that ends in a colon), bullets, and fenced excerpts below them. Never longer than its limit.
+A section has titles (lines that end in a colon), bullets, and fenced excerpts below them. Never longer than its limit.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TITLE, _STANDS, _ASKED, _RESULT = 0, 1, 2, 8
 _Part = dict[str, str]
 
 
-def merged(kind: int, old: str, new: str, limit: int) -> str:
-    """The text of a section of this kind (its place among our ten). What the new text says nothing about is kept."""
+def merge_section(kind: int, old: str, new: str, limit: int) -> str:
+    """Merges a section of this kind (its place among our ten). What the new text does not mention is kept."""
     if kind == _TITLE:
         return old or new
     if kind in (_STANDS, _RESULT):
@@ -55,7 +55,7 @@ def _joined(texts: dict[str, list[str]]) -> str:
 
 
 def _parts(text: str) -> dict[str, _Part]:
-    """The things a text tells of by what each is about, below the title they stand under (none: empty)."""
+    """The items of a text by subject, below their title (without one: empty)."""
     found: dict[str, _Part] = {}
     title, lines, fenced = "", list[str](), False
 
@@ -79,7 +79,7 @@ def _parts(text: str) -> dict[str, _Part]:
 
 
 def _about(line: str) -> str:
-    """What a line is about: all of a list of files; else up to the first thing in backquotes, an arrow or a colon."""
+    """What a line is about: a list of files as a whole; otherwise up to the first backquoted text, arrow or colon."""
     bare = _BULLET.sub("", line)
     if _LISTED.match(line):
         return bare
@@ -90,7 +90,7 @@ def _about(line: str) -> str:
 
 
 def _without_known(item: str, text: str) -> str:
-    """Of a folder's list of files, those that the new text does not name; anything else as it is."""
+    """Of a folder's list of files, those that the new text does not name; any other item unchanged."""
     listed = _LISTED.match(item)
     if listed is None:
         return item

@@ -1,6 +1,6 @@
-"""Where a conversation takes place, as its own system prompt and opening tell it: folders, the day, what is loaded.
+"""Where a conversation takes place, from its system prompt and opening: folders, the day, what is loaded.
 
-The embedded model has no disk: like any model it knows only what the request says. What is not said is empty.
+The offline mind has no disk: like any model it knows only what the request says. What is not said is empty.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the prompt says of the surroundings. `log`: the pattern of the log of the day, where memory is kept so."""
+    """What the prompt says about the surroundings. `log`: the pattern of the daily log, if memory is kept that way."""
 
     folder: str = ""
     day: date | None = None
@@ -48,7 +48,7 @@ class Place:
     """Saving has a second step: a line in the index."""
     index: tuple[Pointer, ...] = ()
     instructions: tuple[tuple[str, str], ...] = ()
-    """Lines of the instruction files: where each stands, and the line."""
+    """Lines of the instruction files: the file, and the line."""
 
 
 def read_place(request: Request) -> Place:

@@ -1,6 +1,6 @@
 """What an agent is doing right now, in three to five words: the last call of its conversation, named by its file.
 
-Present tense, from the record alone. Where no call was made yet, the word that tells most of the task.
+Present tense, from the records alone. Before the first call, the most telling word of the task.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from reverie.layers.l4_compaction.by_code import operations, plain_command
 from reverie.layers.l4_compaction.by_code.operations import Operation, paths_in_command
 from reverie.models.base import Request
 from reverie.offline.conversation import read_turn
-from reverie.offline.step import Say, Step
+from reverie.offline.step import Answer, Step
 from reverie.offline.terms import read_question
 from reverie.storage.transcript.view import Entry
 
@@ -24,9 +24,9 @@ def next_step(request: Request) -> Step:
     done = operations([Entry(message.id, message) for message in request.messages])
     last = next((one for one in reversed(done) if one.kind != "tasks"), None)
     if last is not None:
-        return Say(_doing(last))
+        return Answer(_doing(last))
     terms = read_question(read_turn(request).question).terms
-    return Say(f"Thinking about {_word(terms[0])}" if terms else "Reading the first message")
+    return Answer(f"Thinking about {_word(terms[0])}" if terms else "Reading the first message")
 
 
 def _doing(last: Operation) -> str:
@@ -65,6 +65,6 @@ def _running(command: str) -> str:
 
 
 def _word(text: str) -> str:
-    """One word of bounded length: what has blanks is joined."""
+    """One word of limited length: blanks are replaced."""
     flat = "-".join(text.split())
     return flat if len(flat) <= _WORD else flat[: _WORD - 1] + "…"

@@ -1,4 +1,4 @@
-"""The smallest value a JSON schema allows: the honest answer of a model asked for a judgement it cannot make."""
+"""The smallest value a JSON schema allows: the honest answer of a model to a question it cannot judge."""
 
 from __future__ import annotations
 

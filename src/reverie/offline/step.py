@@ -1,4 +1,4 @@
-"""What the embedded model can do next: say something, or call tools. Each of its tasks decides in these words."""
+"""What the offline mind can do next: say something, or call tools. Each of its tasks decides in these terms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reverie.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PlannedCall:
     """One tool call."""
 
     tool: str
@@ -20,24 +20,24 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Call these tools, side by side; `say` stands before them."""
+    """Call these tools in parallel; `say` is the text before them."""
 
     say: str
-    calls: tuple[Call, ...]
+    calls: tuple[PlannedCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """Answer, and be done."""
+class Answer:
+    """Answer and finish."""
 
     text: str
 
 
-Step: TypeAlias = Act | Say
+Step: TypeAlias = Act | Answer
 
 
 def offered_tools(request: Request) -> dict[str, JsonObject]:
-    """The properties each tool takes that may be called now, by the tool's name."""
+    """The properties of each tool that may be called now, by the tool's name."""
     if as_object(request.tool_choice).get("type") == "none":
         return {}
     return {

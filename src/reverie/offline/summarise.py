@@ -1,7 +1,7 @@
-"""A summary in the nine parts it is asked for, filled from the conversation by code; what must be kept is quoted.
+"""A summary in the nine requested parts, filled from the conversation by code; what must be kept is quoted.
 
-The directive says what is to be summarised and what the person wants of it: lines that fit their words are quoted.
-What an earlier summary in the conversation says of the beginning stays. Always shorter than what it stands for.
+The directive says what to summarise and what the user wants from it: lines that fit their words are quoted. What an
+earlier summary says about the beginning stays. Always shorter than what it replaces.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reverie.layers.l4_compaction.by_code import PARTS, Limits, write_summary
 from reverie.models.base import Request
 from reverie.models.tokens import estimate_message
 from reverie.offline.place import read_place
-from reverie.offline.step import Say, Step
+from reverie.offline.step import Answer, Step
 from reverie.offline.terms import fit, read_question
 from reverie.origins import strip_tags
 from reverie.storage.transcript.view import Entry
@@ -25,11 +25,11 @@ _WANTED = re.compile(r"The user wants of this summary:\n(.+)\Z", re.DOTALL)
 _QUOTES = 12
 _QUOTE = 240
 _SHARE = 0.9
-"""Of the room that what it replaces takes, at most."""
+"""At most this share of what it replaces."""
 
 
 def next_step(request: Request) -> Step:
-    """The draft and the summary, in the form that was asked for."""
+    """The draft and the summary, in the requested form."""
     directive, conversation = _apart(request.messages)
     messages = _scope(conversation, directive)
     room = min(request.max_tokens, int(_SHARE * sum(map(estimate_message, messages))))
@@ -43,7 +43,7 @@ def next_step(request: Request) -> Step:
     calls = sum(len(message.tool_uses) for message in messages)
     draft = f"{len(messages)} messages with {calls} calls, read in order; every line below is taken from them."
     safe = re.sub(r"<(/?(?:summary|analysis)>)", r"<\\\1", text)
-    return Say(f"<analysis>\n{draft}\n</analysis>\n\n<summary>\n{safe}\n</summary>")
+    return Answer(f"<analysis>\n{draft}\n</analysis>\n\n<summary>\n{safe}\n</summary>")
 
 
 def _apart(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...]]:
@@ -56,7 +56,7 @@ def _apart(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...]]:
 
 
 def _scope(messages: tuple[Message, ...], directive: str) -> Sequence[Message]:
-    """What is to be summarised: all of it, or what comes from the quoted beginning on."""
+    """What to summarise: everything, or from the quoted beginning on."""
     found = _FROM.search(directive)
     if not found:
         return messages
@@ -70,7 +70,7 @@ def _scope(messages: tuple[Message, ...], directive: str) -> Sequence[Message]:
 
 
 def _with_beginning(text: str, messages: Sequence[Message]) -> str:
-    """What the earlier summary, if there is one, says was wanted at first still holds."""
+    """Keeps what the earlier summary, if there is one, says about the first wishes."""
     earlier = next(
         (
             line
@@ -99,11 +99,11 @@ def _with_quotes(text: str, quotes: Sequence[str], room: int) -> str:
     if not shown:
         return text
     head = f"## {PARTS[1]}\n"
-    return text.replace(head, head + "What was asked to be kept:\n" + "\n".join(shown) + "\n", 1)
+    return text.replace(head, head + "What you asked to keep:\n" + "\n".join(shown) + "\n", 1)
 
 
 def _quotes(messages: Sequence[Message], wanted: str) -> list[str]:
-    """Lines that fit what the person wants kept, the best ones, in the order they were said."""
+    """Lines that fit what the user wants kept, the best ones, in the order they were said."""
     question = read_question(wanted)
     if not question.terms:
         return []

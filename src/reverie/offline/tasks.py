@@ -1,7 +1,7 @@
-"""Which of the embedded model's tasks a request is: one module a task, chosen by what the request is for.
+"""Which of the offline mind's tasks a request is: one module per task, chosen by the purpose of the request.
 
 Every task is a pure function of the request, so the same request always gets the same answer. A task is loaded when it
-is first asked for. Whatever is asked for in a schema and belongs to no task gets the smallest value that fits.
+is first needed. A request with a schema that belongs to no task gets the smallest value that fits.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from reverie.models.base import Request
-from reverie.offline.step import Say, Step
+from reverie.offline.step import Answer, Step
 from reverie.types import Purpose
 
 
@@ -43,6 +43,6 @@ def next_step(request: Request) -> Step:
         case _ if request.output_schema is not None:
             from reverie.offline.schema import smallest
 
-            return Say(json.dumps(smallest(request.output_schema)))
+            return Answer(json.dumps(smallest(request.output_schema)))
         case _:
-            return Say("Nothing to add.")
+            return Answer("Nothing to add.")

@@ -1,7 +1,8 @@
 """What a question is about: its key terms, and how well a line of text fits them. Pure and deterministic.
 
-A term is met where a word begins with its stem, also inside a name (`max_ports`, `MaxPorts`); `port` is not met by
-`import`, nor `time` by `timetable`. Chinese and Japanese, which part no words, are cut at the words that only ask.
+A term matches where a word begins with its stem, even inside a name (`max_ports`, `MaxPorts`); `port` does not match
+`import`, and `time` does not match `timetable`. Chinese and Japanese, which do not separate words, are split at the
+words that only ask.
 """
 
 from __future__ import annotations
@@ -56,18 +57,18 @@ _ABOUT_US = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`terms` from the most to the least telling; `paths` are files named outright."""
+    """`terms` from the most to the least telling; `paths` are files that are named directly."""
 
     terms: tuple[str, ...]
     paths: tuple[str, ...]
     about_us: bool = False
-    """It is about the people talking, so the conversation may hold the answer."""
+    """It is about the people talking, so the conversation may have the answer."""
     definitions: bool = False
     """It asks what a file defines."""
 
 
 def read_question(text: str) -> Question:
-    """Quoted phrases first, then names as they stand in code, then the long words; of a long text, of its beginning."""
+    """Quoted phrases first, then names from code, then the long words; of a long text, only its beginning."""
     text = text[:LONGEST_MESSAGE]
     paths = tuple(dict.fromkeys(found for found in _PATH.findall(text) if found not in _ABBREVIATIONS))
     quoted = [found.strip() for found in _QUOTED.findall(text)]
@@ -85,7 +86,7 @@ def read_question(text: str) -> Question:
 
 
 def fit(line: str, question: Question) -> float:
-    """How many of the terms a line holds; a little more if it looks like the place where something is defined."""
+    """How many of the terms a line has; a little more if it looks like a definition."""
     held = sum(bool(_met(term).search(line)) for term in question.terms)
     return held + (0.5 if held and _DEFINES.search(line) else 0.0)
 
@@ -96,7 +97,7 @@ def defines(line: str) -> bool:
 
 
 def coverage(text: str, question: Question) -> float:
-    """The share of the question's terms that a text holds, the telling ones weighing more: 0 to 1."""
+    """The share of the question's terms that a text has, the telling ones weighted more: 0 to 1."""
     whole = sum(map(telling, question.terms))
     return sum(telling(term) for term in question.terms if _met(term).search(text)) / whole if whole else 0.0
 
@@ -110,7 +111,7 @@ def pattern(question: Question) -> str:
 
 
 def telling(word: str) -> int:
-    """How much a word says by its looks: names from code most, then long words."""
+    """How telling a word is by its form: names from code most, then long words."""
     in_code = "_" in word or "." in word or any(char.isdigit() for char in word)
     mixed = word != word.lower() and word[1:] != word[1:].lower()
     return 3 if in_code or mixed or " " in word else 2 if len(word) > 6 or CJK.search(word) else 1
@@ -124,7 +125,7 @@ def _met(term: str) -> re.Pattern[str]:
     found, ending = (root, 6) if len(root) >= _LEAST_ROOT and root != term.lower() else (term, 5)
     body = _escaped(found)
     hump = rf"|(?-i:(?<=[a-z]){re.escape(found[0].upper())}(?i:{_escaped(found[1:])}))" if len(found) > 1 else ""
-    # A word may end otherwise, but a longer word that only begins alike is another one.
+    # The ending of a word can differ, but a longer word with the same beginning is another word.
     return re.compile(rf"(?:(?<![^\W_\d]){body}{hump})(?-i:(?![a-z]{{{ending}}}))", re.IGNORECASE)
 
 
@@ -134,7 +135,7 @@ def _escaped(term: str) -> str:
 
 
 def _pieces(word: str) -> list[str]:
-    """A run of Chinese or Japanese without the words that only ask; any other word as it is."""
+    """A run of Chinese or Japanese without the words that only ask; any other word unchanged."""
     if not CJK.search(word):
         return [word]
     found = list[str]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reverie.offline.consolidate.index_rows import rows
+from reverie.offline.consolidate.index_rows import read_rows
 
 
 @pytest.mark.parametrize(
@@ -24,5 +24,5 @@ from reverie.offline.consolidate.index_rows import rows
     ],
 )
 def test_book_keeping_is_no_content(line: str, states: str) -> None:
-    _, below = rows(f"- [Kiln](kiln.md) — hot\n  - {line}\n")
+    _, below = read_rows(f"- [Kiln](kiln.md) — hot\n  - {line}\n")
     assert below.states == states

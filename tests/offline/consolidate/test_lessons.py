@@ -6,9 +6,9 @@ from datetime import date
 
 import pytest
 
-from reverie.offline.consolidate.gather import Said
-from reverie.offline.consolidate.lessons import cleaned, heard, holds_secret
-from reverie.offline.consolidate.log_entries import noted
+from reverie.offline.consolidate.gather import TypedText
+from reverie.offline.consolidate.lessons import find_lessons, holds_secret, strip_lead
+from reverie.offline.consolidate.log_entries import find_log_lessons
 
 DAY = date(2026, 3, 2)
 
@@ -26,7 +26,7 @@ DAY = date(2026, 3, 2)
     ],
 )
 def test_a_lesson_in_the_words_of_whoever_said_it(said: str, kind: str, kept: str) -> None:
-    (lesson,) = heard(Said(said, DAY))
+    (lesson,) = find_lessons(TypedText(said, DAY))
     assert (lesson.kind.value, lesson.day) == (kind, DAY)
     assert kept in lesson.text
 
@@ -48,7 +48,7 @@ def test_a_lesson_in_the_words_of_whoever_said_it(said: str, kind: str, kept: st
     ],
 )
 def test_what_is_no_lesson(said: str) -> None:
-    assert [lesson for lesson in heard(Said(said, DAY)) if lesson.kind.value != "change"] == []
+    assert [lesson for lesson in find_lessons(TypedText(said, DAY)) if lesson.kind.value != "change"] == []
 
 
 def test_a_log_is_distilled() -> None:
@@ -58,13 +58,13 @@ def test_a_log_is_distilled() -> None:
         "  since they stick better\n- 12:05 the api token is abcXYZ123\n- 14:00 lunch with Kim\n"
         "- 15:00 first he always wanted inches, then he changed his mind: centimetres\n"
     )
-    found = [(lesson.kind.value, lesson.text) for lesson in noted("logs/2026/03/2026-03-02.md", text)]
+    found = [(lesson.kind.value, lesson.text) for lesson in find_log_lessons("logs/2026/03/2026-03-02.md", text)]
     assert found == [
         ("rule", "The freezer must stay below -18 °C"),
         ("note", "The deadline for the labels is on 2026-03-10"),
         ("note", "We take the blue labels since they stick better"),
     ]
-    assert list(noted("notes/other.md", text)) == []
+    assert list(find_log_lessons("notes/other.md", text)) == []
 
 
 def test_secrets_are_known_by_their_shape_and_by_what_is_said_of_them() -> None:
@@ -73,5 +73,5 @@ def test_secrets_are_known_by_their_shape_and_by_what_is_said_of_them() -> None:
 
 
 def test_how_a_sentence_is_led_in_leaves_no_fragment() -> None:
-    assert cleaned("Please note that Odile wants two keys.") == "Odile wants two keys."
-    assert cleaned("Note that lamp 3 stays on.") == "Lamp 3 stays on."
+    assert strip_lead("Please note that Odile wants two keys.") == "Odile wants two keys."
+    assert strip_lead("Note that lamp 3 stays on.") == "Lamp 3 stays on."

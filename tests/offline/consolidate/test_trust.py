@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reverie.offline.consolidate.trust import Standing, standing_of
+from reverie.offline.consolidate.trust import TrustLevel, read_trust_level
 from tests.offline.consolidate.dreamt import topic
 
 
@@ -13,15 +13,15 @@ from tests.offline.consolidate.dreamt import topic
     [
         (
             "Inferred from the drafts: the house seems to set titles in capitals.\nNobody confirmed it.",
-            Standing.GUESSED,
+            TrustLevel.GUESSED,
         ),
-        ("Apparently tea is at four. It has never been confirmed.", Standing.GUESSED),
-        ("Probably blue. This still has to be confirmed by Ida.", Standing.GUESSED),
-        ("Vermutlich grün. Das hat niemand bestätigt.", Standing.GUESSED),
-        ("Tea is at four. Confirmed by Ida.", Standing.CONFIRMED),
-        ("No sugar. Ida said it is not a mistake and confirmed it.", Standing.CONFIRMED),
-        ("Tea is at four.", Standing.PLAIN),
+        ("Apparently tea is at four. It has never been confirmed.", TrustLevel.GUESSED),
+        ("Probably blue. This still has to be confirmed by Ida.", TrustLevel.GUESSED),
+        ("Vermutlich grün. Das hat niemand bestätigt.", TrustLevel.GUESSED),
+        ("Tea is at four. Confirmed by Ida.", TrustLevel.CONFIRMED),
+        ("No sugar. Ida said it is not a mistake and confirmed it.", TrustLevel.CONFIRMED),
+        ("Tea is at four.", TrustLevel.PLAIN),
     ],
 )
-def test_a_file_is_as_sure_as_it_says(body: str, standing: Standing) -> None:
-    assert standing_of(topic("Tea", f"{body}\n", description="x")) is standing
+def test_a_file_is_as_sure_as_it_says(body: str, standing: TrustLevel) -> None:
+    assert read_trust_level(topic("Tea", f"{body}\n", description="x")) is standing

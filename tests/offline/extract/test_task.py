@@ -19,7 +19,7 @@ from reverie.layers.l5_extraction.span import MessageSpan
 from reverie.memory.topic_file import TopicFile
 from reverie.models.base import Request
 from reverie.offline.extract.task import next_step
-from reverie.offline.step import Act, Say, Step
+from reverie.offline.step import Act, Answer, Step
 from reverie.storage.transcript.view import Entry
 from reverie.text.words import content_terms
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
@@ -208,7 +208,7 @@ def test_what_only_a_tool_said_is_no_source() -> None:
         Message("user", (page,)),
         agent("It is about bees."),
     )
-    assert next_step(request(*talk)) == Say("nothing")
+    assert next_step(request(*talk)) == Answer("nothing")
 
 
 def test_it_looks_before_it_writes_and_then_stops() -> None:
@@ -238,13 +238,13 @@ def test_it_looks_before_it_writes_and_then_stops() -> None:
     assert step.calls[0].input["file_path"] == "/memory/feedback_language.md"
     wrote = ToolUseBlock("toolu_2", "Write", step.calls[0].input)
     end = (Message("assistant", (wrote,)), Message("user", (ToolResultBlock("toolu_2", "Updated."),)))
-    assert isinstance(next_step(Request("embedded", (), TOOLS, (*talk, asked, *more, *end), 1_000)), Say)
+    assert isinstance(next_step(Request("embedded", (), TOOLS, (*talk, asked, *more, *end), 1_000)), Answer)
 
 
 def test_without_tools_it_writes_nothing() -> None:
     asked = request(person("from now on answer in German please"), agent("Gut."))
     without = Request("embedded", (), (), asked.messages, 1_000, purpose=Purpose.EXTRACTION)
-    assert next_step(without) == Say("nothing")
+    assert next_step(without) == Answer("nothing")
 
 
 def test_two_days_of_messages_have_each_their_own_date() -> None:

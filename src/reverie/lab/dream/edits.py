@@ -16,7 +16,7 @@ from reverie.lab.scratch import memory_files, memory_texts
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, entries, with_entry
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, statements_of
-from reverie.offline.consolidate.dating import written_out
+from reverie.offline.consolidate.relative_dates import write_out_dates
 from reverie.storage.transcript.file import read_records
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
@@ -121,11 +121,11 @@ class _Editor:
         return any(holds(text, one) for one in self._scene.gone)
 
     def _is_relative(self, text: str) -> bool:
-        return written_out(text, self._scene.now) != text
+        return write_out_dates(text, self._scene.now) != text
 
     def write_dates_out(self) -> None:
         for name in self._free():
-            self.after[name] = written_out(self.after[name], self._count_from or self._scene.days[name])
+            self.after[name] = write_out_dates(self.after[name], self._count_from or self._scene.days[name])
 
     def join_copies(self) -> None:
         """Joins files into the newest one whose head is not disproved."""
@@ -211,7 +211,7 @@ class _Editor:
         for one in said:
             for line in one.text.splitlines():
                 for text in (line, *statements(line)):
-                    plain = written_out(_strip_marks(text), self._count_from or one.day)
+                    plain = write_out_dates(_strip_marks(text), self._count_from or one.day)
                     if plain:
                         yield Statement(plain, one.day, one.about)
 

@@ -1,4 +1,4 @@
-"""What a dream was asked, read from its directive: where the memory is, which files, logs and transcripts there are."""
+"""The task of a dream, read from its directive: where the memory is, which files, logs and transcripts there are."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _TRANSCRIPT = re.compile(r"^- (?P<path>/.+\.jsonl) \(\d{4}-", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
-    """One dream's task."""
+class DreamTask:
+    """The task of one dream."""
 
     root: str
     today: date
@@ -36,17 +36,17 @@ class Brief:
         return f"{self.root}/{name}"
 
 
-def find_brief(messages: tuple[Message, ...]) -> tuple[int, Brief] | None:
-    """The last message that asks for a dream, and what it asks; None if there is none."""
+def find_dream_task(messages: tuple[Message, ...]) -> tuple[int, DreamTask] | None:
+    """The last message that asks for a dream, and its task; None if there is none."""
     for number in range(len(messages) - 1, -1, -1):
         for block in messages[number].content:
-            if isinstance(block, TextBlock) and block.origin is Origin.CODE and (brief := read_brief(block.text)):
+            if isinstance(block, TextBlock) and block.origin is Origin.CODE and (brief := read_dream_task(block.text)):
                 return number, brief
     return None
 
 
-def read_brief(text: str) -> Brief | None:
-    """The task that a directive states; None if it is no directive of a dream."""
+def read_dream_task(text: str) -> DreamTask | None:
+    """The task in a directive; None if the text is not the directive of a dream."""
     root, today, listed = _ROOT.search(text), _TODAY.search(text), _FILES.search(text)
     if root is None or today is None or listed is None:
         return None
@@ -56,7 +56,7 @@ def read_brief(text: str) -> Brief | None:
     found = (_FILE.match(line) for line in listed["files"].splitlines())
     folder = f"- {root['root']}/"
     logs = [line.removeprefix(folder) for line in around.splitlines() if line.startswith(f"{folder}{LOGS}/")]
-    return Brief(
+    return DreamTask(
         root=root["root"],
         today=day.date(),
         files={one["name"]: _written(one["when"], day) for one in found if one},
@@ -66,5 +66,5 @@ def read_brief(text: str) -> Brief | None:
 
 
 def _written(when: str, today: datetime) -> date:
-    """The day of a file's time, which may be any: never after today, nor before there were such files."""
+    """The day of a file's time. Clocks can be wrong: never after today, never before such files existed."""
     return min(max(parse_time(when) or today, datetime(1971, 1, 1, tzinfo=UTC)), today).date()

@@ -1,8 +1,8 @@
-"""What a dream looks at, and what it found: sizes and indexes first, then files, logs and greps of transcripts.
+"""What a dream reads and what it found: sizes and indexes first, then files, logs and greps of transcripts.
 
-Transcripts are never read whole: only lines that a person typed and that hold a word of a correction, an instruction or
-a change, at most the last fifty of each. Files are read whole, newest first, as many as a request can hold. What was
-cut or holds bytes that are no text is looked at but never changed.
+Transcripts are never read completely: only lines that the user typed and that contain a word of a correction, an
+instruction or a change, at most the last fifty of each. Files are read completely, newest first, as many as fit in a
+request. A file that was cut or has bytes that are not text is read but never changed.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final
 
 from reverie.memory.taxonomy import INDEX, TEAM
 from reverie.moments import local_day
-from reverie.offline.consolidate.brief import Brief
+from reverie.offline.consolidate.brief import DreamTask
 from reverie.offline.conversation import Done
-from reverie.offline.step import Act, Call
+from reverie.offline.step import Act, PlannedCall
 from reverie.parsing import load_json
 from reverie.storage.transcript.foreign import is_injected
 
 MOST_MATCHES: Final = 50
 MOST_BYTES: Final = 24_000
-"""Of what the greps of one transcript print: more would be put on disk instead of being shown."""
+"""Characters that the greps of one transcript print: a larger result would be kept on disk."""
 ROOM: Final = 480_000
 """Bytes of files and logs that one dream reads."""
 _UNKNOWN_SIZE: Final = 4_000
@@ -50,8 +50,8 @@ _TYPED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Something a person typed, and when."""
+class TypedText:
+    """Something the user typed, and when."""
 
     text: str
     day: date
@@ -59,54 +59,54 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Everything a dream knows when it begins to think."""
+    """Everything a dream knows when it begins to plan."""
 
-    brief: Brief
+    brief: DreamTask
     texts: Mapping[str, str]
     """Topic files and indexes by relative path."""
     fixed: frozenset[str]
-    """Those of them that must not be changed, because they were not seen whole."""
+    """Those of them that must not be changed, because they were not seen completely."""
     logs: Mapping[str, str]
-    said: tuple[Said, ...]
+    said: tuple[TypedText, ...]
     """Oldest first."""
 
 
-def look_round(brief: Brief) -> Act:
+def look_round(brief: DreamTask) -> Act:
     """The first round: the indexes, and how large the files are."""
-    calls = [Call("Read", {"file_path": brief.path(INDEX)})]
+    calls = [PlannedCall("Read", {"file_path": brief.path(INDEX)})]
     folders = [f"{_quoted(brief.root)}/*.md"]
     if any(name.startswith(f"{TEAM}/") for name in brief.files):
-        calls.append(Call("Read", {"file_path": brief.path(f"{TEAM}/{INDEX}")}))
+        calls.append(PlannedCall("Read", {"file_path": brief.path(f"{TEAM}/{INDEX}")}))
         folders.append(f"{_quoted(brief.root)}/{TEAM}/*.md")
-    calls.append(Call("Bash", {"command": f"wc -c {' '.join(folders)} 2>/dev/null"}))
+    calls.append(PlannedCall("Bash", {"command": f"wc -c {' '.join(folders)} 2>/dev/null"}))
     return Act("First I look at the index and at how much there is.", tuple(calls))
 
 
-def read_all(brief: Brief, done: Sequence[Done], room: int = ROOM) -> Act | None:
+def read_all(brief: DreamTask, done: Sequence[Done], room: int = ROOM) -> Act | None:
     """The second round: files and logs as far as they fit, and the greps; None if there is nothing to look at."""
     sizes = {
         match["path"]: int(match["size"]) for one in done if one.tool == "Bash" for match in _SIZE.finditer(one.text)
     }
-    calls: list[Call] = []
+    calls: list[PlannedCall] = []
     for name in [*brief.logs, *brief.files]:
         room -= sizes.get(brief.path(name), _UNKNOWN_SIZE) + 400
         if room < 0:
             break
-        calls.append(Call("Read", {"file_path": brief.path(name)}))
-    calls += [Call("Bash", {"command": _TYPED.format(path=_quoted(path))}) for path in brief.transcripts]
+        calls.append(PlannedCall("Read", {"file_path": brief.path(name)}))
+    calls += [PlannedCall("Bash", {"command": _TYPED.format(path=_quoted(path))}) for path in brief.transcripts]
     return (
-        Act("Then I read the files, and search the transcripts for what the user put right.", tuple(calls))
+        Act("Then I read the files, and search the transcripts for corrections of the user.", tuple(calls))
         if calls
         else None
     )
 
 
-def gathered(brief: Brief, done: Sequence[Done]) -> Seen:
-    """What the calls so far have shown."""
+def collect_seen(brief: DreamTask, done: Sequence[Done]) -> Seen:
+    """Collects the results of the calls so far."""
     texts: dict[str, str] = {}
     logs: dict[str, str] = {}
     fixed: set[str] = set()
-    said: list[Said] = []
+    said: list[TypedText] = []
     for one in done:
         if one.tool == "Read" and not one.failed:
             name = str(one.input.get("file_path", "")).removeprefix(f"{brief.root}/")
@@ -124,7 +124,7 @@ def gathered(brief: Brief, done: Sequence[Done]) -> Seen:
 
 
 def _file_text(shown: str) -> tuple[str, bool]:
-    """A file as Read shows it, and whether that is all of it, to the byte but for line ends."""
+    """A file as Read shows it, and whether that is the complete file except for line ends."""
     lines: list[str] = []
     is_whole = True
     for line in shown.splitlines() if "\x0b" not in shown else shown.split("\n"):
@@ -137,7 +137,7 @@ def _file_text(shown: str) -> tuple[str, bool]:
     return "".join(f"{line}\n" for line in lines), is_whole and bool(lines)
 
 
-def _said(lines: Iterable[str]) -> list[Said]:
+def _said(lines: Iterable[str]) -> list[TypedText]:
     """What was typed, from greps that print a record's time and texts with the number of its line."""
     records: dict[str, dict[str, list[str]]] = {}
     for line in lines:
@@ -149,12 +149,12 @@ def _said(lines: Iterable[str]) -> list[Said]:
                 continue
             key = "timestamp" if found["key"] == "timestamp" else "text"
             records.setdefault(found["line"], {}).setdefault(key, []).append(str(value))
-    said: list[Said] = []
+    said: list[TypedText] = []
     for record in records.values():
         day = local_day(record.get("timestamp", [""])[-1])
         if day is None:
             continue
-        said += [Said(text, day) for text in record.get("text", ()) if text.strip() and not is_injected(text)]
+        said += [TypedText(text, day) for text in record.get("text", ()) if text.strip() and not is_injected(text)]
     return said
 
 

@@ -1,7 +1,7 @@
-"""Moves what stands only in an index into topic files: the rest of long lines, loose statements, whole sections.
+"""Moves what is only in an index into topic files: the rest of long lines, loose statements, whole sections.
 
-A section of prose is moved only if the index is over its limits, and then as it stands, into a file of its own. Nothing
-is taken out of the index here: that follows when the topic files are written.
+A section of prose is moved only if the index is over its limits, and then unchanged, into a file of its own. This
+module does not remove anything from the index: that follows when the topic files are written.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk
-from reverie.offline.consolidate.index_rows import Part, Row, is_over, longest_line, rows
+from reverie.offline.consolidate.index_rows import Row, RowKind, is_over, longest_line, read_rows
 from reverie.offline.consolidate.learning import learn
-from reverie.offline.consolidate.lessons import Kind, Lesson, Source, cleaned, holds_secret
+from reverie.offline.consolidate.lessons import Kind, Lesson, Source, holds_secret, strip_lead
 from reverie.offline.consolidate.statements import with_lines
 from reverie.text.cutting import shorten
 from reverie.text.sentences import statements_in
@@ -27,7 +27,7 @@ _LEAST_TERMS = 3
 
 
 def keep_detail(desk: Desk) -> None:
-    """Puts into topic files what only an index says."""
+    """Copies into topic files what only an index says."""
     for index in INDEXES:
         text = desk.seen.texts.get(index)
         if text is not None:
@@ -36,21 +36,21 @@ def keep_detail(desk: Desk) -> None:
 
 def _keep_detail_of(desk: Desk, index: str, text: str) -> None:
     longest = longest_line(text)
-    found = rows(text)
+    found = read_rows(text)
     for row in found:
         match row.part:
-            case Part.ENTRY if row.entry is not None and len(row.entry.text) > longest:
-                _into_file(desk, name_in(index, row.entry.file), pieces(row.entry.hook))
-            case Part.BELOW if row.entry is not None and row.states:
+            case RowKind.ENTRY if row.entry is not None and len(row.entry.text) > longest:
+                _into_file(desk, name_in(index, row.entry.file), split_hook(row.entry.hook))
+            case RowKind.BELOW if row.entry is not None and row.states:
                 _into_file(desk, name_in(index, row.entry.file), [row.states])
-            case Part.LOOSE if row.states and index == INDEX and not holds_secret(row.states):
+            case RowKind.LOOSE if row.states and index == INDEX and not holds_secret(row.states):
                 kind = Kind.RULE if _RULE.search(row.states) else Kind.NOTE
-                learn(desk, Lesson(cleaned(row.states), kind, desk.seen.brief.today, Source.INDEX))
+                learn(desk, Lesson(strip_lead(row.states), kind, desk.seen.brief.today, Source.INDEX))
             case _:
                 pass
     if is_over(text) and index == INDEX:
-        for section in sorted({row.section for row in found if row.part is Part.DOCUMENT}):
-            _section_file(desk, [row for row in found if row.section == section and row.part is Part.DOCUMENT])
+        for section in sorted({row.section for row in found if row.part is RowKind.DOCUMENT}):
+            _section_file(desk, [row for row in found if row.section == section and row.part is RowKind.DOCUMENT])
 
 
 def _section_file(desk: Desk, section: list[Row]) -> None:
@@ -62,11 +62,11 @@ def _section_file(desk: Desk, section: list[Row]) -> None:
         return
     first = next((one.text for one in statements_in(body)), title)
     made = TopicFile.new(name=title, description=shorten(first, 140), type=MemoryType.PROJECT, body=body)
-    desk.write(name, made.text, "new: a section that stood in the index, which was too long")
+    desk.write(name, made.text, "new: a section from the index, which was too long")
 
 
 def section_body(section: list[Row]) -> str:
-    """What stands below a section's heading."""
+    """The text below a section's heading."""
     lines = [row.line for row in section]
     return "".join(lines[1:] if lines and lines[0].startswith("#") else lines).strip("\n") + "\n"
 
@@ -78,17 +78,17 @@ def _into_file(desk: Desk, name: str, said: Iterable[str]) -> None:
     new = [piece for piece in said if not is_covered(piece, desk.texts[name]) and not holds_secret(piece)]
     if new:
         lines = [piece if piece.endswith((".", "!", "?", "。")) else f"{piece}." for piece in new]
-        desk.write(name, with_lines(desk.texts[name], lines), "has the detail that stood only in the index")
+        desk.write(name, with_lines(desk.texts[name], lines), "has the detail that was only in the index")
 
 
-def pieces(hook: str) -> list[str]:
-    """The statements of a hook."""
+def split_hook(hook: str) -> list[str]:
+    """Splits a hook into statements."""
     found = [one.text for one in statements_in(hook.replace("; ", ";\n").replace(" - ", "\n- "))]
-    return [cleaned(piece).rstrip(" ;") for piece in found]
+    return [strip_lead(piece).rstrip(" ;") for piece in found]
 
 
 def is_covered(piece: str, file_text: str) -> bool:
-    """Whether a file says it: all but a word or two of it, and every number; the last word may be cut off."""
+    """Whether a file says it: every number and nearly all the words; the last word may be cut off."""
     terms = content_terms(piece)
     whole = content_terms(file_text)
     lower = re.sub(r"\\(.)", r"\1", file_text.lower())

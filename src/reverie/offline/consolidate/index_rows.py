@@ -1,7 +1,7 @@
-"""What each line of an index is: an entry, detail below one, a loose statement, a document of somebody's, or their own.
+"""What each line of an index is: an entry, detail below one, a loose statement, part of a document, or the user's own.
 
-Headings, blank lines, links to elsewhere and lines about the list itself are people's own. So is a section that is
-mostly prose: whoever keeps one there wants it there, as long as the index is within its limits.
+Headings, blank lines, links to other places and lines about the list itself are the user's own. So is a section that is
+mostly prose, as long as the index is within its limits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, IndexEnt
 from reverie.text.words import content_terms
 
 BEARABLE: Final = 200
-"""Characters of a line that may stay as it is, though a new one would be shorter."""
+"""Characters of a line that may stay, although a new line would be shorter."""
 _LEAST_TERMS: Final = 3
 _BULLET = re.compile(r"^\s*[-*+•]\s+")
 _LABEL = re.compile(r"^\s*(?:extra|also|note|nb|p\.?s|fyi|info|remember)\s?[:–—-]\s*", re.IGNORECASE)
@@ -32,13 +32,13 @@ _SELF_POINTER = re.compile(
     r"|archivo))`?(?:\s[^\W\d]+){0,3}$",
     re.IGNORECASE,
 )
-"""Says where more is to be read, and nothing else."""
+"""Says only where to read more."""
 _POSITION = re.compile(
     r"^(?:(?:this is |the )?(?:entry|item|line|row|number|no\.?|nr\.?|eintrag|zeile|punkt|entrada)\s*#?\d+\b"
     r"|#?\d+\s*(?:of|von|de|/)\s*\d+\b)[^.;:]{0,40}$",
     re.IGNORECASE,
 )
-"""Says where in the list it stands, and nothing else."""
+"""Says only its place in the list."""
 _HOUSEKEEPING = re.compile(
     r"\b(?:meta|(?:written|reviewed|checked|touched|updated|edited|verified) by [\w-]+|check again|fine|open|okay|good"
     r"|pending|see also|last|first|touched|updated|changed|edited|checked|verified|reviewed|seen|used|still|valid"
@@ -48,14 +48,14 @@ _HOUSEKEEPING = re.compile(
 )
 
 
-class Part(StrEnum):
+class RowKind(StrEnum):
     """The kinds of lines."""
 
     ENTRY = "entry"
     BELOW = "below"
     """A bullet below an entry."""
     LOOSE = "loose"
-    """A statement that belongs into a topic file."""
+    """A statement that belongs in a topic file."""
     DOCUMENT = "document"
     """A line of a section that is mostly prose."""
     OWN = "own"
@@ -63,10 +63,10 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line; `entry` is the one it is, or stands below. `section` counts headings from 0."""
+    """One line; `entry` is the entry it is or belongs to. `section` counts headings from 0."""
 
     line: str
-    part: Part
+    part: RowKind
     entry: IndexEntry | None
     section: int
 
@@ -87,8 +87,8 @@ class Row:
         return self.entry is not None and file.rpartition("/")[2] == self.entry.file.rpartition("/")[2]
 
 
-def rows(text: str) -> list[Row]:
-    """Every line of an index, with its end."""
+def read_rows(text: str) -> list[Row]:
+    """Reads every line of an index, with its line end."""
     listed = {entry.line: entry for entry in entries(text)}
     found: list[Row] = []
     section, above = 0, None
@@ -100,25 +100,25 @@ def rows(text: str) -> list[Row]:
         is_code ^= bare.startswith("```")
         if entry is not None:
             above = entry
-            found.append(Row(line, Part.ENTRY, entry, section))
+            found.append(Row(line, RowKind.ENTRY, entry, section))
         elif above is not None and line[:1].isspace() and _BULLET.match(line):
-            found.append(Row(line, Part.BELOW, above, section))
+            found.append(Row(line, RowKind.BELOW, above, section))
         else:
             above = None
             is_own = is_code or not bare or bare.startswith(("#", ">", "<!--", "```", "---", "|"))
             is_own = is_own or bool(_ELSEWHERE.search(bare) or _ABOUT_THE_LIST.search(bare))
-            found.append(Row(line, Part.OWN if is_own else Part.LOOSE, None, section))
+            found.append(Row(line, RowKind.OWN if is_own else RowKind.LOOSE, None, section))
     return _documents(found)
 
 
 def _documents(found: list[Row]) -> list[Row]:
     """Marks the sections that are mostly prose."""
-    loose = Counter(row.section for row in found if row.part is Part.LOOSE)
-    listed = Counter(row.section for row in found if row.part is Part.ENTRY)
+    loose = Counter(row.section for row in found if row.part is RowKind.LOOSE)
+    listed = Counter(row.section for row in found if row.part is RowKind.ENTRY)
     prose = {section for section, times in loose.items() if times >= 3 and times > listed[section]}
     return [
-        Row(row.line, Part.DOCUMENT, row.entry, row.section)
-        if row.section in prose and row.part in (Part.LOOSE, Part.OWN)
+        Row(row.line, RowKind.DOCUMENT, row.entry, row.section)
+        if row.section in prose and row.part in (RowKind.LOOSE, RowKind.OWN)
         else row
         for row in found
     ]
@@ -130,5 +130,5 @@ def is_over(text: str) -> bool:
 
 
 def longest_line(text: str) -> int:
-    """From how many characters on a line is too long: a little over does no harm while the whole is within limits."""
+    """From how many characters a line is too long: a little over is fine while the whole index is within limits."""
     return LINE_CHARACTERS if is_over(text) else BEARABLE

@@ -1,7 +1,7 @@
-"""Writes an index anew for the topic files that are there: one short line each, no dead ones, none twice.
+"""Rewrites an index for the topic files that exist: one short line each, no dead links, no doubles.
 
-A line goes or gets shorter only if a topic file has what it says, so that nothing is lost where a file could not be
-written. An index that is right keeps its bytes.
+A line is removed or shortened only if a topic file has its content, so nothing is lost if a file could not be written.
+An index that is right keeps its bytes.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from datetime import date
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, IndexEntry, entries, index_line, with_entry
 from reverie.memory.taxonomy import index_of, pointer_of
 from reverie.memory.topic_file import TopicFile
-from reverie.offline.consolidate.dating import written_out
-from reverie.offline.consolidate.index_detail import is_covered, name_in, pieces, section_body
-from reverie.offline.consolidate.index_rows import Part, Row, is_over, longest_line, rows
+from reverie.offline.consolidate.index_detail import is_covered, name_in, section_body, split_hook
+from reverie.offline.consolidate.index_rows import Row, RowKind, is_over, longest_line, read_rows
+from reverie.offline.consolidate.relative_dates import write_out_dates
 from reverie.text.sentences import statements_in
 
 _CLAUSE = re.compile(r"(?:[.;](?=\s)|\s[—–-](?=\s)|\s\()")
 
 
-def tidied(
+def tidy_index(
     index: str,
     text: str,
     topics: Mapping[str, str],
@@ -29,30 +29,30 @@ def tidied(
     before: Mapping[str, str],
     logs: Collection[str] = (),
 ) -> str:
-    """An index as it shall be. `topics`: all files there are; `before`: those of them that were read, as they were."""
+    """The planned index. `topics`: all files that exist; `before`: those that were read, as they were."""
     others = {*topics, *logs}
     own = {name: TopicFile.parse(body) for name, body in topics.items() if index_of(name) == index}
     longest = longest_line(text)
-    found = rows(text)
+    found = read_rows(text)
     moved = _moved_sections(found, topics) if is_over(text) else set[int]()
     kept: list[str] = []
     listed: set[str] = set()
     for row in found:
         match row.part:
-            case Part.ENTRY if row.entry is not None:
+            case RowKind.ENTRY if row.entry is not None:
                 name = name_in(index, row.entry.file)
                 if name in own and name not in listed:
                     listed.add(name)
                     kept.append(_line_for(row, own[name], days.get(name), before.get(name), longest))
                 elif name not in own and name in others:
                     kept.append(row.line)
-            case Part.BELOW if row.entry is not None:
+            case RowKind.BELOW if row.entry is not None:
                 name = name_in(index, row.entry.file)
                 if name in own and row.states and not is_covered(row.states, own[name].text):
                     kept.append(row.line)
-            case Part.LOOSE if row.states and any(is_covered(row.states, body) for body in topics.values()):
+            case RowKind.LOOSE if row.states and any(is_covered(row.states, body) for body in topics.values()):
                 pass
-            case Part.DOCUMENT if row.section in moved:
+            case RowKind.DOCUMENT if row.section in moved:
                 pass
             case _:
                 kept.append(row.line)
@@ -66,21 +66,21 @@ def tidied(
 def _moved_sections(found: list[Row], topics: Mapping[str, str]) -> set[int]:
     """The sections of prose that have become topic files."""
     moved: set[int] = set()
-    for section in {row.section for row in found if row.part is Part.DOCUMENT}:
-        body = section_body([row for row in found if row.section == section and row.part is Part.DOCUMENT]).strip()
+    for section in {row.section for row in found if row.part is RowKind.DOCUMENT}:
+        body = section_body([row for row in found if row.section == section and row.part is RowKind.DOCUMENT]).strip()
         if body and any(body in text for text in topics.values()):
             moved.add(section)
     return moved
 
 
 def _line_for(row: Row, topic: TopicFile, day: date | None, before: str | None, longest: int) -> str:
-    """An entry's line: as it is where it is short and true."""
+    """An entry's line: unchanged if it is short and true."""
     entry = row.entry
     assert entry is not None
-    hook = written_out(entry.hook, day) if day is not None else entry.hook
+    hook = write_out_dates(entry.hook, day) if day is not None else entry.hook
     if before is not None and topic.description and TopicFile.parse(before).description != topic.description:
         hook = topic.description
-    if len(entry.text) > longest and all(is_covered(piece, topic.text) for piece in pieces(entry.hook)):
+    if len(entry.text) > longest and all(is_covered(piece, topic.text) for piece in split_hook(entry.hook)):
         hook = _shorter(entry, topic.description or hook)
     elif hook == entry.hook:
         return row.line
@@ -90,7 +90,7 @@ def _line_for(row: Row, topic: TopicFile, day: date | None, before: str | None, 
 
 
 def _shorter(entry: IndexEntry, description: str) -> str:
-    """A hook that fits whole: the description, else as much of the old one as makes sense alone."""
+    """A hook that fits completely: the description, or as much of the old hook as makes sense alone."""
     fits = LINE_CHARACTERS - len(index_line(entry.title, entry.file, "")) - len(" — ")
     if len(description) <= fits:
         return description
@@ -105,7 +105,7 @@ def _hook(topic: TopicFile) -> str:
 
 
 def _within_limits(text: str) -> str:
-    """The index within its lines and bytes: blank lines go first, then hooks get shorter."""
+    """Brings the index within its lines and bytes: blank lines go first, then hooks get shorter."""
     lines = text.splitlines(keepends=True)
     if len(lines) > MAX_LINES:
         lines = [line for line in lines if line.strip()]

@@ -1,7 +1,7 @@
-"""Puts a lesson where it belongs: into the statement it changes, the file it is about, or a file of its own.
+"""Adds a lesson where it belongs: to the statement it changes, the file it is about, or a file of its own.
 
-What memory says already is not said again, so a second dream over the same words changes nothing. A file that is newer
-than a lesson knows better and is not changed by it. What a person said stays in their own words, with its day.
+What memory already says is not added again, so a second dream over the same words changes nothing. A lesson never
+changes a file that is newer. What the user said stays in their own words, with its day.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from reverie.memory.note import title_of
 from reverie.memory.taxonomy import MemoryType, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk
-from reverie.offline.consolidate.keeping import facts_missing
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source
-from reverie.offline.consolidate.statements import body_statements, replaced
+from reverie.offline.consolidate.losses import find_missing_facts
+from reverie.offline.consolidate.statements import body_statements, replace_statement
 from reverie.text.cutting import shorten
 from reverie.text.sameness import REWORDED, contradicts, overlap, says
 from reverie.text.sentences import Statement, end_sentence
@@ -41,7 +41,7 @@ def learn(desk: Desk, lesson: Lesson) -> None:
     if not is_later and _put_right(desk, lesson):
         return
     if lesson.kind is Kind.CHANGE:
-        return  # of something that memory does not speak of
+        return  # about something that memory does not mention
     _new_file(desk, lesson)
 
 
@@ -61,23 +61,23 @@ def _is_known(desk: Desk, text: str) -> bool:
 
 
 def _put_right(desk: Desk, lesson: Lesson) -> bool:
-    """Puts a lesson in the place of the one older statement it contradicts; whether there is one.
+    """Replaces the one older statement that a lesson contradicts; returns whether there is one.
 
-    A statement that says more than what gives way stays behind it, with the day until which it held.
+    A statement that says more than what is replaced stays behind the lesson, with the day until which it was true.
     """
     hits = _contradicted(desk, lesson)
     if len(hits) != 1:
-        return bool(hits)  # which one is meant is not plain: nothing is changed
+        return bool(hits)  # it is not clear which one: nothing is changed
     ((name, one),) = hits
     text = desk.texts[name]
     rest = f"{text[: one.start]} {text[one.end :]} {lesson.text}"
     said, description = end_sentence(lesson.text), TopicFile.parse(text).description
-    is_whole = len(facts_missing(one.text, rest)) <= 1
-    text = replaced(text, one, said if is_whole else f"{said} Until {lesson.day.isoformat()}: {one.text}")
+    is_whole = len(find_missing_facts(one.text, rest)) <= 1
+    text = replace_statement(text, one, said if is_whole else f"{said} Until {lesson.day.isoformat()}: {one.text}")
     desk.gave_way.append(one.text)
     if overlap(content_terms(description), one.terms) >= REWORDED:
         text = TopicFile.parse(text).with_changes(description=_described(lesson)).text
-    desk.write(name, text, f"put right by what {_told(lesson)}; it said “{one.text}”")
+    desk.write(name, text, f"corrected by what {_told(lesson)}; it said “{one.text}”")
     return True
 
 
@@ -109,7 +109,7 @@ def _new_file(desk: Desk, lesson: Lesson) -> None:
         name = file_name(kind, f"{title} {number}")
         number += 1
     made = TopicFile.new(name=title, description=_described(lesson), type=kind, body=f"{end_sentence(lesson.text)}\n")
-    desk.write(name, made.text, f"new: what {_told(lesson)} stood nowhere")
+    desk.write(name, made.text, f"new: what {_told(lesson)} was not in any memory")
 
 
 def _described(lesson: Lesson) -> str:

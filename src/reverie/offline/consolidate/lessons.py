@@ -1,7 +1,7 @@
-"""What is worth keeping of what a person typed: what they state outright, and that something is other than it was.
+"""What to keep of a message of the user: what they state outright, and that something has changed.
 
-Questions, tasks for now, suppositions, jokes and secrets are nothing to keep. It judges words alone; whether memory
-knows it already is looked at elsewhere.
+Questions, tasks, suppositions, jokes and secrets are not kept. This module judges words alone; whether memory already
+knows a lesson is checked elsewhere.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from enum import StrEnum
 
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
-from reverie.offline.consolidate.dating import written_out
-from reverie.offline.consolidate.gather import Said
-from reverie.offline.language.marks import Marked, Message
+from reverie.offline.consolidate.gather import TypedText
+from reverie.offline.consolidate.relative_dates import write_out_dates
+from reverie.offline.language.marks import Marked, MarkedMessage
 from reverie.offline.language.prose import without_lead
 from reverie.offline.language.stating import kind_of
 from reverie.text.words import content_terms
@@ -27,13 +27,13 @@ class Kind(StrEnum):
     RULE = "rule"
     """How to work."""
     NOTE = "note"
-    """A fact that somebody wants to be kept."""
+    """A fact that the user wants to keep."""
     CHANGE = "change"
-    """Something is other than it was: matters where memory says what it was."""
+    """Something has changed: counts if memory has the old state."""
 
 
 class Source(StrEnum):
-    """Where a lesson comes from, as a reason tells it."""
+    """Where a lesson comes from, as the reason names it."""
 
     TYPED = "the user said"
     LOG = "the log noted"
@@ -42,7 +42,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One thing learnt, in the words it was said in, its dates written out."""
+    """One thing learned, in the words it was said in, with its dates written out."""
 
     text: str
     kind: Kind
@@ -61,14 +61,14 @@ _SECRET = re.compile(
 )
 
 
-def heard(said: Said) -> list[Lesson]:
-    """The lessons in a message that a person typed."""
-    message = Message(_INJECTED.sub("\n", said.text), said.day)
+def find_lessons(said: TypedText) -> list[Lesson]:
+    """Finds the lessons in a message that the user typed."""
+    message = MarkedMessage(_INJECTED.sub("\n", said.text), said.day)
     if message.is_void or message.forgets:
         return []
     found = [(one, _kind(one)) for one in message.marked]
     return [
-        Lesson(written_out(cleaned(one.text), said.day), kind, said.day, Source.TYPED)
+        Lesson(write_out_dates(strip_lead(one.text), said.day), kind, said.day, Source.TYPED)
         for one, kind in found
         if kind is not None and not holds_secret(one.text)
     ]
@@ -85,12 +85,12 @@ def _kind(one: Marked) -> Kind | None:
             return Kind.NOTE
 
 
-def cleaned(text: str) -> str:
-    """A sentence without how it was led in."""
+def strip_lead(text: str) -> str:
+    """Removes the words that introduce a sentence."""
     said = without_lead(text)
     return _FIRST_PERSON.sub(r"The user \g<really>\g<verb>s", said[:1].upper() + said[1:]) or text.strip()
 
 
 def holds_secret(text: str) -> bool:
-    """Whether a text holds a password, key or token, or says that it does."""
+    """Whether a text contains a password, key or token, or says that it does."""
     return bool(_SECRET.search(text) or find_secrets(text))

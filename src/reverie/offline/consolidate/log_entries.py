@@ -1,7 +1,7 @@
-"""What is worth keeping of a daily log: rules, decisions and dates, where an entry says that it is one.
+"""What to keep of a daily log: rules, decisions and dates, where an entry says that it is one.
 
-An entry is a line, with or without a bullet and a time, and the indented lines below it. One that holds a secret is
-left out whole. Dates are told from the log's own day.
+An entry is a line, with or without a bullet and a time, and the indented lines below it. An entry with a secret is left
+out completely. Relative dates are counted from the day of the log.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 from reverie.memory.daily_log import day_of
-from reverie.offline.consolidate.dating import written_out
 from reverie.offline.consolidate.lessons import Kind, Lesson, Source, holds_secret
+from reverie.offline.consolidate.relative_dates import write_out_dates
 from reverie.text.words import content_terms
 
 _ENTRY = re.compile(
@@ -41,7 +41,7 @@ _UNSURE = re.compile(
     r"|them)sel|no,? wait|scratch that|or rather|maybe|perhaps|probably)",
     re.IGNORECASE,
 )
-"""Somebody wanted one thing and then another, or did not know: what holds is not plain."""
+"""Somebody changed their mind or was not sure: it is not clear what is true."""
 _RULE = re.compile(
     r"\b(?:never|always|must(?:n'?t)?|not allowed|from now on|prefers?|wants?|nie|immer|muss|nunca|siempre|debe"
     r"|prefiere)\b|必须|总是|不要|必ず|禁止",
@@ -49,8 +49,8 @@ _RULE = re.compile(
 )
 
 
-def noted(name: str, text: str) -> Iterator[Lesson]:
-    """The lessons in a daily log, each told from its day."""
+def find_log_lessons(name: str, text: str) -> Iterator[Lesson]:
+    """Finds the lessons in a daily log, each with its day."""
     day = day_of(name)
     if day is None:
         return
@@ -61,7 +61,7 @@ def noted(name: str, text: str) -> Iterator[Lesson]:
         if holds_secret(entry) or _UNSURE.search(entry) or (not is_told and _CHORE.match(plain)):
             continue
         if (plain != spoken or _LASTING.search(plain)) and len(content_terms(plain)) >= 2:
-            clean = written_out(plain[:1].upper() + plain[1:], day)
+            clean = write_out_dates(plain[:1].upper() + plain[1:], day)
             yield Lesson(clean, Kind.RULE if _RULE.search(plain) else Kind.NOTE, day, Source.LOG)
 
 

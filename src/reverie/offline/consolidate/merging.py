@@ -1,7 +1,7 @@
-"""Joins files that are about the same: copies, rewordings, and rivals of which one is newer or surer.
+"""Joins files about the same subject: copies, rewordings, and rivals of which one is newer or more certain.
 
-Every statement that only one of them has goes into the file that stays. A statement that another contradicts goes; it
-is quoted in the reason. Trust decides first, what the user confirmed before what was concluded, and then the date.
+Every statement that only one of them has goes into the file that stays. A statement that another contradicts is removed
+and quoted in the reason. Trust decides first (confirmed by the user before concluded), and then the date.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.consolidate.desk import Desk, is_one_tier
-from reverie.offline.consolidate.keeping import facts_missing, identifiers
+from reverie.offline.consolidate.losses import find_identifiers, find_missing_facts
 from reverie.offline.consolidate.statements import body_statements, label_of_line, with_labelled, with_lines
-from reverie.offline.consolidate.trust import Standing, is_guess, standing_of, without_doubt
+from reverie.offline.consolidate.trust import TrustLevel, is_guess, read_trust_level, without_doubt
 from reverie.text.folding import fold_text, word_set
 from reverie.text.sameness import COPIED, MOST, REWORDED, SAME, Relation, compare, contradicts, overlap, says
 from reverie.text.sentences import Statement
@@ -41,13 +41,13 @@ _WHERE = re.compile(
 )
 _LOOSE = re.compile(r"\s+(?:on|at|in|from|by|every|each|the)$")
 _CLAIMED: Final = 3
-"""The content words that a guess needs to be told what it is about."""
+"""The content words that a guess must have, so that its subject is clear."""
 _CLAUSE = re.compile(r"[,;]\s+(?!not\b|nicht\b|no\b)(?:and |und |y )?")
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file as far as it must be known to compare it with others."""
+    """A file with what is needed to compare it with others."""
 
     name: str
     topic: TopicFile
@@ -57,13 +57,13 @@ class _File:
     """Its description and the first statement of its body."""
     statements: tuple[Statement, ...]
     plain: frozenset[str]
-    standing: Standing
+    standing: TrustLevel
     numbers: frozenset[str]
     """The numbers in its title: `Pump 1` and `Pump 2` are two things, however alike."""
 
 
 def join_files(desk: Desk) -> None:
-    """Joins what belongs together, two at a time, until nothing does."""
+    """Joins files that belong together, two at a time, until none do."""
     names = sorted(name for name in desk.texts if desk.may_change(name) and name not in desk.apart)
     files = {name: _read(name, desk.texts[name]) for name in names}
     for name, other in _pairs(files):
@@ -75,7 +75,7 @@ def join_files(desk: Desk) -> None:
 
 
 def _pairs(files: dict[str, _File]) -> Iterable[tuple[str, str]]:
-    """Pairs of files that share words in what heads them: all others are about different things."""
+    """Pairs of files that share words in their heads: all others are about different things."""
     holding: dict[str, list[str]] = {}
     for name, one in files.items():
         for term in {term for head in (*one.heads, one.topic.name) for term in content_terms(head)}:
@@ -94,10 +94,12 @@ def _read(name: str, text: str) -> _File:
     heads = tuple(dict.fromkeys(head for head in (topic.description, own[0].text if own else "") if head))
     title = _COPY_NAME.sub(" ", topic.name or name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
     about = frozenset(term for term in content_terms(title) if not term.isdigit())
-    about = about or frozenset(re.findall(r"[^\W\d_]+", title.lower()))  # a noun that is a small word elsewhere
+    about = about or frozenset(
+        re.findall(r"[^\W\d_]+", title.lower())
+    )  # a noun that is a function word in another language
     worded = frozenset(fold_text(one.text) for one in own)
     numbers = frozenset(re.findall(r"\d+", topic.name))
-    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, worded, standing_of(text), numbers)
+    return _File(name, topic, about - _ABOUT_NOTHING or about, heads, own, worded, read_trust_level(text), numbers)
 
 
 def _are_one_kind(one: _File, other: _File) -> bool:
@@ -107,7 +109,7 @@ def _are_one_kind(one: _File, other: _File) -> bool:
 
 
 def _are_two_things(one: _File, other: _File) -> bool:
-    """Whether each speaks of what its title names and the other never mentions, though all else may be alike."""
+    """Whether each mentions what its title names and the other never does, however alike the rest is."""
     return _speaks_alone(one, other) and _speaks_alone(other, one)
 
 
@@ -117,7 +119,7 @@ def _speaks_alone(one: _File, other: _File) -> bool:
 
 
 def _are_copies(one: _File, other: _File) -> bool:
-    """Whether one says most of what the other says, in the same words or others."""
+    """Whether one says most of what the other says, in the same or other words."""
     if not _are_one_kind(one, other) or not one.plain or not other.plain:
         return False
     if not _is_one_name(one, other) and _contradict(one, other):
@@ -149,22 +151,22 @@ def _differ(one: str, other: str) -> bool:
 
 
 def _rest_agrees(one: _File, other: _File) -> bool:
-    """Whether the files are also about the same thing by name, or by a second statement that both have."""
+    """Whether the files also share a name, or a second statement."""
     if one.about & other.about:
         return True
     return any(says(mine.text, theirs.text, REWORDED) for mine in one.statements for theirs in other.statements)
 
 
 def _are_rivals(one: _File, other: _File) -> bool:
-    """Whether two files are about one thing and say different things of it."""
+    """Whether two files are about the same thing and say different things about it."""
     if not _are_one_kind(one, other):
         return False
     is_one_name = _is_one_name(one, other)
     standings = {one.standing, other.standing}
-    if Standing.GUESSED in standings and len(standings) > 1:
+    if TrustLevel.GUESSED in standings and len(standings) > 1:
         shared = _head_terms(one) & _head_terms(other)
         is_close = len(shared) >= 2 and overlap(_head_terms(one), _head_terms(other)) >= 0.4
-        return is_one_name or (Standing.CONFIRMED in standings and (is_close or _is_settled(one, other)))
+        return is_one_name or (TrustLevel.CONFIRMED in standings and (is_close or _is_settled(one, other)))
     heads = [(mine, theirs) for mine in one.heads for theirs in other.heads]
     if not is_one_name:
         return False
@@ -173,8 +175,8 @@ def _are_rivals(one: _File, other: _File) -> bool:
 
 
 def _is_settled(one: _File, other: _File) -> bool:
-    """Whether a statement that was confirmed speaks of all that a guess claims."""
-    guess, sure = (one, other) if one.standing is Standing.GUESSED else (other, one)
+    """Whether a confirmed statement covers all that a guess claims."""
+    guess, sure = (one, other) if one.standing is TrustLevel.GUESSED else (other, one)
     for claim in guess.heads:
         terms = content_terms(without_doubt(claim))
         if len(terms) >= _CLAIMED and any(terms <= content_terms(said.text) for said in sure.statements):
@@ -199,17 +201,17 @@ def _head_terms(one: _File) -> frozenset[str]:
 
 
 def _join(desk: Desk, one: _File, other: _File) -> str:
-    """Puts two files into one and says which stays."""
+    """Joins two files into one and reports which stays."""
     winner, loser = _ordered(desk, one, other)
     text = winner.topic.text
     dropped: list[str] = []
-    is_doubtful = loser.standing is Standing.GUESSED and winner.standing > Standing.GUESSED
+    is_doubtful = loser.standing is TrustLevel.GUESSED and winner.standing > TrustLevel.GUESSED
     extra: list[str] = []
     for said in loser.statements:
         standing = body_statements(text)
         is_head = said == loser.statements[0] or bool(said.label)
         is_doubt = _ABOUT_TRUST.match(said.text) or (is_doubtful and is_guess(said.text))
-        is_kept = not facts_missing(said.text, text)
+        is_kept = not find_missing_facts(said.text, text)
         if not is_doubt and is_kept and any(_is_said(said.text, its.text, SAME) for its in standing):
             continue
         if is_doubt or _is_denied(said.text, standing):
@@ -225,7 +227,7 @@ def _join(desk: Desk, one: _File, other: _File) -> str:
     desk.gave_way += dropped
     stays, goes = _names(winner, loser)
     quoted = "".join(f" “{said}”" for said in dropped)
-    taken_out = f"; taken out, because {winner.name} is {_why(desk, winner, loser)}:{quoted}" if dropped else ""
+    taken_out = f"; removed, because {winner.name} is {_why(desk, winner, loser)}:{quoted}" if dropped else ""
     desk.write(stays, text, f"joined with {goes}{taken_out}")
     desk.days[stays] = max(day for day in (desk.days.get(one.name), desk.days.get(other.name), None) if day is not None)
     is_told = stays in desk.changed()
@@ -238,7 +240,7 @@ def _is_said(said: str, standing: str, share: float) -> bool:
 
 
 def _is_denied(said: str, standing: Sequence[Statement]) -> bool:
-    """Whether a statement cannot hold beside these. Where many are like it, it is one more line of a list."""
+    """Whether a statement contradicts these. If many are like it, it is one more line of a list."""
     rivals = sum(contradicts(said, its.text, about_the_same=True) for its in standing)
     return 1 <= rivals <= 2
 
@@ -246,19 +248,19 @@ def _is_denied(said: str, standing: Sequence[Statement]) -> bool:
 def _not_denied(said: str, standing: Sequence[Statement], text: str) -> list[str]:
     """What a statement says besides what is denied: clauses with facts of their own, or all of it if it has a key."""
     rivals = [its.text for its in standing if contradicts(said, its.text, about_the_same=True)]
-    if identifiers(said) & facts_missing(said, text) and not any(identifiers(its) for its in rivals):
+    if find_identifiers(said) & find_missing_facts(said, text) and not any(find_identifiers(its) for its in rivals):
         return [said]
     denied = frozenset(kind for its in rivals for kind in values_of(its).kinds) - {"number", "name"}
     clauses = [clause.strip(" .") for clause in _CLAUSE.split(said)]
     return _still_where(said, rivals, text) + [
         f"{clause[:1].upper()}{clause[1:]}."
         for clause in clauses[1:]
-        if len(content_terms(clause)) >= 2 and facts_missing(clause, text) and not values_of(clause).kinds & denied
+        if len(content_terms(clause)) >= 2 and find_missing_facts(clause, text) and not values_of(clause).kinds & denied
     ]
 
 
 def _still_where(said: str, rivals: Sequence[str], text: str) -> list[str]:
-    """Where something is, quoted, if only its day or time is denied and nothing else says where."""
+    """Where something is, quoted, if only its day or time is denied and no other statement says where."""
     where = _WHERE.search(said)
     whens = [value for kind in ("weekday", "date", "time") for value in values_of(said).of(kind)]
     places = [said.lower().find(value) for value in whens]
@@ -272,8 +274,8 @@ def _still_where(said: str, rivals: Sequence[str], text: str) -> list[str]:
 
 
 def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:
-    """Who is right where the two differ: the surer, then the newer; of copies, the one with the better name."""
-    if one.standing != other.standing and Standing.GUESSED in (one.standing, other.standing):
+    """Which file is right if they differ: the more certain, then the newer; of copies, the one with the better name."""
+    if one.standing != other.standing and TrustLevel.GUESSED in (one.standing, other.standing):
         return (one, other) if one.standing > other.standing else (other, one)
     differ = _contradict(one, other)
     days = desk.days.get(one.name), desk.days.get(other.name)
@@ -290,7 +292,7 @@ def _ordered(desk: Desk, one: _File, other: _File) -> tuple[_File, _File]:
 
 
 def _names(winner: _File, loser: _File) -> tuple[str, str]:
-    """The name that stays and the one that goes: a copy's name does not stay if the other's is better."""
+    """The name that stays and the name that goes: a copy's name stays only if the other's is not better."""
     if _copy_rank(winner) > _copy_rank(loser):
         return loser.name, winner.name
     return winner.name, loser.name

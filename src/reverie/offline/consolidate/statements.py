@@ -18,8 +18,8 @@ def body_statements(file_text: str) -> tuple[Statement, ...]:
     return tuple(statements_in(file_text, len(file_text) - len(TopicFile.parse(file_text).body)))
 
 
-def without(file_text: str, gone: Iterable[Statement]) -> str:
-    """The file without these statements; a line that is left empty goes too."""
+def remove_statements(file_text: str, gone: Iterable[Statement]) -> str:
+    """Removes these statements from a file, and lines that become empty."""
     for one in sorted(gone, key=lambda each: -each.start):
         line_start = file_text.rfind("\n", 0, one.start) + 1
         line_end = file_text.find("\n", one.end)
@@ -35,13 +35,13 @@ def without(file_text: str, gone: Iterable[Statement]) -> str:
     return file_text
 
 
-def replaced(file_text: str, one: Statement, new: str) -> str:
-    """The file with one statement put otherwise."""
+def replace_statement(file_text: str, one: Statement, new: str) -> str:
+    """Replaces one statement of a file."""
     return file_text[: one.start] + new + file_text[one.end :]
 
 
 def with_lines(file_text: str, lines: Iterable[str]) -> str:
-    """The file with plain lines behind the statements that open its body, before Why and How to apply."""
+    """The file with plain lines after the statements that open its body, before Why and How to apply."""
     new = "".join(f"{line}\n" for line in lines)
     if not new:
         return file_text
@@ -57,7 +57,7 @@ def with_lines(file_text: str, lines: Iterable[str]) -> str:
 
 
 def with_labelled(file_text: str, label_line: str, label: str, said: str) -> str:
-    """The file with a statement below a label: beside what stands there, or as a new line at the end."""
+    """The file with a statement at a label: after the existing ones, or as a new line at the end."""
     own = [one for one in body_statements(file_text) if one.label == label]
     if own:
         last = own[-1]
@@ -68,7 +68,7 @@ def with_labelled(file_text: str, label_line: str, label: str, said: str) -> str
 
 
 def label_of_line(file_text: str, one: Statement) -> str:
-    """The label a statement stands behind, as it is written: `**Why:** `."""
+    """The label in front of a statement, as it is written: `**Why:** `."""
     start = _line_start(file_text, one.start)
     return lead_of(file_text, start)["label"] or ""
 

@@ -1,7 +1,7 @@
-"""A dream, round by round: look round, read, write what changes, take away what was joined, and say why.
+"""A dream, round by round: list, read, write what changes, remove what was joined, and give the reasons.
 
-Files that get content are written before those that lose it go, so that a write the gate refuses costs nothing. Each
-round is worked out anew from what the conversation holds.
+Files that get content are written before the files that lose it are removed, so nothing is lost if the gate refuses a
+write. Each round is computed again from the conversation.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from functools import lru_cache
 from typing import Final
 
 from reverie.models.base import Request
-from reverie.offline.consolidate.brief import Brief, find_brief, read_brief
+from reverie.offline.consolidate.brief import DreamTask, find_dream_task, read_dream_task
 from reverie.offline.consolidate.desk import Desk
-from reverie.offline.consolidate.gather import ROOM, gathered, look_round, read_all
+from reverie.offline.consolidate.gather import ROOM, collect_seen, look_round, read_all
 from reverie.offline.consolidate.index_detail import INDEXES
-from reverie.offline.consolidate.index_text import tidied
+from reverie.offline.consolidate.index_text import tidy_index
 from reverie.offline.consolidate.plan import think
-from reverie.offline.conversation import Done, done_calls
-from reverie.offline.step import Act, Call, Say, Step, offered_tools
+from reverie.offline.conversation import Done, read_done_calls
+from reverie.offline.step import Act, Answer, PlannedCall, Step, offered_tools
 from reverie.types import Message, TextBlock, ToolResultBlock
 
 NOTHING: Final = "Nothing had to be changed."
@@ -26,11 +26,11 @@ NOTHING: Final = "Nothing had to be changed."
 
 def next_step(request: Request) -> Step:
     """What a dream does next."""
-    found = find_brief(request.messages)
+    found = find_dream_task(request.messages)
     if found is None or not {"Read", "Write", "Bash"} <= offered_tools(request).keys():
-        return Say("There is no memory directory to put in order here.")
+        return Answer("There is no memory directory to tidy here.")
     at, brief = found
-    done = done_calls(request.messages[at:])
+    done = read_done_calls(request.messages[at:])
     if not done:
         return look_round(brief)
     written = [one for one in done if one.tool == "Write"]
@@ -48,20 +48,20 @@ def next_step(request: Request) -> Step:
 
 
 def _directive(message: Message) -> str:
-    return next(block.text for block in message.content if isinstance(block, TextBlock) and read_brief(block.text))
+    return next(block.text for block in message.content if isinstance(block, TextBlock) and read_dream_task(block.text))
 
 
 @lru_cache(maxsize=2)
 def _thought(directive: str, looked: tuple[tuple[str, str, str, bool], ...]) -> Desk:
-    """What a dream makes of what it saw. Kept from round to round: the same is seen in each."""
-    brief = read_brief(directive)
+    """The plan of a dream. Cached between rounds, which all see the same."""
+    brief = read_dream_task(directive)
     assert brief is not None, "it was read before"
     key = {"Read": "file_path", "Bash": "command"}
     done = [Done(tool, {key.get(tool, "given"): given}, text, failed) for tool, given, text, failed in looked]
-    return think(gathered(brief, done))
+    return think(collect_seen(brief, done))
 
 
-def _write(brief: Brief, desk: Desk, written: Sequence[Done]) -> Act | None:
+def _write(brief: DreamTask, desk: Desk, written: Sequence[Done]) -> Act | None:
     """The next writes: topic files first, then removals and indexes that follow from what was written."""
     tried = {str(one.input.get("file_path", "")) for one in written}
     topics = {name: text for name, text in desk.changed().items() if brief.path(name) not in tried}
@@ -73,23 +73,23 @@ def _write(brief: Brief, desk: Desk, written: Sequence[Done]) -> Act | None:
     indexes = {name: text for name, text in _indexes(brief, desk, written).items() if brief.path(name) not in tried}
     calls = [_call(brief, name, "") for name in removed]
     calls += [_call(brief, name, text) for name, text in sorted(indexes.items())]
-    return Act("And the index follows.", tuple(calls)) if calls else None
+    return Act("Now I update the index.", tuple(calls)) if calls else None
 
 
-def _say(desk: Desk, written: Sequence[Done], brief: Brief) -> Say:
-    """One line a file that changed, with the reasons."""
+def _say(desk: Desk, written: Sequence[Done], brief: DreamTask) -> Answer:
+    """One line per changed file, with the reasons."""
     landed = {str(one.input.get("file_path", "")).removeprefix(f"{brief.root}/") for one in written if not one.failed}
     lines = [f"- {name}: {'; '.join(desk.reasons[name])}" for name in sorted(landed & desk.reasons.keys())]
-    lines += [f"- {name}: one short line for every file that is there" for name in INDEXES if name in landed]
-    return Say("\n".join(lines) or NOTHING)
+    lines += [f"- {name}: one short line per file" for name in INDEXES if name in landed]
+    return Answer("\n".join(lines) or NOTHING)
 
 
-def _refused(brief: Brief, written: Sequence[Done]) -> set[str]:
+def _refused(brief: DreamTask, written: Sequence[Done]) -> set[str]:
     return {str(one.input.get("file_path", "")).removeprefix(f"{brief.root}/") for one in written if one.failed}
 
 
-def _removals(brief: Brief, desk: Desk, written: Sequence[Done]) -> list[str]:
-    """Files that may go: where their content went has it, down the whole chain."""
+def _removals(brief: DreamTask, desk: Desk, written: Sequence[Done]) -> list[str]:
+    """Files that can be removed: their content is in another file, down the whole chain."""
     refused = _refused(brief, written)
 
     def is_safe(name: str) -> bool:
@@ -99,7 +99,7 @@ def _removals(brief: Brief, desk: Desk, written: Sequence[Done]) -> list[str]:
     return sorted(name for name in desk.into if is_safe(name))
 
 
-def _indexes(brief: Brief, desk: Desk, written: Sequence[Done]) -> dict[str, str]:
+def _indexes(brief: DreamTask, desk: Desk, written: Sequence[Done]) -> dict[str, str]:
     """The indexes that have to change, for the files that are there now."""
     refused = _refused(brief, written)
     going = set(_removals(brief, desk, written))
@@ -111,7 +111,7 @@ def _indexes(brief: Brief, desk: Desk, written: Sequence[Done]) -> dict[str, str
         before = desk.seen.texts.get(index, "")
         if index in desk.seen.fixed or (index not in desk.seen.texts and not any(_of(index, name) for name in there)):
             continue
-        after = tidied(index, before, there | unread, desk.days, desk.base, brief.logs)
+        after = tidy_index(index, before, there | unread, desk.days, desk.base, brief.logs)
         if after != before:
             found[index] = after
     return found
@@ -121,12 +121,12 @@ def _of(index: str, name: str) -> bool:
     return name.startswith("team/") == index.startswith("team/")
 
 
-def _call(brief: Brief, name: str, text: str) -> Call:
-    return Call("Write", {"file_path": brief.path(name), "content": text})
+def _call(brief: DreamTask, name: str, text: str) -> PlannedCall:
+    return PlannedCall("Write", {"file_path": brief.path(name), "content": text})
 
 
 def _size(messages: Sequence[Message]) -> int:
-    """How much a request holds already, in characters."""
+    """How many characters a request already has."""
     return sum(
         len(block.text)
         for message in messages

@@ -1,4 +1,4 @@
-"""How far a memory or a statement may be trusted, by what its head and its own words say."""
+"""How far a memory or a statement is trusted, by its head and its own words."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _UNDONE = re.compile(
     r"|\b(?:yet|still|remains?|needs?|wants?|has|have) to(?: be)?)(?:\s+(?!and\b|but\b|und\b|pero\b)\w+){0,3}\s+$",
     re.IGNORECASE,
 )
-"""Before *confirmed*: it was not."""
+"""Before *confirmed*: it was not confirmed."""
 
 
-class Standing(IntEnum):
-    """What wins, from low to high."""
+class TrustLevel(IntEnum):
+    """Which statement wins, from low to high."""
 
     GUESSED = 0
     PLAIN = 1
@@ -37,25 +37,25 @@ class Standing(IntEnum):
 
 
 def is_guess(statement: str) -> bool:
-    """Whether a statement says of itself that it is a conclusion."""
+    """Whether a statement calls itself a conclusion."""
     return bool(_GUESSED.search(statement)) and not _is_confirmed(statement)
 
 
 def without_doubt(statement: str) -> str:
-    """What a guess claims, without the words that say it is one."""
+    """What a guess claims, without the words that mark it as a guess."""
     return _GUESSED.sub(" ", statement)
 
 
-def standing_of(file_text: str) -> Standing:
-    """How sure a file is: by its `trust` field, else by its words."""
+def read_trust_level(file_text: str) -> TrustLevel:
+    """Reads how certain a file is: from its `trust` field, or from its words."""
     topic = TopicFile.parse(file_text)
     if topic.trust is not None:
-        return Standing.CONFIRMED if topic.trust is Trust.CONFIRMED else Standing.GUESSED
+        return TrustLevel.CONFIRMED if topic.trust is Trust.CONFIRMED else TrustLevel.GUESSED
     said = f"{topic.description}\n{topic.body}"
     if _is_confirmed(said):
-        return Standing.CONFIRMED
+        return TrustLevel.CONFIRMED
     lead = f"{topic.description}\n{topic.body[:200]}"
-    return Standing.GUESSED if _GUESSED.search(lead) else Standing.PLAIN
+    return TrustLevel.GUESSED if _GUESSED.search(lead) else TrustLevel.PLAIN
 
 
 def _is_confirmed(text: str) -> bool:

@@ -1,6 +1,5 @@
-"""Extraction without a model: what a person said in the new messages that is worth keeping, found by speech acts.
+"""Extraction without a model: finds by speech acts what the user said in the new messages that is worth keeping.
 
-`task.py` is what the embedded model calls: a look at the memories that may have to change, then the writes, then done.
-It keeps people's own words and adds none, so what it writes rests on what they typed. Precision before recall: where
-it is in doubt, it writes nothing. It never acts but by tool calls.
+The offline mind calls `task.py`: it reads the memories that may change, writes, and ends. It keeps the user's own words
+and does not add any. Precision before recall: in doubt it writes nothing. It acts only through tool calls.
 """

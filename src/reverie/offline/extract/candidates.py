@@ -1,7 +1,7 @@
-"""What is worth keeping of the new messages: per message one paragraph that states something outright, as it was said.
+"""What to keep of the new messages: per message one paragraph that states something outright, unchanged.
 
-A sentence cut out of its paragraph loses its reason and what its pronouns stand for. So the paragraph is kept as a
-whole, without greetings, questions and tasks for now.
+A sentence cut out of its paragraph loses its reason and the meaning of its pronouns. So the whole paragraph is kept,
+without greetings, questions and tasks.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from itertools import groupby
 
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
-from reverie.offline.language.marks import Marked, Message
+from reverie.offline.language.marks import Marked, MarkedMessage
 from reverie.offline.language.stating import kind_of, moves_a_day
 from reverie.text.words import content_terms
 
 _LANGUAGES = ("en", "de")
-"""Elsewhere too much of what it kept was wrong (decision 0034): there it only removes what the user wants removed."""
+"""In other languages too much of what it kept was wrong (decision 0034): there it only removes on request."""
 _STRENGTH = (MemoryType.USER, MemoryType.REFERENCE, MemoryType.FEEDBACK, MemoryType.PROJECT)
 """Of several kinds in one paragraph the first one counts."""
 
@@ -29,25 +29,25 @@ class Candidate:
     type: MemoryType
     said: tuple[Marked, ...]
     only_updates: bool = False
-    """It is nothing by itself: it puts a memory right, if there is one."""
+    """Not a memory by itself: it corrects an existing one."""
 
     @property
-    def message(self) -> Message:
+    def message(self) -> MarkedMessage:
         return self.said[0].message
 
     @property
     def is_asked_for(self) -> bool:
-        """The person asks for it to be kept."""
+        """The user asks to keep it."""
         return any(one.has("remember") for one in self.said)
 
     @property
     def turns(self) -> bool:
-        """It speaks of how something was before."""
+        """It mentions how something was before."""
         return any(one.has("changed") for one in self.message.marked)
 
     @property
     def is_change(self) -> bool:
-        """It says that something is other than it was, or is to be from now on."""
+        """It says that something has changed, or changes from now on."""
         return self.turns or any(one.has("standing") for one in self.message.marked)
 
     @property
@@ -55,8 +55,8 @@ class Candidate:
         return content_terms(" ".join(one.text for one in self.said))
 
 
-def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
-    """Of all new messages, in order: none up to one that asks to forget, none beside one that is not meant."""
+def find_candidates(messages: Sequence[MarkedMessage]) -> list[Candidate]:
+    """Of all new messages, in order: none up to one that asks to forget, none beside one that is in doubt."""
     last = max((at for at, message in enumerate(messages) if message.forgets), default=-1)
     unmeant = {at + step for at, message in enumerate(messages) if message.is_play for step in (-1, 0, 1)}
     meant = [message for at, message in enumerate(messages) if at > last and at not in unmeant and not message.is_void]
@@ -65,7 +65,7 @@ def find_candidates(messages: Sequence[Message]) -> list[Candidate]:
     return [one for one in found if not find_secrets(" ".join(each.text for each in one.said))]
 
 
-def _in_message(message: Message) -> Iterator[Candidate]:
+def _in_message(message: MarkedMessage) -> Iterator[Candidate]:
     for _, group in groupby(message.marked, key=lambda one: one.paragraph):
         own = list(group)
         if any(one.is_in_doubt for one in own):
@@ -81,10 +81,10 @@ def _in_message(message: Message) -> Iterator[Candidate]:
             said = [one for one in own if _is_kept(one) or (is_order and one.has("requests"))]
             asked = [one.text for one in own if one.is_asked]
             if not content_terms(" ".join(asked)) & content_terms(" ".join(one.text for one in said)):
-                yield Candidate(kind, tuple(said))  # else what it is about may stand in the question
+                yield Candidate(kind, tuple(said))  # otherwise its subject may be in the question
 
 
 def _is_kept(one: Marked) -> bool:
-    """It is no greeting, question or task for now."""
+    """It is not a greeting, a question or a task."""
     is_task = one.has("requests") and not one.has("reason") and kind_of(one) is None
     return one.is_plain and not is_task and not one.is_only_asking

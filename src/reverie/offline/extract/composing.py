@@ -1,6 +1,6 @@
-"""The words of a memory: its title, its description and its body, all taken from what the person said.
+"""The words of a memory: its title, its description and its body, all from what the user said.
 
-Days are written out. No word of our own is added: a rule that nobody gave must not look as if somebody had.
+Days are written out. No other word is added: a rule that the user did not give must not look like one of theirs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CREDENTIALS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a file is to hold; nothing: it is forgotten."""
+    """The text of a file; empty: the memory is forgotten."""
 
     file: str
     text: str
@@ -56,7 +56,7 @@ def statement_lines(candidate: Candidate) -> list[str]:
 
 
 def _spoken(one: Marked) -> str:
-    """A sentence as it is kept: days written out, credentials and what leads in left out."""
+    """A sentence as it is kept: with days written out, without credentials and introductions."""
     text = write_out_days(one.text, one.message.day, one.message.tongue)
     return without_lead(_CREDENTIALS.sub("", text)).strip(" ,;:-–—")
 

@@ -1,4 +1,4 @@
-"""Which memories a message asks to be forgotten. That is always obeyed: what it names goes, all of it."""
+"""Which memories a message asks to forget. This is always obeyed: every memory that it names is removed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 
 from reverie.memory.gate.evidence import EvidenceText
-from reverie.offline.extract.matching import Standing
-from reverie.offline.language.marks import Message
+from reverie.offline.extract.matching import StoredMemory
+from reverie.offline.language.marks import MarkedMessage
 from reverie.text.words import content_terms
 
-_ENOUGH = 0.5  # of what is named: then a memory is about it
-_BEHIND = 0.75  # of the nearest: then it is meant as well
+_ENOUGH = 0.5  # share of the named words: then a memory is about it
+_BEHIND = 0.75  # share of the nearest memory's score: then it counts too
 _ORDER = re.compile(
     r"\b(?:forget|delete|remove|erase|drop|wipe|clear|scrap|discard|throw|away|stop|remember\w*|notes?|memor(?:y|ies)"
     r"|rules?|entry|entries|thing|know|known|saved?|stored?|store|keep|kept|noted|written|wrote|want|need|longer"
@@ -19,11 +19,11 @@ _ORDER = re.compile(
     r"|nota|regla|memoria|sabes|todo)\b|忘(?:掉|了|记)|删(?:掉|除)|记忆|笔记|忘れて|削除|メモ|記憶",
     re.IGNORECASE,
 )
-"""The words of the order itself: they say nothing of what is to go."""
+"""The words of the order itself: they do not name the memory."""
 
 
-def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
-    """The memories a message asks to be forgotten. “That” may stand for what was said before it."""
+def find_forgotten(message: MarkedMessage, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
+    """Finds the memories that a message asks to forget. “That” can refer to what was said before it."""
     asked = message.forgets
     if not asked:
         return []
@@ -34,10 +34,10 @@ def forgotten(message: Message, memories: Sequence[Standing]) -> list[Standing]:
     return []
 
 
-def _about(memories: Sequence[Standing], terms: frozenset[str]) -> list[Standing]:
-    """The memories that hold most of the words, or whose subject is among them; else the one that is nearest by far."""
+def _about(memories: Sequence[StoredMemory], terms: frozenset[str]) -> list[StoredMemory]:
+    """The memories with most of the words, or whose subject is among them; otherwise the clearly nearest one."""
     ground = EvidenceText([" ".join(terms)])
-    scored: list[tuple[float, bool, Standing]] = []
+    scored: list[tuple[float, bool, StoredMemory]] = []
     for one in memories:
         held, subject = EvidenceText([one.text]), one.subject
         named = sum(held.has(term) for term in terms) / len(terms) if terms else 0.0

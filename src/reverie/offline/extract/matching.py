@@ -1,4 +1,4 @@
-"""Which memory there is already about what was said: to be changed, or enough as it stands."""
+"""Which memory is already about what was said: it is changed, or already says enough."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from reverie.text.words import content_terms
 
 _PART_OF_DAY = re.compile(r"\d{4}(?:-\d\d)*|\d\d")
 MOST_READ = 6
-"""Memories that are looked at before writing."""
-_SAME = 0.34  # of a memory's subject that was spoken of: then it is about the same
+"""How many memories are read before writing."""
+_SAME = 0.34  # share of a memory's subject that was mentioned: then it is about the same
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoredMemory:
     """A memory and its text."""
 
     known: Known
@@ -35,8 +35,8 @@ class Standing:
         return frozenset(term for term in found if not _PART_OF_DAY.fullmatch(term))
 
 
-def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
-    """Memories that may be about what was said, the nearest first: all that share a word with it."""
+def find_related(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
+    """Finds memories that may be about what was said, nearest first: all that share a word with it."""
     ground = EvidenceText([" ".join(terms)])
 
     def shared(one: Known) -> int:
@@ -47,8 +47,10 @@ def worth_reading(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:
     return [one for count, one in ranked if count > 0][:MOST_READ]
 
 
-def nearest(memories: Iterable[Standing], said: str, terms: frozenset[str], *, is_change: bool) -> Standing | None:
-    """The memory that is about the same as what was said; of a change, also the only one that is spoken of."""
+def find_nearest(
+    memories: Iterable[StoredMemory], said: str, terms: frozenset[str], *, is_change: bool
+) -> StoredMemory | None:
+    """Finds the memory about the same subject; for a change, also the only memory that is mentioned."""
     ground = EvidenceText([said])
     scored = [(_overlap(one, terms), one) for one in memories if speaks_of(ground, one.text)]
     best = max(scored, key=lambda each: each[0], default=None)
@@ -56,12 +58,12 @@ def nearest(memories: Iterable[Standing], said: str, terms: frozenset[str], *, i
     return best[1] if best is not None and is_meant else None
 
 
-def _overlap(standing: Standing, terms: frozenset[str]) -> float:
+def _overlap(standing: StoredMemory, terms: frozenset[str]) -> float:
     ground, subject = EvidenceText([" ".join(terms)]), standing.subject
     return sum(term in terms or ground.has(term) for term in subject) / len(subject) if subject else 0.0
 
 
-def is_said_already(lines: Sequence[str], memories: Iterable[Standing]) -> bool:
+def is_said_already(lines: Sequence[str], memories: Iterable[StoredMemory]) -> bool:
     """Whether one of the memories says all of this, with the same numbers and days."""
     new = statements("\n".join(lines))
     return any(find_repeated(new, statements_of(memory.text)) for memory in memories)

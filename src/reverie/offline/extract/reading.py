@@ -1,4 +1,4 @@
-"""What a request for extraction holds: who said what in the new messages, on which day, and what is known already."""
+"""What a request for extraction contains: who said what in the new messages, on which day, and what is known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MARK = "It is a task of its own beside the conversation"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A memory there is, as the directive lists it."""
+    """An existing memory, as the directive lists it."""
 
     file: str
     type: MemoryType | None
@@ -34,22 +34,22 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a person typed in one go, the day they typed it, and what came right before."""
+class UserMessage:
+    """One message of the user, its day, and what came right before it."""
 
     text: str
     day: date
     answer: str = ""
-    """What the agent had said before; empty at the beginning."""
+    """What the agent said before it; empty at the beginning."""
     before: str = ""
-    """What the person had typed before that."""
+    """What the user typed before that."""
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
-    """Everything a run may rest on."""
+class ExtractionTask:
+    """Everything an extraction may use."""
 
-    said: tuple[Said, ...]
+    said: tuple[UserMessage, ...]
     directory: str
     known: tuple[Known, ...]
     texts: dict[str, str] = field(default_factory=dict[str, str])
@@ -60,8 +60,8 @@ class Brief:
     """The writing has been done."""
 
 
-def read_brief(request: Request) -> Brief | None:
-    """None if the request holds no directive of layer 5."""
+def read_extraction_task(request: Request) -> ExtractionTask | None:
+    """Reads the task; None if the request has no directive of layer 5."""
     blocks: list[tuple[Role, Block]] = [
         (message.role, block) for message in request.messages for block in message.content
     ]
@@ -82,7 +82,7 @@ def read_brief(request: Request) -> Brief | None:
     after = [one for _, one in blocks[at + 1 :]]
     calls = {one.id: one for one in after if isinstance(one, ToolUseBlock)}
     directory = place["directory"]
-    return Brief(
+    return ExtractionTask(
         tuple(_said(blocks[:at], count, first, days)),
         directory,
         tuple(_known(directive)),
@@ -102,8 +102,10 @@ def _known(directive: str) -> Iterator[Known]:
         yield Known(one["file"], MemoryType.read(one["type"] or ""), one["description"] or "")
 
 
-def _said(blocks: list[tuple[Role, Block]], count: int, first: date, days: list[tuple[str, date]]) -> Iterator[Said]:
-    """The person's turns among the last `count` messages; records of one role in a row are one message."""
+def _said(
+    blocks: list[tuple[Role, Block]], count: int, first: date, days: list[tuple[str, date]]
+) -> Iterator[UserMessage]:
+    """The user's turns among the last `count` messages; consecutive records of one role are one message."""
     start, runs = len(blocks), 0
     while start > 0:
         if start == len(blocks) or blocks[start - 1][0] != blocks[start][0]:
@@ -119,7 +121,7 @@ def _said(blocks: list[tuple[Role, Block]], count: int, first: date, days: list[
             case TextBlock(text=text, origin=Origin.TYPED | Origin.ENTERED) if text.strip():
                 day = next((on for words, on in days if _begins(text, words)), day)
                 if number >= start:
-                    yield Said(text, day, answer, before)
+                    yield UserMessage(text, day, answer, before)
                 answer, before = "", text
             case _:
                 continue

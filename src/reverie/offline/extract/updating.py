@@ -1,7 +1,7 @@
-"""What becomes of a memory when the person says more about it, or that it is other than it was.
+"""Changes a memory when the user says more about it, or that something has changed.
 
-A new day takes the place of the old one where both are plain. What changed comes first, and what stood there before
-stays below, with the day until which it held. What else was said is added.
+A new day replaces the old one if both are clear. A change comes first, and the old text stays below, with the day until
+which it was true. Anything else is added.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from reverie.text.words import content_terms
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 
 
-def updated(text: str, candidate: Candidate) -> str:
-    """The memory's text with what is new in it. What nobody spoke of is kept."""
+def update_memory(text: str, candidate: Candidate) -> str:
+    """Adds what is new to the memory's text. Everything else is kept."""
     topic = TopicFile.parse(text)
     lines = statement_lines(candidate)
     body = topic.body.rstrip("\n")
@@ -46,6 +46,6 @@ def _moved_day(topic: TopicFile, said: str) -> TopicFile | None:
     body = topic.body.replace(was, new[0])
     description = topic.description.replace(was, new[0])
     changed = topic.with_changes(body=body, description=description) if description else topic.with_changes(body=body)
-    if len(content_terms(said) - content_terms(topic.text)) >= 6:  # more was said than the day
+    if len(content_terms(said) - content_terms(topic.text)) >= 6:  # the message says more than the day
         changed = changed.with_changes(body=f"{said}\n\n{body}")
     return changed

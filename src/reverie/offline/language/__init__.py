@@ -1,4 +1,4 @@
-"""What the embedded model knows of language: sentences, days, and the words that make a speech act, in five languages.
+"""What the offline mind knows of language: sentences, days, and the words that make a speech act, in five languages.
 
-General grammar only, shared by its tasks. Nothing here knows what a memory is, reads a file or asks for the time.
+General grammar only, shared by its tasks. This package does not know memories, read files or ask for the time.
 """

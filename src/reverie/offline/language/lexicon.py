@@ -1,7 +1,7 @@
-"""The words by which a plain statement is known, one small table per language.
+"""The words that mark a plain statement, one small table per language.
 
-Only what people say outright is in here: remember this, from now on, I am a …, we decided, it is due on, forget that.
-What is meant but not said is for a model that thinks. A language's patterns are compiled when they are first used.
+The tables contain only what people say outright: remember this, from now on, I am a …, we decided, it is due on, forget
+that. Hints are for a model that thinks. A language's patterns are compiled when they are first used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Lexicon:
     remember: re.Pattern[str]
     """The sentence asks to keep what it says."""
     standing: re.Pattern[str]
-    """It holds from now on, not for this task only."""
+    """It is true from now on, not only for this task."""
     orders: re.Pattern[str]
     """It opens with always, never or a wish: a rule, or a part of a task."""
     person: re.Pattern[str]
@@ -34,24 +34,24 @@ class Lexicon:
     """Something is kept somewhere."""
     reason: re.Pattern[str]
     forget: re.Pattern[str]
-    """Something that was kept shall go, or something that was said shall not be kept."""
+    """It asks to remove something that was kept, or not to keep something that was said."""
     deletes: re.Pattern[str]
-    """Something shall be deleted: a memory, where memory is spoken of."""
+    """It asks to delete something: a memory, if the message mentions memory."""
     kept: re.Pattern[str]
-    """Memory is spoken of."""
+    """It mentions memory."""
     not_forget: re.Pattern[str]
     changed: re.Pattern[str]
-    """Something is other than it was."""
+    """Something has changed."""
     void: re.Pattern[str]
-    """Supposed or mocked: nothing in the whole message is meant."""
+    """A supposition or a joke: nothing in the whole message is serious."""
     unmeant: re.Pattern[str]
     """For this one time, somebody else's words, or written down already."""
     asks: re.Pattern[str]
-    """A question, also without its mark."""
+    """A question, even without its mark."""
     requests: re.Pattern[str]
     """A task for now."""
     filler: re.Pattern[str]
-    """Thanks, fine, a greeting: says nothing."""
+    """Thanks, fine, a greeting: no content."""
 
 
 @cache

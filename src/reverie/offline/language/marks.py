@@ -1,4 +1,4 @@
-"""A message of a person's in sentences, each with the marks of its language's lexicon that were found in it."""
+"""A message of the user in sentences, each with the marks of its language's lexicon that were found in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PRONOUN = re.compile(
 _PROMPT = re.compile(
     r"^(?:you are (?:an?|the) |act as |your (?:task|job|role) is |du bist ein|eres un|你是一|あなたは)", re.IGNORECASE
 )
-"""How a prompt begins that is made for any model."""
+"""How a prompt begins that was written for any model."""
 _POLITE = re.compile(
     r"\b(?:(?:can|could|would|will) you|(?:kannst|könntest) du|puedes|podrías)\b|能|もらえ", re.IGNORECASE
 )
@@ -33,9 +33,9 @@ _TENS = ("一", "二", "三", "十", "年")
 
 
 class Marked:
-    """A sentence and what it shows. Marks are looked up when they are first asked for."""
+    """A sentence and its marks. Marks are looked up when they are first needed."""
 
-    def __init__(self, sentence: Sentence, message: Message) -> None:
+    def __init__(self, sentence: Sentence, message: MarkedMessage) -> None:
         self.text = sentence.text
         self.paragraph = sentence.paragraph
         self.message = message
@@ -56,12 +56,12 @@ class Marked:
 
     @property
     def is_plain(self) -> bool:
-        """It tells something, in the person's own name, and not for this one time."""
+        """It states something, in the user's own name, and not only for this one time."""
         return not (self.is_asked or self.has("filler") or self.has("unmeant") or "“…”" in self.text)
 
     @property
     def is_in_doubt(self) -> bool:
-        """It is not meant, or not clear: then what is beside it is not clear either."""
+        """It is not serious or not clear: then the sentences beside it are not clear either."""
         gaps = (self.text[one.end : two.start].strip(" ,") for one, two in pairwise(self.days))
         if any(gap in ("", "the", "of") for gap in gaps) or any(
             self.text[: day.start].endswith(_TENS) for day in self.days
@@ -80,35 +80,35 @@ class Marked:
 
     @property
     def asks_to_forget(self) -> bool:
-        """Something that is known shall go, or what was said shall not be kept."""
+        """It asks to remove something that is known, or not to keep what was said."""
         if (self._is_question and not _POLITE.search(self.text)) or self.has("not_forget"):
             return False
         return self.has("forget") or (self.has("deletes") and self.message.is_about_memory)
 
     @property
     def leans(self) -> bool:
-        """What it is about is a word like “it”: it cannot be understood without the sentence before."""
+        """Its subject is a word like “it”: it cannot be understood without the sentence before."""
         return bool(_PRONOUN.search(self.text))
 
     @cached_property
     def days(self) -> list[FoundDay]:
-        """The days it speaks of."""
+        """The days it mentions."""
         return find_days(self.text, self.message.day, self.message.tongue)
 
     @property
     def is_ahead(self) -> bool:
-        """It speaks of a day that is still to come."""
+        """It mentions a day in the future."""
         return any(day.moment.day > self.message.day for day in self.days)
 
     @property
     def is_after_request(self) -> bool:
-        """A task was given in this message before that sentence: then it may be a part of it."""
+        """A task was given in this message before this sentence: it may be part of that task."""
         own = self.message.marked
         return any(one.has("requests") or one.is_asked for one in own[: own.index(self)])
 
 
-class Message:
-    """One message of the person's. `answer`: what the agent had said before it; `before`: what they had typed then."""
+class MarkedMessage:
+    """One message of the user. `answer`: what the agent said before it; `before`: what the user typed before that."""
 
     def __init__(self, text: str, day: date, answer: str = "", before: str = "") -> None:
         self.text = text
@@ -117,22 +117,22 @@ class Message:
         self.before = before
         prose = read_prose(text)
         if prose.is_document:
-            prose = Prose((), is_document=True)  # nobody is talking: nothing in it is looked at
+            prose = Prose((), is_document=True)  # nobody is talking: it is not examined
         self.said = " ".join(sentence.text for sentence in prose.sentences)
         self.tongue: Tongue = tongue_of(self.said)
         self.words: Lexicon = lexicon(self.tongue)
         self.marked = [Marked(sentence, self) for sentence in prose.sentences]
         self.is_play = any(one.has("void") for one in self.marked)
-        """Supposed, played or mocked."""
+        """A supposition, a role play or a joke."""
         self.is_void = not self.marked or bool(_PROMPT.search(self.said)) or self.is_play
-        """Supposed, mocked, or a pasted text: nothing in it is meant."""
+        """A supposition, a joke, or a pasted text: nothing in it is serious."""
 
     @cached_property
     def is_about_memory(self) -> bool:
-        """It speaks of what is remembered, or answers that."""
+        """It is about what is remembered, or answers such a question."""
         return bool(self.words.kept.search(f"{self.said} {self.answer} {self.before}"))
 
     @property
     def forgets(self) -> list[Marked]:
-        """The sentences that ask for something to be forgotten."""
+        """The sentences that ask to forget something."""
         return [one for one in self.marked if one.asks_to_forget]

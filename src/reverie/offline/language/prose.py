@@ -1,6 +1,6 @@
-"""What a person says in a message, sentence by sentence; what they only show (code, logs, quotes) is left out.
+"""What the user says in a message, sentence by sentence; what they only show (code, logs, quotes) is left out.
 
-A chat has bullets and brackets everywhere; where its sentences end is for `text.sentences` to say.
+A chat has bullets and brackets everywhere; `text.sentences` decides where sentences end.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _BLANK = re.compile(r"\n[ \t]*\n")
-_PASTED: Final = 0.3  # of a paragraph's lines: then all of it was pasted
-_LONG_QUOTE: Final = 24  # characters, and more than three words: no name or title any more
+_PASTED: Final = 0.3  # share of a paragraph's lines: then all of it was pasted
+_LONG_QUOTE: Final = 24  # characters, and more than three words: not a name or title
 _LONG: Final = 1_500
 _MANY_BULLETS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence as it was typed, but for long quotations: those are somebody else's words."""
+    """A sentence as it was typed, except for long quotations: those are somebody else's words."""
 
     text: str
     paragraph: int = 0
 
     @property
     def is_question(self) -> bool:
-        """By its mark; “…, ok?” is none."""
+        """By its mark; “…, ok?” does not count."""
         end = self.text.rstrip(" \"'”’)]:🙂🙃😉")
         if not end.endswith(("?", "？")) and not end.endswith(("吗", "呢", "ですか", "ますか")):
             return False
@@ -70,7 +70,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """What is said in a message. `is_document`: it is a text that was pasted or drawn up, not somebody talking."""
+    """What is said in a message. `is_document`: it is a pasted or composed text, not somebody talking."""
 
     sentences: tuple[Sentence, ...]
     is_document: bool
@@ -88,7 +88,7 @@ def read_prose(text: str) -> Prose:
 
 
 def sentences(text: str) -> list[Sentence]:
-    """Cuts a text of prose; bullets and list numbers are taken off."""
+    """Splits prose into sentences, without bullets and list numbers."""
     pieces = (_BULLET.sub("", part).strip() for part in split(without_quotes(text), is_chat=True))
     return [Sentence(piece) for piece in pieces if any(char.isalnum() for char in piece)]
 
@@ -105,12 +105,12 @@ def without_quotes(text: str) -> str:
 
 
 def without_lead(text: str) -> str:
-    """A sentence without how it was led in."""
+    """A sentence without the words that introduce it."""
     return _LEAD.sub("", text.strip()) or text.strip()
 
 
 def _spoken(block: str) -> str:
-    """The lines of a paragraph that were typed; none, if a good part of it was pasted."""
+    """The lines of a paragraph that were typed; none if a large part of it was pasted."""
     lines = [line for line in block.splitlines() if line.strip()]
     kept = [line for line in lines if not _SHOWN.search(line) and not _is_shown(line)]
     return "\n".join(kept) if len(lines) - len(kept) <= _PASTED * len(lines) else ""

@@ -1,7 +1,7 @@
-"""What kind of memory a sentence states outright; nothing where that is not plain.
+"""What kind of memory a sentence states outright; nothing if that is not clear.
 
-Silence is better than junk: a sentence counts only by a formula that leaves no doubt, in the person's own name, with a
-subject of its own. What is meant between the lines is for a model that thinks.
+Silence is better than junk: a sentence counts only by an unmistakable formula, in the user's own name, with a subject
+of its own. Hints are for a model that thinks.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ _TASK = re.compile(
     r"|[，,](?:先|帮|请|麻烦|看|把)",
     re.IGNORECASE,
 )
-"""What is to be done about it now: then it was said for that."""
+"""A task about it: then it was only said for the task."""
 _LEAST = 2  # content words
 _GROUNDED = 6  # content words of a message that says what, when or why, and not only what was chosen
 
 
 def kind_of(one: Marked, *, is_led: bool = False) -> MemoryType | None:
     """The kind of memory a sentence is; None for everything that is not said outright. `is_led`: a sentence before it
-    says what “like that” stands for."""
+    explains “like that”.
+    """
     if one.message.is_void or not one.is_plain or one.asks_to_forget:
         return None
     if one.leans or len(content_terms(one.text)) < _LEAST:
@@ -48,21 +49,21 @@ def kind_of(one: Marked, *, is_led: bool = False) -> MemoryType | None:
     ):
         return None if one.is_ahead else MemoryType.FEEDBACK
     if IN_REPOSITORY.search(one.text):
-        return None  # what code says is read there
+        return None  # facts about code are read in the code
     if one.has("remember"):
         return MemoryType.PROJECT if one.is_ahead else MemoryType.FEEDBACK
     return MemoryType.PROJECT if is_news and one.is_ahead and one.has("event") else None
 
 
 def _holds_by_itself(one: Marked) -> bool:
-    """The “from now on” of an order stands at its beginning or end: inside, it is a part of what is to be written."""
+    """The “from now on” of an order is at its beginning or end: inside, it is part of a text to write."""
     found = one.message.words.standing.search(one.text)
     before, after = (one.text[: found.start()], one.text[found.end() :]) if found else ("", "")
     return not before.strip() or before.rstrip().endswith((",", ";")) or not after.strip() or after[0] in ",;.!"
 
 
 def moves_a_day(one: Marked) -> bool:
-    """It says on which day something is now: nothing by itself, and a correction of a memory that has the old day."""
+    """It says on which day something is now: not a memory by itself, but it corrects one with the old day."""
     is_told = one.is_plain and not one.message.is_void and not one.has("requests") and not one.asks_to_forget
     return is_told and one.has("changed") and one.is_ahead
 
@@ -72,7 +73,7 @@ def _is_place(one: Marked) -> bool:
     located = one.message.words.located.search(one.text)
     if located is None and not one.has("remember") and not _POINTS.search(one.text):
         return False
-    is_ordered = one.message.tongue not in ("zh", "ja")  # there the place may come first
+    is_ordered = one.message.tongue not in ("zh", "ja")  # in these languages the place can come first
     told = one.text[located.end() :] if located is not None and is_ordered else one.text
     if any(not CODE_HOST.search(found) for found in ADDRESS.findall(told)):
         return True

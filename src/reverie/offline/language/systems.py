@@ -1,7 +1,7 @@
 """Names of things outside the code that people point at: trackers, chats, wikis, dashboards, drives. Data only.
 
-Well-known products, so that a pointer is known as one; what is not listed is still known by its address, its channel
-or the kind of place that is named with it.
+Well-known products, so that a pointer is recognised; anything else is recognised by its address, its channel or the
+kind of place that is named with it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SYSTEM: Final = re.compile(
 ORDINARY: Final = word_set(
     "linear plane height outline signal matrix teams mode segment abstract sketch shortcut coda vault epic slab backlog"
 )
-"""Names that are words as well: they count only with a capital."""
+"""Names that are also words: they count only with a capital."""
 ADDRESS: Final = re.compile(
     r"https?://[^\s)>\]\"'`，。]+|(?<![\w@/.])(?:[\w-]+\.)+(?:com|org|net|io|app|dev|ai|co|cloud|internal|local|corp"
     r"|example|edu|gov|de|es|cn|jp|eu|uk|fr|ch)(?:/[\w./#?=&%~-]*)?(?![\w.])|(?<![\w#])#[a-z][\w-]{2,}\b"

@@ -1,8 +1,8 @@
-"""Talking without a model that thinks: an honest librarian.
+"""Talk without a model that thinks: an honest librarian.
 
-Answers from the conversation, memory, instruction files, the repository and earlier sessions, always with where it
-found it; keeps and forgets what it is told to; runs the commands it is given; says plainly what it cannot do. A pure
-function of the request: what it does next follows from what was asked and what its calls of this turn brought.
+Answers from the conversation, memory, instruction files, the repository and earlier sessions, always with the source;
+keeps and forgets on request; runs the commands it is given; says clearly what it cannot do. A pure function of the
+request: the next step follows from the question and the results of this turn's calls.
 """
 
 from reverie.offline.talk.next_step import next_step

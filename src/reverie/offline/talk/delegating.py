@@ -1,11 +1,11 @@
-"""Has several agents look things up at once: forks of the conversation, which share its cache, a task each.
+"""Lets several agents look things up at once: forks of the conversation, which share its cache, with one task each.
 
-They report by letter; what has come is told, and what has not is said to be under way. It thinks up no tasks.
+They report by message; what has arrived is shown, the rest is still under way. It never invents tasks.
 """
 
 from __future__ import annotations
 
-from reverie.offline.step import Act, Say, Step
+from reverie.offline.step import Act, Answer, Step
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import read_question
 
@@ -16,26 +16,26 @@ _TEXT = 200
 
 
 def delegate(talk: Talk, tasks: tuple[str, ...]) -> Step:
-    """Starts an agent a task, all in one message; then tells what their letters say."""
+    """Starts one agent per task, all in one message; then shows what their messages say."""
     started = list(talk.results("Agent"))
     if not started:
         if not talk.can("Agent"):
-            return Say(talk.word("no_agents"))
+            return Answer(talk.word("no_agents"))
         calls = tuple(talk.call("Agent", {"description": _title(task), "prompt": task}) for task in tasks[:MOST_AGENTS])
-        return Act("I send them off.", calls)
+        return Act("I start them.", calls)
     failed = next((done.text for done in started if done.failed), "")
     if failed:
-        return Say(f"{talk.word('failed')} {failed[:_TEXT]}")
-    return Say("\n".join(told_letters(talk)) or talk.word("agents_work", count=str(len(started))))
+        return Answer(f"{talk.word('failed')} {failed[:_TEXT]}")
+    return Answer("\n".join(list_messages(talk)) or talk.word("agents_work", count=str(len(started))))
 
 
-def told_letters(talk: Talk) -> list[str]:
-    """What other agents wrote since the question, in short: a line per letter."""
+def list_messages(talk: Talk) -> list[str]:
+    """Lists what other agents wrote since the question: one line per message."""
     return [f"- {sender}: {_short(text)}" for sender, text in sorted(talk.turn.letters)]
 
 
 def _title(task: str) -> str:
-    """A few words that tell one task from another: what it is about, and in which file."""
+    """A few words that distinguish one task from another: its subject and its file."""
     question = read_question(task)
     files = [path.rsplit("/", 1)[-1] for path in question.paths]
     terms = [term for term in question.terms if not any(term in path for path in question.paths)]

@@ -1,7 +1,7 @@
-"""What is at hand without looking: the conversation, recalled memories, instruction files and the memory index.
+"""What is known without a lookup: the conversation, recalled memories, instruction files and the memory index.
 
-Each finding says where it stands and how much of the question it covers. What covers less than half of it is no answer
-and is never shown as one.
+Each finding has its source and how much of the question it covers. A finding that covers less than half of it is not an
+answer and is never shown as one.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from reverie.offline.talk.wording import Key
 from reverie.offline.terms import Question, coverage
 
 ENOUGH = 0.5
-"""The least share of a question that an answer covers."""
+"""The smallest share of a question that an answer covers."""
 
 _TEXT = 300
 _NUMBER = re.compile(r"^(?:[-*]|\d+\.) ")
 _ASKED = re.compile(r"\b(?:i|we) ask(?:ed)?\b|gefragt|pregunt[éa]|我.*问|聞いた", re.IGNORECASE)
-"""It wants to know what was asked: then a question is an answer."""
+"""It asks what was asked before: then a question is an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sentence that says what was found and where. `covers`: how much of the question. `rank`: whose word counts."""
+    """A sentence with what was found and where. `covers`: how much of the question. `rank`: whose word counts."""
 
     text: str
     covers: float
     rank: int = 0
 
 
-def at_hand(talk: Talk, question: Question) -> list[Finding]:
-    """What covers enough of the question, best first."""
+def find_at_hand(talk: Talk, question: Question) -> list[Finding]:
+    """Finds what covers enough of the question, best first."""
     found = [*_from_conversation(talk, question), *_from_memory(talk, question), *_from_instructions(talk, question)]
     good = [one for one in found if one.covers >= ENOUGH]
     return sorted(good, key=lambda one: (-one.covers, -one.rank))
 
 
 def _from_conversation(talk: Talk, question: Question) -> Iterator[Finding]:
-    """The line said before that covers most; the person's own words go before ours. Questions are no answers."""
+    """The earlier line that covers most; the user's own words before ours. Questions do not count."""
     wants_questions = bool(_ASKED.search(talk.turn.question))
     best: tuple[float, bool, int, str, str] | None = None
     for number, (role, text) in enumerate(talk.turn.before):
@@ -62,7 +62,7 @@ def _from_conversation(talk: Talk, question: Question) -> Iterator[Finding]:
 
 
 def _from_memory(talk: Talk, question: Question) -> Iterator[Finding]:
-    """Of each recalled memory the line that covers most; a title may cover what the line leaves out."""
+    """The line of each recalled memory that covers most; a title can cover what the line leaves out."""
     for memory in talk.recalled:
         lines = [line for line in memory.lines if not line.startswith("#")]
         best = max(lines, key=lambda line: coverage(line, question), default="")
@@ -85,8 +85,8 @@ def _from_instructions(talk: Talk, question: Question) -> Iterator[Finding]:
         yield Finding(talk.word("instructions", file=shown, text=line.lstrip("-* ")[:_TEXT]), covers, 1)
 
 
-def pointers(talk: Talk, question: Question) -> list[tuple[float, str]]:
-    """Memories that the index names and that were not recalled: how well they fit, and their file."""
+def find_pointers(talk: Talk, question: Question) -> list[tuple[float, str]]:
+    """Finds memories that the index names and that were not recalled: how well they fit, and their file."""
     shown = {memory.file for memory in talk.recalled}
     scored = [
         (coverage(f"{one.file.replace('_', ' ')} {one.title} {one.hook}", question), one.file)

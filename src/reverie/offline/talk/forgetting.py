@@ -1,6 +1,6 @@
-"""Forgets what it is told to: finds the one memory that is meant and writes it empty, which can be undone.
+"""Forgets on request: finds the one memory and writes it empty, which can be undone.
 
-Where several fit, it asks which; where none does, it says so. Never guesses.
+If several fit, it asks which; if none fits, it reports that. It never guesses.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 
 from reverie.offline.conversation import Done
-from reverie.offline.step import Say, Step
-from reverie.offline.talk.keeping import below_memory, first_line
+from reverie.offline.step import Answer, Step
+from reverie.offline.talk.memory_writes import below_memory, first_line
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import coverage, pattern, read_question
 
 _CLEAR = 0.5
 _BEHIND = 0.75
-"""How near the second may come to the first for the first to be meant all the same."""
+"""How near the second may be to the first while the first is still clear."""
 _SHOWN = 6
 _IT = re.compile(r"^(?:it|that|this|das|es|eso|esto|lo|这个|那个|それ|これ)$", re.IGNORECASE)
 _FILE = re.compile(r"[\w./-]+\.md\b")
@@ -25,9 +25,9 @@ def forget(talk: Talk, text: str) -> Step:
     """The next step of forgetting what a text names."""
     root = talk.place.memory.rstrip("/")
     if not root:
-        return Say(talk.word("memory_off"))
+        return Answer(talk.word("memory_off"))
     if talk.place.log or not talk.can("Grep", "Read", "Write"):
-        return Say(talk.word("refused", why="topic files are not changed here; `reverie forget` does it."))
+        return Answer(talk.word("refused", why="topic files are not changed here; `reverie forget` does it."))
     wrote = next(talk.results("Write"), None)
     if wrote is not None:
         return _told(talk, wrote, root)
@@ -36,7 +36,7 @@ def forget(talk: Talk, text: str) -> Step:
         return _open(talk, f"{root}/{named[0].removeprefix(root + '/')}", named[0])
     question = read_question(text)
     if not question.terms:
-        return Say(talk.word("none_to_forget", what=text))
+        return Answer(talk.word("none_to_forget", what=text))
     found = talk.result("Grep", path=root)
     if found is None:
         given = {"pattern": pattern(question), "path": root, "glob": "*.md", "output_mode": "content", "-i": True}
@@ -51,15 +51,15 @@ def forget(talk: Talk, text: str) -> Step:
     )
     meant = [(share, name) for share, name in scored if share >= _CLEAR]
     if not meant:
-        return Say(talk.word("none_to_forget", what=text))
+        return Answer(talk.word("none_to_forget", what=text))
     close = [name for share, name in meant if share >= _BEHIND * meant[0][0]]
     if len(close) > 1:
-        return Say(talk.word("which", list="\n".join(f"- {name}" for name in close[:_SHOWN])))
+        return Answer(talk.word("which", list="\n".join(f"- {name}" for name in close[:_SHOWN])))
     return _open(talk, f"{root}/{close[0]}", text)
 
 
 def _last_kept(talk: Talk) -> re.Match[str] | None:
-    """The memory that was last spoken of in this conversation, where only “it” is said."""
+    """The memory that was last mentioned in this conversation, if the user only says “it”."""
     for role, text in reversed(talk.turn.before):
         if role == "assistant" and (named := _FILE.search(text)):
             return named
@@ -71,16 +71,16 @@ def _open(talk: Talk, path: str, what: str) -> Step:
     if read is None:
         return talk.act("Let me see that it is the right one.", "Read", {"file_path": path})
     if read.failed:
-        return Say(talk.word("none_to_forget", what=what))
-    return talk.act("I let go of it.", "Write", {"file_path": path, "content": ""})
+        return Answer(talk.word("none_to_forget", what=what))
+    return talk.act("I forget it.", "Write", {"file_path": path, "content": ""})
 
 
 def _told(talk: Talk, wrote: Done, root: str) -> Step:
     path = str(wrote.input.get("file_path", ""))
     if wrote.failed:
-        return Say(talk.word("refused", why=first_line(wrote.text)))
+        return Answer(talk.word("refused", why=first_line(wrote.text)))
     read = talk.result("Read", file_path=path)
     lines = [line.text.strip() for line in read.lines() if line.text.strip()] if read is not None else []
     fences = [at for at, line in enumerate(lines) if line == "---"]
     body = lines[fences[1] + 1 :] if len(fences) > 1 else lines
-    return Say(talk.word("forgot", file=path[len(root) + 1 :], text=" ".join(body)[:200]))
+    return Answer(talk.word("forgot", file=path[len(root) + 1 :], text=" ".join(body)[:200]))

@@ -1,25 +1,25 @@
-"""Which part of the librarian answers: chosen by what the person wants. Questions go through everything there is."""
+"""Which part of the librarian answers: chosen by what the user wants. Questions go through all sources."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
 from reverie.models.base import Request
-from reverie.offline.step import Act, Say, Step
-from reverie.offline.talk.delegating import delegate, told_letters
-from reverie.offline.talk.findings import at_hand
+from reverie.offline.step import Act, Answer, Step
+from reverie.offline.talk.delegating import delegate, list_messages
+from reverie.offline.talk.findings import find_at_hand
 from reverie.offline.talk.forgetting import forget
-from reverie.offline.talk.keeping import first_line, keep
-from reverie.offline.talk.looking import covered, look, memory_lines, quoted, said_before
+from reverie.offline.talk.lookups import find_said_before, look, measure_coverage, quote_lines, quote_memories
+from reverie.offline.talk.memory_writes import first_line, keep
+from reverie.offline.talk.reports import tell_last_time, tell_memory, tell_overview
 from reverie.offline.talk.running import run
-from reverie.offline.talk.telling import tell_last_time, tell_memory, tell_overview
 from reverie.offline.talk.turn import Talk
 from reverie.offline.talk.wants import (
-    Ask,
     Delegate,
     Forget,
     Greeting,
     LastTime,
+    Lookup,
     Overview,
     Remember,
     Run,
@@ -31,27 +31,27 @@ from reverie.offline.talk.wants import (
     Work,
     read_want,
 )
-from reverie.offline.talk.wording import listed, places
+from reverie.offline.talk.wording import join_words, places
 from reverie.offline.terms import Question, read_question
 
 _ANSWERS = 3
 _CLEAR = 0.6
-"""What covers so much of a question is an answer, and nothing else need be looked at."""
+"""What covers so much of a question is an answer; no further lookup is needed."""
 _LOOKS = frozenset({"Read", "Grep", "Glob"})
-"""The tools that only look. Every other call takes somebody who may ask for it."""
-_LOOKED_UP = (Ask, WhatIsKnown, LastTime, Overview)
-"""What material can be about; anything else in it is text to look for."""
+"""The tools that only read. Every other call needs somebody who may ask for it."""
+_LOOKED_UP = (Lookup, WhatIsKnown, LastTime, Overview)
+"""What material can ask for; anything else in it is text to look for."""
 
 
 def next_step(request: Request) -> Step:
-    """The next thing to do in this conversation. Whatever was chosen, only who may ask for it makes it do something."""
+    """The next step in this conversation. Whatever was chosen, it only acts for somebody who may ask for it."""
     talk = Talk.of(request)
     want = read_want(talk.turn.question)
     if not talk.turn.is_request and not isinstance(want, _LOOKED_UP):
-        want = Ask(talk.turn.question)
+        want = Lookup(talk.turn.question)
     step = _chosen(talk, want)
     if isinstance(step, Act) and not talk.turn.may_act and any(call.tool not in _LOOKS for call in step.calls):
-        return Say("\n".join(told_letters(talk)) or talk.word("not_asked"))
+        return Answer("\n".join(list_messages(talk)) or talk.word("not_asked"))
     return step
 
 
@@ -64,8 +64,8 @@ def _chosen(talk: Talk, want: Want) -> Step:
         case Run():
             return run(talk, want.commands)
         case Unsure():
-            what = listed([f"`{command}`" for command in want.commands])
-            return Say(talk.word("ask_run", what=what) if what else talk.word("ask_forget"))
+            what = join_words([f"`{command}`" for command in want.commands])
+            return Answer(talk.word("ask_run", what=what) if what else talk.word("ask_forget"))
         case WhatIsKnown():
             return tell_memory(talk, want.about)
         case LastTime():
@@ -75,64 +75,64 @@ def _chosen(talk: Talk, want: Want) -> Step:
         case Overview():
             return tell_overview(talk)
         case Greeting():
-            return Say(f"{talk.word('hello')} {talk.about()}")
+            return Answer(f"{talk.word('hello')} {talk.about()}")
         case Thanks():
-            return Say(talk.word("welcome"))
+            return Answer(talk.word("welcome"))
         case Told():
             return _heard(talk, want.text)
         case Work():
             return _work(talk, want.text)
-        case Ask():
+        case Lookup():
             return _answer(talk, want.text)
         case _:
             assert_never(want)
 
 
 def _heard(talk: Talk, text: str) -> Step:
-    """A statement: it was heard. What memory says about the same is worth a word, since it may say otherwise."""
-    known = [one.text for one in at_hand(talk, read_question(text)) if one.rank == 2][:1]
-    return Say("\n\n".join([talk.word("heard"), *known]))
+    """A statement. If memory says something about the same subject, it is shown, since it may differ."""
+    known = [one.text for one in find_at_hand(talk, read_question(text)) if one.rank == 2][:1]
+    return Answer("\n\n".join([talk.word("heard"), *known]))
 
 
 def _work(talk: Talk, text: str) -> Step:
-    """What needs a model that thinks: said plainly, with the places it is about."""
+    """A task that needs a model that thinks: it says this clearly, with the places the task is about."""
     question = read_question(text)
     looking = look(talk, question) if question.terms or question.paths else None
     if isinstance(looking, Act) and looking.calls[0].input.get("path") != talk.place.transcripts:
         return looking
     shown = _shown(talk, question)
-    return Say("\n\n".join(filter(None, [talk.word("work"), shown, talk.about()])))
+    return Answer("\n\n".join(filter(None, [talk.word("work"), shown, talk.about()])))
 
 
 def _answer(talk: Talk, text: str) -> Step:
     question = read_question(text)
     if not question.terms and not question.paths:
-        return Say(talk.about())
-    found = at_hand(talk, question)
+        return Answer(talk.about())
+    found = find_at_hand(talk, question)
     if found and not talk.done and (found[0].covers >= _CLEAR or not talk.offered):
         best = found[0].covers
-        return Say("\n\n".join(one.text for one in found[:_ANSWERS] if one.covers >= best))
+        return Answer("\n\n".join(one.text for one in found[:_ANSWERS] if one.covers >= best))
     looking = look(talk, question)
     if looking is not None:
         return looking
-    remembered = [one.text for one in memory_lines(talk, question)[:_ANSWERS]]
+    remembered = [one.text for one in quote_memories(talk, question)[:_ANSWERS]]
     shown = "" if remembered else _shown(talk, question)
-    earlier = [one.text for one in said_before(talk, question)]
+    earlier = [one.text for one in find_said_before(talk, question)]
     near = [] if shown or remembered or earlier else [one.text for one in found[:1]]
     if answer := "\n\n".join(filter(None, [*remembered, shown, *earlier, *near])):
-        return Say(answer)
-    what = listed(question.terms or question.paths)
+        return Answer(answer)
+    what = join_words(question.terms or question.paths)
     where = places(memory=bool(talk.place.memory), files=bool(talk.done), past=bool(talk.place.transcripts))
     refused = next((done for done in reversed(talk.done) if done.failed), None)
     why = f" ({refused.tool}: {first_line(refused.text)})" if refused is not None else ""
-    return Say(f"{talk.word('nothing', what=what, places=where)}{why}\n\n{talk.word('cannot')}")
+    return Answer(f"{talk.word('nothing', what=what, places=where)}{why}\n\n{talk.word('cannot')}")
 
 
 def _shown(talk: Talk, question: Question) -> str:
-    """Lines of files that were found, with where they stand; nothing where they hardly touch the question."""
-    lines = quoted(talk, question)
-    if not lines or (question.terms and not question.paths and covered(talk, question) < 0.34):
+    """Lines of files that were found, with their places; empty if they hardly touch the question."""
+    lines = quote_lines(talk, question)
+    if not lines or (question.terms and not question.paths and measure_coverage(talk, question) < 0.34):
         return ""
-    where = listed(list(dict.fromkeys(line.path for line in lines)))
-    head = talk.word("found", what=listed(question.terms or question.paths), where=where)
+    where = join_words(list(dict.fromkeys(line.path for line in lines)))
+    head = talk.word("found", what=join_words(question.terms or question.paths), where=where)
     return "\n".join([head, "", *(f"- {line.path}:{line.number}: {line.text.strip()[:200]}" for line in lines)])

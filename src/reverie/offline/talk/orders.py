@@ -1,7 +1,7 @@
-"""Whether a message is an order to run commands, and whether a word in it puts an order in doubt. In five languages.
+"""Whether a message is an order to run commands, and whether a word in it makes an order doubtful. In five languages.
 
-An order is a message of nothing but known words: politeness, an imperative, commands between backquotes. Every other
-word makes it something else (a question, a report, a quotation, a condition), so nothing has to be recognised as one.
+An order is a message of known words only: polite words, an imperative, commands between backquotes. Every other word
+makes it something else (a question, a report, a quotation, a condition), so these need no rules of their own.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def is_negated(text: str) -> bool:
 
 
 def is_doubtful(text: str) -> bool:
-    """Whether a text denies, reports, quotes, asks or sets a condition: then it is no plain order."""
+    """Whether a text denies, reports, quotes, asks or sets a condition: then it is not a plain order."""
     return is_negated(text) or _DOUBT.search(text) is not None
 
 
 def ordered_commands(said: str) -> tuple[str, ...]:
-    """The commands between backquotes that a message orders to run; none if it says anything else beside."""
+    """The commands between backquotes that a message orders to run; none if it says anything else."""
     commands = tuple(found.strip() for found in TICKED.findall(said))
     if not commands or _COMMAND in said or _ITEM in said:
         return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from reverie.offline.conversation import Done
-from reverie.offline.step import Say, Step
+from reverie.offline.step import Answer, Step
 from reverie.offline.talk.turn import Talk
 
 PRINTED_LINES = 20
@@ -15,14 +15,14 @@ _KEPT = re.compile(
     r"(?P<preview>.*?)\n?</persisted-output>",
     re.DOTALL,
 )
-"""A result that was too large for the conversation: how large, where it is, how it begins."""
+"""A kept result: its size, its path, its beginning."""
 _LINE = 200
 
 
 def run(talk: Talk, commands: tuple[str, ...]) -> Step:
     """The next command that was not run yet; after the last, or the first that failed, what they printed."""
     if not talk.can("Bash"):
-        return Say(talk.word("failed") + " Bash is not offered here.")
+        return Answer(talk.word("failed") + " Bash is not offered here.")
     ran = list[tuple[str, Done]]()
     for command in commands:
         done = talk.result("Bash", command=command)
@@ -31,7 +31,7 @@ def run(talk: Talk, commands: tuple[str, ...]) -> Step:
         ran.append((command, done))
         if done.failed:
             break
-    return Say("\n\n".join(_shown(talk, command, done, len(commands) > 1) for command, done in ran))
+    return Answer("\n\n".join(_shown(talk, command, done, len(commands) > 1) for command, done in ran))
 
 
 def _shown(talk: Talk, command: str, done: Done, named: bool) -> str:

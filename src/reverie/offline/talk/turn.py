@@ -1,4 +1,4 @@
-"""One turn of talk: what was asked, in which language, what is at hand, and what this turn's calls brought so far."""
+"""One turn of talk: the question, its language, what is known already, and the results of this turn's calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reverie.models.base import Request
 from reverie.offline.conversation import Done, Recalled, Turn, read_turn
 from reverie.offline.place import Place, read_place
-from reverie.offline.step import Act, Call, offered_tools
+from reverie.offline.step import Act, PlannedCall, offered_tools
 from reverie.offline.talk.wording import ABOUT, Key, word
 from reverie.text.tongue import Tongue, tongue_of
 from reverie.types import JsonObject, Purpose
@@ -26,7 +26,7 @@ class Talk:
     @classmethod
     def of(cls, request: Request) -> Talk:
         turn = read_turn(request)
-        # A side question gets one round and no call.
+        # A side question gets one round without calls.
         offered = {} if request.purpose is Purpose.SIDE_QUESTION else offered_tools(request)
         return cls(turn, read_place(request), tongue_of(turn.question), offered)
 
@@ -39,7 +39,7 @@ class Talk:
         return self.turn.recalled
 
     def results(self, tool: str, **given: str) -> Iterator[Done]:
-        """What calls of this tool with these inputs brought in this turn."""
+        """The results of this tool's calls with these inputs in this turn."""
         for done in self.done:
             if done.tool == tool and all(done.input.get(key) == value for key, value in given.items()):
                 yield done
@@ -51,10 +51,10 @@ class Talk:
     def can(self, *tools: str) -> bool:
         return all(tool in self.offered for tool in tools)
 
-    def call(self, tool: str, given: JsonObject) -> Call:
+    def call(self, tool: str, given: JsonObject) -> PlannedCall:
         """A call with those of the inputs that the tool takes."""
         known = self.offered[tool]
-        return Call(tool, {key: value for key, value in given.items() if key in known or not known})
+        return PlannedCall(tool, {key: value for key, value in given.items() if key in known or not known})
 
     def act(self, say: str, tool: str, given: JsonObject) -> Act:
         return Act(say, (self.call(tool, given),))
@@ -63,5 +63,5 @@ class Talk:
         return word(key, **gaps)
 
     def about(self) -> str:
-        """What this is and how a model is plugged in: in full the first time, in short later."""
+        """What this is and how to set up a model: in full the first time, in short later."""
         return self.word("cannot") if any(ABOUT[:40] in text for _, text in self.turn.before) else ABOUT

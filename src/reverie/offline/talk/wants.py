@@ -1,7 +1,7 @@
-"""What a person wants with a message: one of a few things a librarian can tell apart, in five languages.
+"""What the user wants with a message: one of a few things a librarian can distinguish, in five languages.
 
-By how the sentence is made, never by what it is about. In doubt it is a question. Something to do is only what the
-message orders in so many words, at its beginning: never what it denies, quotes, reports or asks about.
+By the form of the sentence, never by its subject. In doubt it is a question. It is an order only by its
+literal words at the beginning: never if it denies, quotes, reports or asks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Remember:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Let go of what is known about this."""
+    """Forget what is known about this."""
 
     text: str
 
@@ -37,7 +37,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """It may be an order, and may not: to run these commands, or to forget something where there are none."""
+    """Perhaps an order: to run these commands, or without any to forget something."""
 
     commands: tuple[str, ...] = ()
 
@@ -56,7 +56,7 @@ class LastTime:
 
 @dataclass(frozen=True, slots=True)
 class Delegate:
-    """Let several agents see to these, at once."""
+    """Let several agents do these at once."""
 
     tasks: tuple[str, ...]
 
@@ -73,25 +73,25 @@ class Greeting:
 
 @dataclass(frozen=True, slots=True)
 class Thanks:
-    """Nothing but politeness."""
+    """Only politeness."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A statement, not a question: something to have heard."""
+    """A statement, not a question."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Something to be made or changed, which takes a model that thinks."""
+    """Something to make or change, which needs a model that thinks."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Lookup:
     """A question, or words to look for."""
 
     text: str
@@ -110,7 +110,7 @@ Want: TypeAlias = (
     | Thanks
     | Told
     | Work
-    | Ask
+    | Lookup
 )
 
 _POLITE = (
@@ -231,7 +231,7 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"[^.!?。！？\n]*(?:[?？]|[吗嗎呢か][。\s]*(?:\n|$))|.*[?？]$", re.DOTALL)
-"""It asks with its first sentence, or its last."""
+"""Its first or last sentence is a question."""
 _KEPT_NOT = re.compile(
     r"(?:(?:das|dies|es|so|bitte|mir|this|that|it|esto|eso)\s+)*(?:nicht|not|nie|never|kein\w*)[.!,\s]*(?:dass\b"
     r"|that\b|$)",
@@ -240,7 +240,7 @@ _KEPT_NOT = re.compile(
 
 
 def read_want(text: str) -> Want:
-    """What the message wants. The order matters: what must not be mistaken for something else comes first."""
+    """What the message wants. The order matters: what must not be mistaken comes first."""
     said = text.strip()[:LONGEST_MESSAGE]
     asks = bool(_ASKING.search(said))
     if commands := _commands(said):
@@ -275,7 +275,7 @@ def read_want(text: str) -> Want:
         return Work(said)
     if not asks and (_SPEAKER.search(said) or _RULE.search(said)) and len(said.split()) + said.count("，") > 2:
         return Told(said)
-    return Ask(said)
+    return Lookup(said)
 
 
 def _commands(said: str) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.offline.consolidate.brief import Brief
+from reverie.offline.consolidate.brief import DreamTask
 from reverie.offline.consolidate.desk import Desk
-from reverie.offline.consolidate.gather import Said, Seen
-from reverie.offline.consolidate.keeping import facts_missing, identifiers, stands
+from reverie.offline.consolidate.gather import Seen, TypedText
+from reverie.offline.consolidate.losses import find_identifiers, find_missing_facts, is_stated
 from reverie.offline.consolidate.plan import think
 from reverie.offline.consolidate.statements import body_statements
 from tests.offline.consolidate.dreamt import topic
@@ -33,8 +33,8 @@ TEMPLATES = [
 
 def dreamt(files: Mapping[str, str], said: Sequence[str] = ()) -> Desk:
     """What a dream makes of these files, all written the day before yesterday, and of what was said yesterday."""
-    brief = Brief("/m", TODAY, {name: date(2026, 2, 28) for name in files}, (), ())
-    spoken = tuple(Said(text, date(2026, 3, 1)) for text in said)
+    brief = DreamTask("/m", TODAY, {name: date(2026, 2, 28) for name in files}, (), ())
+    spoken = tuple(TypedText(text, date(2026, 3, 1)) for text in said)
     return think(Seen(brief, files, frozenset(), {}, spoken))
 
 
@@ -65,8 +65,8 @@ def test_what_a_removed_file_said_stands_in_what_remains_or_was_contradicted(fil
     whole = "\n".join(desk.texts.values())
     for name in desk.into:
         for one in body_statements(files[name]):
-            assert not identifiers(one.text) - identifiers(whole), (name, one.text)
-            assert any(stands(one.text, text) for text in (*desk.texts.values(), *desk.gave_way)), (name, one.text)
+            assert not find_identifiers(one.text) - find_identifiers(whole), (name, one.text)
+            assert any(is_stated(one.text, text) for text in (*desk.texts.values(), *desk.gave_way)), (name, one.text)
 
 
 @given(things())
@@ -83,11 +83,11 @@ def test_a_form_filled_in_for_several_things_stays_several(files: dict[str, str]
 
 
 def test_a_statement_stands_only_with_its_numbers_identifiers_and_names() -> None:
-    assert stands("The kiln is fired at 900 degrees.", "For us the kiln is always fired at 900 degrees.")
-    assert not stands("The kiln is fired at 900 degrees.", "The kiln is fired at 800 degrees.")
-    assert not stands("Spare parts have the prefix KIL-7.", "Spare parts have the prefix VAN-7.")
-    assert not stands("In doubt the kiln is opened by Ama.", "In doubt the kiln is opened by Bo.")
-    assert facts_missing("Three nodes.", "There are 3 nodes.") == frozenset()
+    assert is_stated("The kiln is fired at 900 degrees.", "For us the kiln is always fired at 900 degrees.")
+    assert not is_stated("The kiln is fired at 900 degrees.", "The kiln is fired at 800 degrees.")
+    assert not is_stated("Spare parts have the prefix KIL-7.", "Spare parts have the prefix VAN-7.")
+    assert not is_stated("In doubt the kiln is opened by Ama.", "In doubt the kiln is opened by Bo.")
+    assert find_missing_facts("Three nodes.", "There are 3 nodes.") == frozenset()
 
 
 UNRELATED = [

@@ -1,7 +1,7 @@
-"""Keeps what it is told to remember, in the form memory asks for: a topic file, then its line in the index.
+"""Remembers on request, in the form of the memory directory: a topic file, then its line in the index.
 
-Looks first whether a memory on the subject exists, and then changes that one. Everything goes through Write and Edit,
-so the write gate judges it like anybody's. Where memory is a log of the day, it appends a line there.
+First checks whether a memory on the subject exists, and then changes that one. Everything goes through Write and Edit,
+so the write gate judges it as usual. If memory is a daily log, it appends a line there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.offline.conversation import Done
-from reverie.offline.step import Say, Step
+from reverie.offline.step import Answer, Step
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import pattern, read_question
 from reverie.text.dates.phrases import find_days
@@ -39,27 +39,27 @@ def keep(talk: Talk, text: str) -> Step:
     """The next step of remembering a text."""
     place = talk.place
     if not place.memory:
-        return Say(talk.word("memory_off"))
+        return Answer(talk.word("memory_off"))
     found = find_secrets(text)
     if found:
-        return Say(talk.word("secret", kind=found[0].kind))
+        return Answer(talk.word("secret", kind=found[0].kind))
     today = place.day or date(1970, 1, 1)
     dated = _dated(text, today, talk) if place.day else text
     try:
         note = make_note(dated, today=today)
     except UserError as error:
-        return Say(talk.word("refused", why=str(error)))
+        return Answer(talk.word("refused", why=str(error)))
     if place.log:
         return _append_to_log(talk, note.statement, today)
     if note.doubt:
-        return Say(talk.word("doubt", why=note.doubt))
+        return Answer(talk.word("doubt", why=note.doubt))
     if not talk.can("Write", "Read", "Grep"):
-        return Say(talk.word("refused", why="no tool to write with is offered here."))
+        return Answer(talk.word("refused", why="there is no tool to write with here."))
     return _look_first(talk, note)
 
 
 def _dated(text: str, today: date, talk: Talk) -> str:
-    """The text with its date behind every day that is counted from today; the person's own word stays before it."""
+    """The text with a date after every day that is counted from today; the user's own word stays in front of it."""
     for one in reversed(find_days(text, today, talk.tongue)):
         if not one.is_absolute:
             text = f"{text[: one.end]} ({one.moment.iso}){text[one.end :]}"
@@ -67,7 +67,7 @@ def _dated(text: str, today: date, talk: Talk) -> str:
 
 
 def _look_first(talk: Talk, note: Note) -> Step:
-    """What is known about it already; then the file; then its line in the index."""
+    """What is already known about it; then the file; then its line in the index."""
     root = talk.place.memory.rstrip("/")
     known = talk.result("Grep", path=root)
     if known is None:
@@ -77,7 +77,7 @@ def _look_first(talk: Talk, note: Note) -> Step:
     texts = _texts(talk, known)
     near = find_related(note.statement, texts)
     if near is not None and near.same:
-        return Say(talk.word("known", file=near.file, text=near.statement[:_TEXT]))
+        return Answer(talk.word("known", file=near.file, text=near.statement[:_TEXT]))
     if near is not None:
         return _change(talk, note, f"{root}/{near.file}", near.statement)
     other = _same_but_for_a_value(note, texts)
@@ -101,7 +101,7 @@ def _frame(statement: str) -> str:
 
 
 def _texts(talk: Talk, known: Done) -> dict[str, str]:
-    """The lines that a search of the memory found, by file; heads and indexes are no statements."""
+    """The lines that a search of the memory found, by file; heads and indexes do not count."""
     found = dict[str, list[str]]()
     for hit in known.hits():
         name = below_memory(talk, hit.path)
@@ -118,7 +118,7 @@ def below_memory(talk: Talk, path: str) -> str:
 
 
 def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
-    """The memory that says otherwise is changed in its place, and its line in the index; what else it says stays."""
+    """Changes the memory that says something else, and its line in the index; the rest of it stays."""
     read = talk.result("Read", file_path=path)
     if read is None:
         return talk.act("I remember something like that; let me see.", "Read", {"file_path": path})
@@ -129,7 +129,7 @@ def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
         now = _revised(topic, old, note)
         return talk.act("It has changed, so I change it there.", "Write", {"file_path": path, "content": now.text})
     if wrote.failed:
-        return Say(talk.word("refused", why=first_line(wrote.text)))
+        return Answer(talk.word("refused", why=first_line(wrote.text)))
     name = path[len(root) + 1 :]
     if talk.place.keeps_index and talk.can("Edit") and not any(talk.results("Edit")):
         index = talk.result("Read", file_path=f"{root}/MEMORY.md")
@@ -139,11 +139,11 @@ def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
         if stands and stands != (line := _pointer(note, name)):
             change = {"file_path": f"{root}/MEMORY.md", "old_string": stands, "new_string": line}
             return talk.act("And its line in the index.", "Edit", change)
-    return Say(talk.word("updated", file=name, old=old.rstrip("."), text=note.statement))
+    return Answer(talk.word("updated", file=name, old=old.rstrip("."), text=note.statement))
 
 
 def _revised(topic: TopicFile, old: str, note: Note) -> TopicFile:
-    """The memory with the new statement for the old one; a reason that was given anew stands for the old reason."""
+    """The memory with the new statement instead of the old one; a new reason replaces the old reason."""
     now = revise(topic, old, note)
     said, *more = [part for part in note.topic.body.split("\n\n") if part.strip()]
     if not any(part.startswith("**Why:**") for part in more):
@@ -167,15 +167,15 @@ def _write_new(talk: Talk, note: Note, root: str) -> Step:
         return talk.act("I write it down.", "Write", {"file_path": path, "content": note.topic.text})
     name = str(wrote.input.get("file_path", ""))[len(root) + 1 :]
     if wrote.failed:
-        return Say(talk.word("refused", why=first_line(wrote.text)))
+        return Answer(talk.word("refused", why=first_line(wrote.text)))
     indexed = talk.result("Edit", file_path=index) or talk.result("Write", file_path=index)
     if talk.place.keeps_index and indexed is None:
         return _point_to(talk, note, name, root)
-    return Say(talk.word("saved", file=name, text=note.statement))
+    return Answer(talk.word("saved", file=name, text=note.statement))
 
 
 def _free_name(talk: Talk, note: Note) -> str:
-    """The name of the new file; where the language is not English, made of the words that tell most."""
+    """The name of the new file; if the language is not English, made of the most telling words."""
     taken = {pointer.file for pointer in talk.place.index}
     taken |= {name for done in talk.results("Grep") for name in _texts(talk, done)}
     name = note.file
@@ -189,7 +189,7 @@ def _free_name(talk: Talk, note: Note) -> str:
 
 
 def _point_to(talk: Talk, note: Note, name: str, root: str) -> Step:
-    """The second step of saving: a line in the index, which is read first where there is one."""
+    """The second step of saving: a line in the index, which is read first if it exists."""
     index = f"{root}/MEMORY.md"
     line = _pointer(note, name)
     there = talk.result("Glob", path=root)
@@ -202,9 +202,9 @@ def _point_to(talk: Talk, note: Note, name: str, root: str) -> Step:
     last = next((one for one in reversed(lines) if one.strip()), "")
     if last and lines.count(last) == 1 and talk.can("Edit"):
         change = {"file_path": index, "old_string": last, "new_string": f"{last}\n{line}"}
-        return talk.act("And there it goes.", "Edit", change)
+        return talk.act("I add the line.", "Edit", change)
     whole = "\n".join([*lines, line]).lstrip("\n") + "\n"
-    return talk.act("And there it goes.", "Write", {"file_path": index, "content": whole})
+    return talk.act("I add the line.", "Write", {"file_path": index, "content": whole})
 
 
 def _append_to_log(talk: Talk, statement: str, today: date) -> Step:
@@ -213,13 +213,13 @@ def _append_to_log(talk: Talk, statement: str, today: date) -> Step:
     wrote = talk.result("Write", file_path=path) or talk.result("Edit", file_path=path)
     if wrote is not None:
         if wrote.failed:
-            return Say(talk.word("refused", why=first_line(wrote.text)))
-        return Say(talk.word("logged", file=PurePath(path).name, text=statement))
+            return Answer(talk.word("refused", why=first_line(wrote.text)))
+        return Answer(talk.word("logged", file=PurePath(path).name, text=statement))
     if not talk.can("Write", "Edit", "Read"):
-        return Say(talk.word("refused", why="no tool to write with is offered here."))
+        return Answer(talk.word("refused", why="there is no tool to write with here."))
     read = talk.result("Read", file_path=path)
     if read is None:
-        return talk.act("Let me open the log of the day.", "Read", {"file_path": path})
+        return talk.act("Let me open the daily log.", "Read", {"file_path": path})
     last = next((line.text for line in reversed(read.lines()) if line.text.strip()), "")
     line = f"- {statement}"
     if not last:

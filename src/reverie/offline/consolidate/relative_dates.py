@@ -1,7 +1,7 @@
-"""Writes out the relative dates of standing memories, each told from the day its file was last written.
+"""Writes out the relative dates in existing memories, counted from the day each file was last written.
 
-More careful than with what somebody just said: a weekday alone, or `in two days` in a rule, is as often a habit as a
-date, and stays. What has its date beside it is right and stays too.
+More careful than with a new message: a weekday alone, or `in two days` in a rule, is often a habit and not a date, so
+it stays. A relative date that already has its date beside it stays too.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _QUOTED = re.compile(
     r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|「[^」\n]*」|『[^』\n]*』|‘[^’\n]*’(?!\w)|(?<!\w)'[^'\n]*'(?!\w)"
 )
 _MENTION_WORDS: Final = 5
-"""A quotation of so few words more than the date itself is about the words, not about a day."""
+"""A quotation with so few words besides the date is about the words, not about a day."""
 _MENTIONS = re.compile(
     r"\b(?:means?|meaning|stands? for|says?|reads?|word(?:s|ing)?|phrases?|terms?|expressions?|called|label(?:l?ed|s)?"
     r"|bedeute[tn]?|heißt|meint|wort|wörter|significa|quiere decir|palabras?)\b|意思|意味|という",
@@ -78,38 +78,38 @@ _PAST_DEED = re.compile(r"\b(?:was|were|had|took|did|been|got|wurde|war|fue)\b[^
 
 
 def date_files(desk: Desk) -> None:
-    """Every topic file with its relative dates written out."""
+    """Writes out the relative dates of every topic file."""
     for name, text in list(desk.texts.items()):
         day = desk.days.get(name)
         if day is None or not desk.may_change(name) or not _HINT.search(text):
             continue
         topic = TopicFile.parse(text)
         is_rule = topic.type in _RULES
-        description = written_out(topic.description, day, is_rule=is_rule)
-        body = written_out(topic.body, day, is_rule=is_rule)
+        description = write_out_dates(topic.description, day, is_rule=is_rule)
+        body = write_out_dates(topic.body, day, is_rule=is_rule)
         if (description, body) != (topic.description, topic.body):
             head = topic.with_changes(description=description) if description != topic.description else topic
             changed = head.with_changes(body=body).text if body != topic.body else head.text
             was = "".join(f" “{one}”" for one in _reworded(text, changed))
             told = f"; it said{was}" if was else ""
-            desk.write(name, changed, f"relative dates written out, told from {day.isoformat()}{told}")
+            desk.write(name, changed, f"relative dates written out, counted from {day.isoformat()}{told}")
 
 
 def _reworded(before: str, after: str) -> list[str]:
-    """The statements that are not there any more as they were."""
+    """The old statements that changed."""
     kept = {one.text for one in body_statements(after)}
     return [one.text for one in body_statements(before) if one.text not in kept]
 
 
-def written_out(text: str, day: date, *, is_rule: bool = False) -> str:
-    """A text of that day with its relative dates written out; in a rule only those that can be nothing else."""
+def write_out_dates(text: str, day: date, *, is_rule: bool = False) -> str:
+    """Writes out the relative dates of a text from that day; in a rule only those that are certainly dates."""
     lines = text.splitlines(keepends=True)
     whole = tongue_of(text)
     return "".join(_line(line, day, is_rule, whole) if _HINT.search(line) else line for line in lines)
 
 
 def _found(line: str, day: date, whole: Tongue) -> list[FoundDay]:
-    """The dates of a line. A short one may be taken for another language than it is in: then the text's is tried."""
+    """The dates of a line. The language of a short line can be guessed wrong: then the text's language is tried."""
     for tongue in dict.fromkeys((tongue_of(line), whole, _COMMONEST)):
         found = find_days(line, day, tongue)
         if any(not one.is_absolute for one in found):
@@ -128,7 +128,7 @@ def _line(line: str, day: date, is_rule: bool, whole: Tongue) -> str:
         and not _is_mention(line, one)
         and _is_date(line, one, is_rule)
     ]
-    # Whoever says one day of a sentence from today means this year's, or the next's, with the other.
+    # If one day of a sentence is counted from today, the other one is in this year or the next.
     dated = {_sentence(line, one) for one in meant}
     meant += [one for one in found if one not in meant and _is_month_day(line, one) and _sentence(line, one) in dated]
     for one in sorted(meant, key=lambda each: -each.start):
@@ -144,7 +144,7 @@ def _line(line: str, day: date, is_rule: bool, whole: Tongue) -> str:
 
 
 def _sentence(line: str, one: FoundDay) -> tuple[int, int]:
-    """Where the sentence begins and ends that a date stands in."""
+    """Where the sentence around a date begins and ends."""
     begin = max((match.end() for match in _END.finditer(line, 0, one.start)), default=0)
     after = _END.search(line, one.end)
     return begin, after.start() if after else len(line)
@@ -160,7 +160,7 @@ def _is_month_day(line: str, one: FoundDay) -> bool:
 
 
 def _is_mention(line: str, one: FoundDay) -> bool:
-    """Whether the words of a date are only spoken about: quoted alone, or quoted where words are explained."""
+    """Whether the words of a date are only mentioned: quoted alone, or quoted where words are explained."""
     for quoted in _QUOTED.finditer(line):
         if quoted.start() <= one.start and one.end <= quoted.end():
             more = len(quoted[0].split()) - len(line[one.start : one.end].split())

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from reverie.offline.consolidate.dating import written_out
+from reverie.offline.consolidate.relative_dates import write_out_dates
 
 DAY = date(2026, 3, 4)
 
@@ -22,21 +22,23 @@ DAY = date(2026, 3, 4)
     ],
 )
 def test_words_that_are_quoted_stay(line: str) -> None:
-    assert written_out(line, DAY) == line
+    assert write_out_dates(line, DAY) == line
 
 
 def test_a_date_beside_a_quotation_is_written_out() -> None:
-    assert written_out('The film "Ran" starts tomorrow.', DAY) == 'The film "Ran" starts on 2026-03-05.'
-    assert "2026-03-05" in written_out("Ilse's boat and Jan's boat sail tomorrow.", DAY)
+    assert write_out_dates('The film "Ran" starts tomorrow.', DAY) == 'The film "Ran" starts on 2026-03-05.'
+    assert "2026-03-05" in write_out_dates("Ilse's boat and Jan's boat sail tomorrow.", DAY)
 
 
 def test_the_other_day_of_a_sentence_gets_its_year_too() -> None:
     said = "The hall closes a week from today, and it opens again on September 12. Easter is on April 5."
-    assert written_out(said, DAY) == (
+    assert write_out_dates(said, DAY) == (
         "The hall closes on 2026-03-11, and it opens again on 2026-09-12. Easter is on April 5."
     )
-    assert written_out("The fair opens on September 12.", DAY) == "The fair opens on September 12."
+    assert write_out_dates("The fair opens on September 12.", DAY) == "The fair opens on September 12."
 
 
 def test_a_line_taken_for_another_language_is_dated_all_the_same() -> None:
-    assert written_out("Tarek was hired three days ago as an intern.", DAY).startswith("Tarek was hired on 2026-03-01")
+    assert write_out_dates("Tarek was hired three days ago as an intern.", DAY).startswith(
+        "Tarek was hired on 2026-03-01"
+    )

@@ -1,6 +1,6 @@
-"""Looks for an answer: a memory the index names, then the files here, then earlier sessions; each at most once a turn.
+"""Looks for an answer: a memory in the index, then the files here, then earlier sessions; each at most once per turn.
 
-Decides the next call, or None when there is nothing left to look at; then `found` says what came of it.
+Decides the next call, or None when everything was searched; the functions below the line show the results.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ from dataclasses import dataclass
 
 from reverie.offline.conversation import Done, Line
 from reverie.offline.step import Act
-from reverie.offline.talk.findings import ENOUGH, Finding, pointers
+from reverie.offline.talk.findings import ENOUGH, Finding, find_pointers
 from reverie.offline.talk.turn import Talk
-from reverie.offline.talk.wording import listed
+from reverie.offline.talk.wording import join_words
 from reverie.offline.terms import Question, coverage, defines, fit, pattern
 from reverie.parsing import load_json
 
 MOST_CALLS = 7
-"""Calls a turn; then it answers with what it has."""
+"""Calls per turn; then it answers with what it has."""
 
 QUOTED_LINES = 6
 READ_LINES = 40
 _DEFINED = 30
 
 BY_USER = '"(?:typed|entered|person)"'
-"""What the record of a message of the user's holds before the message, also an old one; its time is just before it."""
+"""What is in front of a user message in its record, in old records too; its time is directly before that."""
 _RECORD = re.compile(r'"timestamp":"(?P<day>\d{4}-\d{2}-\d{2})[^"]*".*?"content":"(?P<text>.*)$', re.DOTALL)
 _SESSION = re.compile(r"([0-9a-f]{8})-[0-9a-f-]{27}\.jsonl$|([^/]+)\.jsonl$")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a person typed in a session, by its transcript."""
+class PastMessage:
+    """What the user typed in a session, by its transcript."""
 
     session: str
     day: str
@@ -55,7 +55,7 @@ def _open_named(talk: Talk, question: Question) -> Act | None:
 
 
 def _find_named(talk: Talk, question: Question) -> Act | None:
-    """A file that was named and is not where it was named: by its name alone, then opened."""
+    """A named file that is not where the question says: searched by its name alone, then opened."""
     if not question.paths or not any(done.failed for done in _file_reads(talk)) or not talk.can("Glob", "Read"):
         return None
     found = talk.result("Glob")
@@ -70,7 +70,7 @@ def _find_named(talk: Talk, question: Question) -> Act | None:
 
 def _open_memory(talk: Talk, question: Question) -> Act | None:
     """A memory that the index points to and recall did not show."""
-    best = pointers(talk, question)
+    best = find_pointers(talk, question)
     if not best or not talk.can("Read") or not talk.place.memory:
         return None
     path = f"{talk.place.memory.rstrip('/')}/{best[0][1]}"
@@ -81,7 +81,7 @@ def _open_memory(talk: Talk, question: Question) -> Act | None:
 
 def _search(talk: Talk, question: Question) -> Act | None:
     """By content, then by name, then the best file itself."""
-    if memory_lines(talk, question) or any(done.lines() for done in _file_reads(talk)):
+    if quote_memories(talk, question) or any(done.lines() for done in _file_reads(talk)):
         return None
     best = _best_line(talk, question)
     if best is not None:
@@ -92,7 +92,7 @@ def _search(talk: Talk, question: Question) -> Act | None:
         return talk.act(f"{path} looks right; let me read it.", "Read", window)
     if talk.can("Grep") and question.terms and not list(_greps(talk)):
         given = {"pattern": pattern(question), "output_mode": "content", "-i": True, "-n": True, "head_limit": 200}
-        return talk.act(f"Let me look for {listed(question.terms)}.", "Grep", given)
+        return talk.act(f"Let me look for {join_words(question.terms)}.", "Grep", given)
     if talk.can("Glob") and not any(talk.results("Glob")):
         wanted = question.paths[0].rsplit("/", 1)[-1] if question.paths else f"*{question.terms[0]}*"
         return talk.act("Nothing in the text; perhaps in a file's name.", "Glob", {"pattern": f"**/{wanted}"})
@@ -100,11 +100,11 @@ def _search(talk: Talk, question: Question) -> Act | None:
 
 
 def _past(talk: Talk, question: Question) -> Act | None:
-    """What was said in earlier sessions, where nothing here covers the question."""
+    """What was said in earlier sessions, if nothing here covers the question."""
     where = talk.place.transcripts
     if not where or not talk.can("Grep") or not question.terms or any(talk.results("Grep", path=where)):
         return None
-    if memory_lines(talk, question) or covered(talk, question) >= ENOUGH:
+    if quote_memories(talk, question) or measure_coverage(talk, question) >= ENOUGH:
         return None
     plain = "|".join(re.escape(term).replace(r"\ ", " ").replace(r"\-", "-") for term in question.terms)
     given = {
@@ -153,8 +153,8 @@ def _best_file(hits: list[Line], question: Question) -> str:
     return min({hit.path for hit in hits}, key=rank)
 
 
-def covered(talk: Talk, question: Question) -> float:
-    """How much of the question the files that were looked at cover, at best in one file."""
+def measure_coverage(talk: Talk, question: Question) -> float:
+    """How much of the question the files cover, at best in one file."""
     texts = dict[str, list[str]]()
     for line in _lines(talk):
         texts.setdefault(line.path, [line.path]).append(line.text)
@@ -167,8 +167,8 @@ def _lines(talk: Talk) -> list[Line]:
     return list({(line.path, line.number): line for line in [*hits, *read]}.values())
 
 
-def quoted(talk: Talk, question: Question) -> list[Line]:
-    """The lines that fit best, in file order; of a file that was asked for by name, its beginning."""
+def quote_lines(talk: Talk, question: Question) -> list[Line]:
+    """Quotes the lines that fit best, in file order; of a file that the user named, its beginning."""
     if question.definitions:
         return [line for line in _lines(talk) if defines(line.text)][:_DEFINED]
     fitting = [line for line in _lines(talk) if fit(line.text, question) > 0]
@@ -183,8 +183,8 @@ def quoted(talk: Talk, question: Question) -> list[Line]:
     return sorted(close[:QUOTED_LINES], key=lambda line: (line.path, line.number))
 
 
-def memory_lines(talk: Talk, question: Question) -> list[Finding]:
-    """What the memories that were opened say about it."""
+def quote_memories(talk: Talk, question: Question) -> list[Finding]:
+    """Quotes what the opened memories say about it."""
     found = list[Finding]()
     for done in talk.results("Read"):
         path = str(done.input.get("file_path", ""))
@@ -200,11 +200,11 @@ def memory_lines(talk: Talk, question: Question) -> list[Finding]:
     return [one for one in found if one.covers]
 
 
-def said_before(talk: Talk, question: Question) -> list[Finding]:
-    """What was said in earlier sessions that covers enough, the newest first; questions are no answers."""
-    found = list[tuple[str, float, Said]]()
+def find_said_before(talk: Talk, question: Question) -> list[Finding]:
+    """Finds what was said in earlier sessions and covers enough, newest first; questions do not count."""
+    found = list[tuple[str, float, PastMessage]]()
     for done in talk.results("Grep", path=talk.place.transcripts):
-        for said in sayings(talk, done):
+        for said in find_sayings(talk, done):
             covers = coverage(said.text, question)
             if covers >= ENOUGH and not said.text.rstrip().endswith(("?", "？")):
                 found.append((said.day, covers, said))
@@ -216,26 +216,26 @@ def said_before(talk: Talk, question: Question) -> list[Finding]:
     ][:2]
 
 
-def sayings(talk: Talk, done: Done) -> list[Said]:
-    """What persons typed in other sessions, by a search of transcripts."""
+def find_sayings(talk: Talk, done: Done) -> list[PastMessage]:
+    """Finds what the user typed in other sessions, by a search of transcripts."""
     here = {text.strip() for role, text in [*talk.turn.before, ("user", talk.turn.question)] if role == "user"}
-    return [said for said in all_sayings(done) if not is_here(said, here)]
+    return [said for said in find_all_sayings(done) if not is_here(said, here)]
 
 
-def is_here(said: Said, here: set[str]) -> bool:
+def is_here(said: PastMessage, here: set[str]) -> bool:
     """Whether it is one of these messages, which a search may show cut."""
     text = said.text.rstrip("…")
     whole = {" ".join(one.split()) for one in here}
     return any(text and (one.startswith(text) or text.startswith(one)) for one in whole if one)
 
 
-def all_sayings(done: Done) -> list[Said]:
-    """What persons typed, by a search of transcripts."""
-    found = list[Said]()
+def find_all_sayings(done: Done) -> list[PastMessage]:
+    """Finds what the user typed, by a search of transcripts."""
+    found = list[PastMessage]()
     for hit in done.hits():
         record, named = _RECORD.search(hit.text), _SESSION.search(hit.path)
         if record and named:
-            found.append(Said(named[1] or named[2], record["day"], _unescaped(record["text"]), hit.path))
+            found.append(PastMessage(named[1] or named[2], record["day"], _unescaped(record["text"]), hit.path))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Tells what memory holds, what was said last time, and what the project is, from what a look at each brings."""
+"""Reports what memory holds, what was said last time, and what the project is, from one lookup of each."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from pathlib import PurePath
 
 from reverie.offline.conversation import Done
-from reverie.offline.step import Act, Say, Step
-from reverie.offline.talk.keeping import below_memory
-from reverie.offline.talk.looking import BY_USER, Said, all_sayings, is_here
+from reverie.offline.step import Act, Answer, Step
+from reverie.offline.talk.lookups import BY_USER, PastMessage, find_all_sayings, is_here
+from reverie.offline.talk.memory_writes import below_memory
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import coverage, read_question
 
@@ -20,10 +20,10 @@ _ME = re.compile(r"^(?:me|myself|mich|mir|mí|我|私)$", re.IGNORECASE)
 
 
 def tell_memory(talk: Talk, about: str) -> Step:
-    """Every memory with its description; those that fit, where something was named."""
+    """Lists every memory with its description, or those that fit the named subject."""
     where = talk.place.memory
     if not where:
-        return Say(talk.word("memory_off"))
+        return Answer(talk.word("memory_off"))
     if not talk.can("Grep"):
         kept = [(one.file, one.hook or one.title) for one in talk.place.index]
     else:
@@ -41,12 +41,12 @@ def tell_memory(talk: Talk, about: str) -> Step:
     kept = _about(kept, about)
     if not kept:
         if not about:
-            return Say(talk.word("memory_empty"))
-        return Say(talk.word("nothing_known", what=talk.word("you") if _ME.match(about) else about))
+            return Answer(talk.word("memory_empty"))
+        return Answer(talk.word("nothing_known", what=talk.word("you") if _ME.match(about) else about))
     lines = [f"- {text} ({file})" for file, text in kept[:_SHOWN]]
     lines += [talk.word("more_lines", count=str(len(kept) - _SHOWN))] if len(kept) > _SHOWN else []
     named = f" ({about})" if about and not _ME.match(about) else ""
-    return Say(talk.word("memory_holds", about=named, list="\n".join(lines)))
+    return Answer(talk.word("memory_holds", about=named, list="\n".join(lines)))
 
 
 def _descriptions(talk: Talk, listing: Done) -> list[tuple[str, str]]:
@@ -71,10 +71,10 @@ def _about(kept: list[tuple[str, str]], about: str) -> list[tuple[str, str]]:
 
 
 def tell_last_time(talk: Talk) -> Step:
-    """What the person said in the newest session but this one, and where its notes say things stood."""
+    """Reports what the user said in the newest session except this one, and the state in its notes."""
     where = talk.place.transcripts
     if not where or not talk.can("Glob", "Grep"):
-        return Say(talk.word("no_last"))
+        return Answer(talk.word("no_last"))
     sessions = talk.result("Glob", path=where)
     if sessions is None:
         return talk.act("Let me see which sessions there were.", "Glob", {"pattern": "*.jsonl", "path": where})
@@ -84,7 +84,7 @@ def tell_last_time(talk: Talk) -> Step:
         return Act("Let me see what was said there.", calls)
     said = _newest(talk, newest)
     if not said:
-        return Say(talk.word("no_last"))
+        return Answer(talk.word("no_last"))
     notes = f"{said[0].path.removesuffix('.jsonl')}/session-memory/summary.md"
     read = talk.result("Read", file_path=notes)
     if read is None and talk.can("Read"):
@@ -92,19 +92,19 @@ def tell_last_time(talk: Talk) -> Step:
     lines = [f"- {one.text[:_TEXT]}" for one in said[:_MESSAGES]] + (["- …"] if len(said) > _MESSAGES else [])
     text = talk.word("last", day=said[-1].day, session=said[0].session, list="\n".join(lines))
     stood = _where_things_stood(read) if read is not None else ""
-    return Say(f"{text}\n\n{stood}".rstrip())
+    return Answer(f"{text}\n\n{stood}".rstrip())
 
 
 def _asked_in(path: str) -> dict[str, object]:
     return {"pattern": BY_USER, "path": path, "output_mode": "content", "head_limit": _MESSAGES + 1}
 
 
-def _newest(talk: Talk, files: list[str]) -> list[Said]:
-    """The sayings of the first file that is not this conversation, where all of them were said."""
+def _newest(talk: Talk, files: list[str]) -> list[PastMessage]:
+    """The messages of the first file that is not this conversation, where all of them were said."""
     here = {text for role, text in [*talk.turn.before, ("user", talk.turn.question)] if role == "user"}
     for path in files:
         done = talk.result("Grep", path=path)
-        said = all_sayings(done) if done is not None else []
+        said = find_all_sayings(done) if done is not None else []
         if said and not all(is_here(one, here) for one in said):
             return said
     return []
@@ -125,19 +125,19 @@ def _where_things_stood(read: Done) -> str:
 
 
 def tell_overview(talk: Talk) -> Step:
-    """The beginning of the README, and what lies at the top of the folder."""
+    """Shows the beginning of the README, and the top level of the folder."""
     if not talk.can("Glob", "Read"):
-        return Say(talk.about())
+        return Answer(talk.about())
     found = talk.result("Glob")
     if found is None:
         return talk.act("Let me look for a README.", "Glob", {"pattern": "{README,readme,Readme}*"})
     files = sorted(found.files(), key=len)
     if not files:
-        return Say(talk.word("nothing", what="README", places=talk.place.folder or "."))
+        return Answer(talk.word("nothing", what="README", places=talk.place.folder or "."))
     read = talk.result("Read", file_path=files[0])
     if read is None:
         return talk.act(f"Let me read {files[0]}.", "Read", {"file_path": files[0], "limit": 60})
     lines = [line.text for line in read.lines()]
     text = "\n".join(lines)
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()][:4]
-    return Say(f"{files[0]}:\n\n" + "\n\n".join("> " + part.replace("\n", "\n> ") for part in paragraphs))
+    return Answer(f"{files[0]}:\n\n" + "\n\n".join("> " + part.replace("\n", "\n> ") for part in paragraphs))
