@@ -62,8 +62,12 @@ def _parts(text: str) -> dict[str, _Part]:
     def close() -> None:
         if lines and not _PASSING.match(lines[0]):
             part = found.setdefault(title, {})
-            about = _about(lines[0])
-            part[about if about not in part else f"{about} #{len(part)}"] = "\n".join(lines)
+            key = about = _about(lines[0])
+            number = 1
+            while key in part:  # numbered per subject, so that a second merge finds the same keys
+                number += 1
+                key = f"{about} #{number}"
+            part[key] = "\n".join(lines)
         lines.clear()
 
     for line in text.splitlines():
