@@ -32,8 +32,9 @@ def merge_section(kind: int, old: str, new: str, limit: int) -> str:
         return bounded(new, limit)
     before, now = _parts(old), _parts(new)
     if kind == _ASKED:
-        kept = [item for key, item in before.get("", {}).items() if key not in now.get("", {})]
-        return _newest([*kept, *now.get("", {}).values()], limit)
+        asked = {key: item for part in now.values() for key, item in part.items()}  # titles mean nothing here
+        kept = [item for part in before.values() for key, item in part.items() if key not in asked]
+        return _newest([*kept, *asked.values()], limit)
     texts = dict[str, list[str]]()
     for title, items in now.items():
         was = before.get(title, {})
