@@ -61,7 +61,8 @@ integration: $(STAMP) .venv-claude-code-log/.installed .venv-real-model/.install
 evals: $(STAMP)  ## how good memory, recall and dreams are, on the labelled sets in evals/
 	$(BIN)/python -m pytest -m evals
 	$(BIN)/reverie lab extraction evals/extraction-own.jsonl --model embedded
-	for set in dream-own/tune dream-own/held dream-second dream-third; do \
+	$(BIN)/reverie lab extraction evals/extraction-authors.jsonl --model embedded
+	for set in dream-own/tune dream-own/held dream-second dream-third dream-fourth; do \
 	  $(BIN)/reverie lab dream evals/$$set --model embedded || exit 1; done
 	$(BIN)/reverie lab survival tests/data/samples/transcripts
 	$(BIN)/reverie lab mind tests/data/samples/transcripts
