@@ -35,9 +35,9 @@ def command(
 
     A dream joins duplicates, replaces relative dates ("tomorrow") by calendar dates, removes memories that turned out
     to be wrong, and shortens the index. It works on a copy. At the end, its changes are saved together, as one version
-    with a reason for each file. If the dream fails, nothing is saved. Without an option, the command dreams only if a
-    dream is due: by default if the last one is at least 24 hours ago and five other sessions have changed since then.
-    Sessions also start dreams by themselves.
+    with a reason for each file (if the setting `dream.mode` is `ask` or `inbox`, after you accept them). If the dream
+    fails, nothing is saved. Without an option, the command dreams only if a dream is due: by default if the last one is
+    at least 24 hours ago and five other sessions have changed since then. Sessions also start dreams by themselves.
 
     Exit codes: 0: done, or no dream is due; 1: failed or refused; 2: wrong usage; 4: storage error; 5: the model could
     not answer.
