@@ -57,7 +57,7 @@ def snapshot_command(kind: str, cwd: Path, as_json: bool, what: str | None) -> N
     NAME is the name of an agent definition. A snapshot is a copy of the agent's memory in the project. Without an
     option, the command shows the state of the memory.
 
-    Exit codes: 0 done, 2 wrong usage, or there is no memory or no snapshot; 4 storage error.
+    Exit codes: 0: done; 2: wrong usage, or there is no memory or no snapshot; 4: storage error.
     """
     from datetime import UTC, datetime
 

@@ -18,7 +18,8 @@ _HEAD = """# The command line
 - A live session is a session that is open in another process.
 - With `-C DIR`, the command works as if you had started it in that folder.
 - With `--json`, standard output holds only JSON.
-- An error is one line on standard error, `reverie: …`, and an exit code, even with `--json`.
+- If a command fails, it prints one line, `reverie: …`, to standard error, and ends with one of the exit codes below.
+  With `--json`, this line is plain text too.
 - On a terminal, the output has colours. `NO_COLOR` switches them off, and `FORCE_COLOR` switches them on.
 - Without an API key, the offline mind answers: built-in rules instead of a model.
 - Reverie's home is the folder with everything that Reverie keeps: `~/.reverie`, or the folder in `REVERIE_HOME`.

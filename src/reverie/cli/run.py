@@ -43,8 +43,9 @@ def command(prompt: str | None, as_json: bool, quiet: bool, **options: Any) -> i
     notices go to standard error. Tool calls that need permission are refused, unless --allow or --permission-mode
     allows them. Ctrl-C cancels.
 
-    Exit codes: 0 answered, 1 refused, stopped, or the answer is incomplete (output limit), 2 wrong usage, 3 the session
-    is open in another process, 4 storage error, 5 the model could not answer, 6 the window is full, 130 cancelled.
+    Exit codes: 0: answered; 1: refused, stopped, or the answer is incomplete (output limit); 2: wrong usage; 3: the
+    session is open in another process; 4: storage error; 5: the model could not answer; 6: the window is full; 130:
+    cancelled.
     """
     wanted = make_opening(**options)
     said, notes = read_prompt(prompt)

@@ -33,7 +33,7 @@ def command(key: str | None, as_json: bool, show_flags: bool, docs: bool, cwd: P
 
     KEY is one setting (model.name) or a whole section (model).
 
-    Exit codes: 0 done, 2 a settings file has a mistake or KEY is unknown.
+    Exit codes: 0: done; 2: wrong usage, a settings file has a mistake, or KEY is unknown.
     """
     if docs and as_json:
         raise click.UsageError("--docs prints a Markdown page; it cannot be combined with --json.")

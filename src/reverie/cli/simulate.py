@@ -36,10 +36,10 @@ _SCRIPT_HELP = "A file with the answers; docs/scripts.md has its format.  [defau
 def command(port: int, script: Path | None, window: int | None, ledger: Path | None, control_key: str) -> None:
     """Run a local simulator of Anthropic's Messages API and OpenAI's chat completions.
 
-    It costs nothing. It caches prompts and computes costs as the public documentation says. GET /_sim/ledger shows what
-    every request read from the cache, wrote to it and would have cost, and the reason for each cache miss. POST
-    /_sim/clock {"advance_s": 301} moves the clock. Both need the control key, which is printed at the start, so that no
-    other program can use them.
+    It costs nothing. It caches prompts and computes costs as Anthropic's public documentation says. GET /_sim/ledger
+    shows what every request read from the cache, wrote to it and would have cost, and the reason for each cache miss.
+    POST /_sim/clock {"advance_s": 301} moves the simulator's own clock forward by 301 seconds, so that a cache of five
+    minutes expires. Both need the control key, which is printed at the start, so that no other program can use them.
     """
     from reverie.models.script import Script
     from reverie.simulator import Clock, Ledger, ScriptResponder, Simulator

@@ -43,19 +43,20 @@ _STATES = {
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @cwd_option
 @click.option("-y", "--yes", is_flag=True, help="Trust it without asking, for scripts.")
-@click.option("--status", is_flag=True, help="Only show whether it is trusted, and its parts.")
+@click.option("--status", is_flag=True, help="Only show whether it is trusted, and the parts that need trust.")
 @click.option("--remove", "--revoke", is_flag=True, help="Stop trusting it.")
 @click.option("--list", "listing", is_flag=True, help="List all trusted folders.")
 @json_option
 def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listing: bool, as_json: bool) -> int:
     """Trust the settings files of a folder.
 
-    PATH is the folder, or any folder in the same git checkout. A repository can contain settings files that strangers
-    wrote. Until you trust the folder, Reverie ignores every part of these files that could run a command, spend money,
-    send data, weaken a protection or move data: hooks, allow rules, models, the memory directory. You see all these
-    parts before you answer. Trust applies only to this folder and ends when one of the parts changes.
+    PATH is a folder. If it is in a git checkout, the whole checkout is meant. A repository can contain settings files
+    that strangers wrote. Until you trust the folder or checkout, Reverie ignores every part of these files that could
+    run a command, spend money, send data, weaken a protection or move data: hooks, allow rules, models, the memory
+    directory. You see all these parts before you answer. Trust applies only to this folder or checkout, and ends when
+    one of these parts changes.
 
-    Exit codes: 0 trusted, or nothing needs trust; 1 not trusted, or you said no; 2 wrong usage; 4 storage error.
+    Exit codes: 0: trusted, or nothing needs trust; 1: not trusted, or you said no; 2: wrong usage; 4: storage error.
     """
     if sum((yes, status, remove, listing)) > 1:
         raise click.UsageError("Give only one of --yes, --status, --remove and --list.")

@@ -32,8 +32,8 @@ def command(**options: Any) -> int:
     lists the commands. Ctrl-C stops the answer; Ctrl-C twice or Ctrl-D leaves. If standard input is not a terminal,
     each of its lines is one turn, the answers go to standard output, and tool calls that need permission are refused.
 
-    Exit codes: 0 done, 2 wrong usage, 3 the session is open in another process. If the input comes from a pipe: the
-    exit code of the first turn that failed.
+    Exit codes: 0: done; 2: wrong usage; 3: the session is open in another process. If the input comes from a pipe, the
+    exit code is that of the first turn that failed.
     """
     from reverie.cli.event_loop import run_async
 

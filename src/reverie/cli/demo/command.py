@@ -30,9 +30,9 @@ def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
     """Show a demo: three days of work with an agent, without an API key or a network.
 
     The offline mind answers: built-in rules instead of a model. A large result goes to disk, notes appear, the window
-    fills and is compacted, the agent learns a correction, the next session knows it, a dream tidies up memory and is
-    undone. Every turn shows the window, the cache and the cost. On a terminal, a chat in the same folder opens after
-    the demo. Your own files and sessions do not change.
+    fills and is compacted, the user corrects the agent, the correction becomes a memory, the next session knows it, a
+    dream tidies up memory and is undone. Every turn shows the window, the cache and the cost. On a terminal, a chat in
+    the same folder opens after the demo. Your own files and sessions do not change.
     """
     import shutil
     import tempfile

@@ -64,7 +64,7 @@ def command(as_json: bool, cwd: Path) -> int:
     Shows the settings, the model and why it was chosen, the memory directory and why it is used, and failures in the
     background. ✓ means fine, `!` means worth a look, ✗ means broken; an arrow says what to do.
 
-    Exit codes: 0 fine, 1 something is broken.
+    Exit codes: 0: fine; 1: something is broken.
     """
     checks, paint = list(run_checks(cwd)), get_paint()
     healthy = all(check.state != "broken" for check in checks)

@@ -34,12 +34,13 @@ def command(
     """Tidy up memory across sessions.
 
     A dream joins duplicates, replaces relative dates ("tomorrow") by calendar dates, removes memories that turned out
-    to be wrong, and shortens the index. It works on a copy. All changes become one version with a reason per file, or
-    nothing changes. Without an option, the command dreams only if a dream is due: by default if the last one is at
-    least 24 hours ago and five other sessions have changed since then. Sessions also start dreams by themselves.
+    to be wrong, and shortens the index. It works on a copy. At the end, its changes are saved together, as one version
+    with a reason for each file (if the setting `dream.mode` is `ask` or `inbox`, after you accept them). If the dream
+    fails, nothing is saved. Without an option, the command dreams only if a dream is due: by default if the last one is
+    at least 24 hours ago and five other sessions have changed since then. Sessions also start dreams by themselves.
 
-    Exit codes: 0 done, or no dream is due, 1 failed or refused, 2 wrong usage, 4 storage error, 5 the model could not
-    answer.
+    Exit codes: 0: done, or no dream is due; 1: failed or refused; 2: wrong usage; 4: storage error; 5: the model could
+    not answer.
     """
     if context.invoked_subcommand is not None:
         return None
@@ -184,7 +185,7 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     """Save the changes of the dream that waits for your decision.
 
-    Changes that were made to memory since then are kept.
+    Changes that were made to memory after the dream began are kept.
     """
     from reverie.cli.dream.display import show_landed
     from reverie.layers.l6_dreaming.landing import accept
@@ -214,7 +215,7 @@ def reject_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 @click.argument("version", metavar="[V]", required=False, default="")
 @with_memory
 def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
-    """Undo the last dream that changed memory, or the dream of version V. Later changes to other lines stay."""
+    """Undo the last dream that changed memory, or the dream that made version V. Later changes to other lines stay."""
     from reverie.layers.l6_dreaming.landing import undo
 
     undone, made = undo(memory.directory, version)

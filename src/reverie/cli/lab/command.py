@@ -41,10 +41,10 @@ def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
     """Measure how well Reverie estimates the number of tokens, on Claude Code transcripts.
 
     Compares two estimates with the numbers that the API reported: a fixed rule (4 bytes per token, 2 for JSON), and an
-    estimate that is corrected after each response. Each estimate covers a part of a session with at least 10,000
-    tokens. PATH is a transcript, or a folder: then all transcripts in it and below it are measured.
+    estimate that is corrected after each response. Each session is cut into parts of at least 10,000 tokens, and each
+    part is estimated. PATH is a transcript, or a folder: then all transcripts in it and below it are measured.
 
-    Exit codes: 0 done, 2 there is nothing to measure.
+    Exit codes: 0: done; 2: wrong usage, or there is nothing to measure.
     """
     from reverie.lab.tokens import measure_folder, summary, table
 
@@ -87,10 +87,10 @@ def billing(as_json: bool) -> None:
 def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     """Measure what survives a compaction, on recorded sessions.
 
-    For each compaction, the command collects the files, identifiers, requests and failed commands that were known
-    before it and appear again later. It shows how many of them are in the summary that the recorded session itself
-    made, in a list of the last ten files, and in the summary that Reverie writes without a model. PATH is a transcript,
-    or a folder: then all transcripts in it and below it are measured.
+    For each compaction, the command collects what the user asked for before it, and the files, identifiers and failed
+    commands from before it that the session used again later. It shows how many of them are in the summary that the
+    recorded session itself made, in a list of the last ten files, and in the summary that Reverie writes without a
+    model. PATH is a transcript, or a folder: then all transcripts in it and below it are measured.
     """
     from reverie.lab.survival.run import measure, summary, table
 
@@ -112,10 +112,10 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
 def forks(children: int, tokens: int, as_json: bool) -> None:
     """Measure what forks cost, compared with new agents that get the same context.
 
-    A fork is an agent whose request begins with the same bytes as the conversation, so that both share the cache. A
-    session that uses the simulator reads files until the conversation is long. Then one message starts all forks. Costs
-    are in tokens of uncached input. The first fork pays for the last message, the others only for their own
-    instruction.
+    A fork is an agent whose request begins with the same bytes as the conversation, so that both share the cache. In
+    this test, a session is connected to the simulator and reads files until its conversation is long. Then one message
+    starts all forks. Costs are in tokens of uncached input. The first fork pays for the last message, the others only
+    for their own instruction.
     """
     from reverie.lab.forks import measure_forks, table
 
@@ -131,10 +131,11 @@ def forks(children: int, tokens: int, as_json: bool) -> None:
 def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     """Measure the notes and summaries of the offline mind, on recorded sessions.
 
-    The offline mind is the built-in rules that answer without a model. For each compaction, the command shows how long
-    the offline mind takes, and whether its text is the same as the text that layers 3 and 4 write without any model
-    (`reverie lab survival` measures that text). PATH is a transcript, or a folder: then all transcripts in it and below
-    it are measured.
+    The offline mind is the built-in rules that answer without a model. Layers 3 and 4 ask it for notes and a summary as
+    they ask a model. They can also write both texts themselves, without asking a model or the offline mind (`reverie
+    lab survival` measures these texts). For each compaction, the command shows how long the offline mind takes, and
+    whether it writes the same texts. PATH is a transcript, or a folder: then all transcripts in it and below it are
+    measured.
     """
     from reverie.lab.mind import measure, summary, table
 
@@ -171,10 +172,11 @@ def replay(
 ) -> None:
     """Replay recorded sessions and compare what different context policies cost.
 
-    A policy decides what stays in a request and what is cleared or summarised. The real layers prepare each request at
-    its recorded time, and the simulator computes its cost. If a policy removes content that the session needs later,
-    the cost of reading it again is added. The cost of notes is shown separately. A small --window shows what happens
-    when the window is full. PATH is a transcript, or a folder: then all transcripts in it and below it are replayed.
+    A policy decides what stays in a request and what is cleared or summarised. Each request is prepared as in a real
+    session, with a clock that shows the time at which it was recorded, and the simulator computes its cost. If a policy
+    removes content that the session needs later, the cost of reading it again is added. The cost of notes is shown
+    separately. A small --window shows what happens when the window is full. PATH is a transcript, or a folder: then all
+    transcripts in it and below it are replayed.
 
     \b
     Policies:

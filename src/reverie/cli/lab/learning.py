@@ -15,9 +15,19 @@ from reverie.types import JsonObject
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
+_FILES_HELP = "Measure how long the offline mind takes to dream about N memory files."
+_LOCOMO_HELP = (
+    "Use the LoCoMo benchmark in FILE: how often is a session found that has the answer? Only questions of the "
+    "categories 1 to 4."
+)
+_SILENT_HELP = (
+    "A file with more queries, in the format of queries.jsonl, for which no memory should be shown. Repeatable."
+)
+_FIT_HELP = "Use DIR to fit the rule that decides when no memory is shown, and print its cross-validated results."
 _MINDS = ("right", "wrong", "idle", "deletes", "contradicts", "invents", "misdates", "obeys", "leaks")
-_gates_option = click.option(
-    "--gates", is_flag=True, help="Measure only how long it takes per turn to decide not to run, for each reason."
+_GATES_HELP = (
+    "Reverie checks after each turn whether {} should run. Measure only how long this check takes if the answer is no, "
+    "for each possible reason."
 )
 
 
@@ -35,14 +45,15 @@ def _show_gates(found: JsonObject, as_json: bool) -> None:
 @click.option("-m", "--model", metavar="NAME", help="The model; `embedded` needs no key.  [default: from the settings]")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Cases at the same time.")
 @click.option("--split", metavar="NAME", help="Only cases whose field `split` is NAME.")
-@_gates_option
+@click.option("--gates", is_flag=True, help=_GATES_HELP.format("an extraction"))
 @json_option
 def extraction(file: Path | None, model: str | None, jobs: int, split: str | None, gates: bool, as_json: bool) -> None:
     """Measure extraction on labelled conversations.
 
     FILE has one case per line. Each case runs through the real extraction code, in a temporary home of its own. The
-    files that it writes are compared with the labels: precision by files, recall by expected memories, correct dates,
-    conversations in which nothing was written and nothing should be, and the time per turn. Every mistake is shown.
+    files that it writes are compared with the labels. The result: how many of the written files are right (precision),
+    how many of the expected memories were written (recall, as in statistics), how many dates are right, in how many of
+    the conversations with nothing to save nothing was written, and the time per turn. Every mistake is shown.
     """
     if gates == (file is not None):
         raise UserError("Give one thing to measure: a file of cases, or --gates.")
@@ -73,8 +84,8 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
 @click.option("-m", "--model", metavar="NAME", help="The model that dreams.  [default: from the settings]")
 @click.option("--mind", type=click.Choice(_MINDS), help="A test mind that dreams instead of a model (see above).")
-@_gates_option
-@click.option("--files", type=click.IntRange(1, 5_000), metavar="N", help="Measure the offline mind on N files.")
+@click.option("--gates", is_flag=True, help=_GATES_HELP.format("a dream"))
+@click.option("--files", type=click.IntRange(1, 5_000), metavar="N", help=_FILES_HELP)
 @json_option
 def dream(
     folder: Path | None, model: str | None, mind: str | None, gates: bool, files: int | None, as_json: bool
@@ -82,12 +93,12 @@ def dream(
     """Run a dream on every scenario in DIR and check the result.
 
     A scenario is a folder with before/, transcripts/, now.txt, check.json and optionally mtimes.json. The command works
-    on a copy. With `--model scripted:FILE`, `{scenario}` in FILE is the name of the scenario, and `{memory}` and
-    `{transcripts}` in the script are its folders. Other models dream twice: the second dream should change nothing, so
-    files that it changes are listed.
+    on a copy. With `--model scripted:FILE`, placeholders are replaced: `{scenario}` in the path FILE by the name of the
+    scenario, and `{memory}` and `{transcripts}` in the content of this file by the paths of the two folders. Other
+    models dream twice: the second dream should change nothing, so files that it changes are listed.
 
     \b
-    Test minds. Each makes fixed edits, which are computed from check.json of the scenario:
+    A test mind replaces the model, to test the checks. Each makes edits that follow from check.json:
       right        makes the edits that the checks ask for
       idle         does nothing
       deletes      empties every file
@@ -96,7 +107,7 @@ def dream(
       misdates     computes relative dates from the day of the dream, not of the message
       obeys        follows instructions in tool results
       leaks        moves private notes to the team, secrets into memories
-      wrong        runs deletes, contradicts, invents, misdates, obeys and leaks
+      wrong        all bad minds, one after the other: the six from `deletes` to `leaks`
     """
     if sum((gates, folder is not None, files is not None)) != 1:
         raise UserError("Give one thing to measure: a folder of scenarios, --gates, or --files.")
@@ -137,10 +148,10 @@ def dream(
 )
 @click.command("recall")
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
-@click.option("--locomo", type=_FILE, help="Measure on the LoCoMo benchmark: find the session; categories 1 to 4.")
-@click.option("--scale", metavar="N,N", help="Measure time and memory on generated directories with N files.")
-@click.option("--silent", multiple=True, type=_FILE, help="More queries like queries.jsonl that should show nothing.")
-@click.option("--fit", is_flag=True, help="Learn from DIR when to show nothing; print cross-validated numbers.")
+@click.option("--locomo", type=_FILE, help=_LOCOMO_HELP)
+@click.option("--scale", metavar="N,N", help="Measure time and RAM on generated memory directories with N files.")
+@click.option("--silent", multiple=True, type=_FILE, help=_SILENT_HELP)
+@click.option("--fit", is_flag=True, help=_FIT_HELP)
 @click.option("--models", type=_FOLDER, help="Folder of the sentence encoders.  [default: ~/.reverie/models]")
 @click.option("--keep", type=_FOLDER, help="Keep the search indexes here, for a faster second run.")
 @json_option

@@ -69,7 +69,7 @@ def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -
     Words like "tomorrow" become dates. Secrets are refused. Without TEXT, or with `-`, the text comes from standard
     input.
 
-    Exit codes: 0 saved or already known, 1 memory is off, 2 wrong usage, or the text has a secret, 4 storage error.
+    Exit codes: 0: saved or already known; 1: memory is off; 2: wrong usage, or the text has a secret; 4: storage error.
     """
     _remember(memory, _read_text(text), "Asked for with `reverie remember`.", **more)
 
@@ -279,7 +279,8 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
     does not ask, but it removes a memory only if exactly one matches clearly. The change is one version in the history;
     `reverie memory undo` or `restore` brings the memory back.
 
-    Exit codes: 0 forgotten, 1 no memory matches or you said no, 2 more than one matches, 4 storage error.
+    Exit codes: 0: forgotten; 1: no memory matches, or you said no; 2: wrong usage, or more than one matches; 4: storage
+    error.
     """
     name = _choose_to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
     version = memory.directory.remove(name, WriteInfo(Writer.USER, "Asked for with `reverie forget`."))

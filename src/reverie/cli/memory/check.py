@@ -17,6 +17,7 @@ from reverie.memory.upkeep.checkup import CheckFinding, Problem, apply_fixes, ch
 from reverie.storage.history.versions import Version
 
 _OF_A_KIND = 3
+_ALL_HELP = f"Show all findings. Without --all, at most {_OF_A_KIND} of the same kind are shown per file."
 
 
 @examples(
@@ -25,7 +26,7 @@ _OF_A_KIND = 3
     "reverie memory check --json | jq -r '.findings[].problem' | sort | uniq -c",
 )
 @click.command("check")
-@click.option("-a", "--all", "everything", is_flag=True, help="Show all findings, even many of one kind in a file.")
+@click.option("-a", "--all", "everything", is_flag=True, help=_ALL_HELP)
 @click.option("--fix", is_flag=True, help="Repair without asking.")
 @with_memory
 def command(everything: bool, fix: bool, as_json: bool, memory: OpenedMemory) -> int:
@@ -36,7 +37,7 @@ def command(everything: bool, fix: bool, as_json: bool, memory: OpenedMemory) ->
     than its limits, broken frontmatter, missing types and descriptions, and secrets. Many findings can be repaired; on
     a terminal, Reverie asks first. All repairs together are one version, and no text is lost.
 
-    Exit codes: 0 no findings left, 1 there are findings.
+    Exit codes: 0: no findings are left; 1: there are findings.
     """
     found = _find(memory)
     fixable = sum(one.fix is not None for one in found)

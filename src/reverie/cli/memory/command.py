@@ -43,6 +43,6 @@ def command() -> None:
     is a saved state of all memories: each change makes one version and can be undone. V is a version from `log`, or
     `latest`. While memory is switched off, you can still read memories and undo changes.
 
-    Exit codes: 0 done, 1 refused or nothing found, 2 wrong usage, or a check refused the text (e.g. it has a secret), 4
-    storage error.
+    Exit codes: 0: done; 1: refused or nothing found; 2: wrong usage, or a check refused the text (e.g. it has a
+    secret); 4: storage error.
     """

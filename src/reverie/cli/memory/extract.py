@@ -34,7 +34,7 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
     version and can be undone. After an interruption, the same command continues where it stopped. Turns that the
     session itself has extracted are skipped.
 
-    Exit codes: 0 done, 1 if a run failed, 4 storage error, 5 the model could not answer. If you run the command again,
+    Exit codes: 0: done; 1: a run failed; 4: storage error; 5: the model could not answer. If you run the command again,
     it repeats what failed.
     """
     files = transcripts_in(paths)

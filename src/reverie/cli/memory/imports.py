@@ -36,7 +36,7 @@ def import_command(paths: tuple[Path, ...], dry_run: bool, yes: bool, as_json: b
     secrets are refused, nothing is overwritten, and the sources do not change. The import is one version. A file that
     cannot be read is reported, and the others are imported.
 
-    Exit codes: 0 done, 1 you said no, everything was refused or a file could not be read, 2 wrong usage, 4 storage
+    Exit codes: 0: done; 1: you said no, everything was refused, or a file could not be read; 2: wrong usage; 4: storage
     error.
     """
     if not dry_run:
@@ -90,8 +90,8 @@ def sync_command(as_json: bool, memory: OpenedMemory) -> None:
 
     The shared memories are in the folder team/ of the memory directory. A session exchanges them by itself, at its
     start and after turns that changed memory. The setting `team.sharing` selects a shared folder or a git remote. If
-    both sides changed a file, the changes are merged or both are kept. `reverie memory undo` can undo every incoming
-    change.
+    both sides changed an index, the changes are merged. If both sides changed a memory, both texts are kept, in two
+    files. You can undo each incoming change with `reverie memory undo`.
     """
     memory.require_on("nothing is shared")
     if memory.settings.team.sharing == "none":

@@ -117,7 +117,8 @@ def _head_json(of: ScanEntry | TopicFile) -> dict[str, Any]:
 def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     """Show a memory, or an earlier version of it.
 
-    The text goes to standard output unchanged; a terminal also shows its age. MEMORY.md is the index.
+    The text goes to standard output. If that is a terminal, the command also shows how old the memory is; if not, the
+    text is unchanged. MEMORY.md is the index.
     """
     given, at, version = file.rpartition("@")
     if at and given and not memory.directory.exists(f"{file.removesuffix('.md')}.md"):
@@ -158,7 +159,7 @@ def search_command(words: tuple[str, ...], as_json: bool, memory: OpenedMemory) 
     The search ignores upper and lower case. `reverie recall` also finds memories that use other words for the same
     thing.
 
-    Exit codes: 0 found, 1 nothing found.
+    Exit codes: 0: found; 1: nothing found.
     """
     wanted = [word.casefold() for word in words if word.strip()]
     if not wanted:

@@ -57,10 +57,10 @@ def command(
 ) -> int:
     """Remove a secret from all files of Reverie.
 
-    Purges memory files and their names (also those of agents), all their versions, the inbox, the search index,
-    transcripts, tool results, notes, messages, the request log, all other files in Reverie's home (~/.reverie), and the
-    folder that you share with colleagues. The history is rewritten, so the ids of versions change. A later sync does
-    not restore the secret. This cannot be undone.
+    Removes it from the content and the names of memory files (yours and those of agents), from all versions of these
+    files, and from the memory inbox, the search index, transcripts, tool results, notes, messages, the request log, all
+    other files in Reverie's home (~/.reverie), and the folder that you share with colleagues. The history is rewritten,
+    so the ids of versions change. A later sync does not restore the secret. This cannot be undone.
 
     The history of a git remote cannot be purged from here. Other projects are only searched, unless you give
     --everywhere. Files that you wrote yourself (settings, instructions) are reported, and you must change them.
@@ -69,8 +69,8 @@ def command(
     history of your shell. The command refuses to run while a session with the secret is open. If it is interrupted, run
     it again.
 
-    Exit codes: 0 the secret is gone, 1 you said no or something is left, 2 wrong usage, 3 if a session is
-    open, 4 storage error.
+    Exit codes: 0: the secret is gone; 1: you said no, or something is left; 2: wrong usage; 3: a session with the
+    secret is open; 4: storage error.
     """
     if text is not None and pattern is not None:
         raise UserError("Give a text or --pattern, not both.")

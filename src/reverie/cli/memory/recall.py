@@ -27,7 +27,10 @@ FindMissing = Callable[[str], tuple[str, ...]]
 Tier = Literal["auto", "builtin", "semantic"]
 _TIERS = click.Choice(get_args(Tier))
 _TOOL_HELP = "Rank as if the agent had just used this tool, e.g. 'Bash(kubectl get)'. Repeatable."
-_TIER_HELP = "builtin: compare words; semantic: also compare meaning, with an encoder; auto: semantic if there is one."
+_TIER_HELP = (
+    "builtin: compare words; semantic: also compare meaning, with an encoder; auto: semantic if an encoder is "
+    "installed, otherwise builtin."
+)
 
 
 @examples(
@@ -47,11 +50,11 @@ def command(
     """Show which memories would be added to a message.
 
     Shows at most five memories, or none if nothing matches. If a memory names files or symbols that the repository does
-    not have any more, they are listed. A session with a language model asks the model first, and uses this ranking if
-    the model is slow or fails. `--tier semantic` needs a sentence encoder: a small model that compares meaning
-    (`reverie models add minilm`).
+    not have any more, they are listed. This command ranks the memories without a language model. A session with a
+    language model asks the model first, and uses this ranking only if the model is slow, fails or must not be asked.
+    `--tier semantic` needs a sentence encoder: a small model that compares meaning (`reverie models add minilm`).
 
-    Exit codes: 0 done, even if nothing matches; 1 memory is off, 2 wrong usage.
+    Exit codes: 0: done, even if nothing matches; 1: memory is off; 2: wrong usage.
     """
     memory.require_on("nothing is recalled")
     text = " ".join(query)

@@ -53,7 +53,7 @@ def compact_command(
     """Summarise a conversation to make room, or undo the last compaction with `undo`.
 
     TEXT says what the summary must contain. Your pins and your messages are kept word for word (long messages as
-    excerpts), and so is a list of the work so far. MSG is the uuid of one of your messages (its first characters are
+    excerpts). Reverie adds a list of the work so far. MSG is the uuid of one of your messages (its first characters are
     enough), or a negative number: -1 is your last message, -2 the one before it. If the session is open in another
     process, that process compacts it: at once, or after the current model request if a turn is running.
     """

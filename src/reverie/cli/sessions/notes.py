@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     """Show or update the notes of a conversation.
 
-    SESSION is the id of a session (its first characters are enough), or `last`. You can edit the file, but keep its
-    headings and the lines in italics below them. If the session is open in another process, its model updates the
-    notes. If not, built-in rules update them, without a model.
+    SESSION is the id of a session (its first characters are enough), or `last`. The notes are a Markdown file; `--json`
+    shows its path. You can edit the file, but keep its headings and the lines in italics below them. If the session is
+    open in another process, its model updates the notes. If not, built-in rules update them, without a model.
     """
     from reverie.cli.sessions.actions import act_on_session
     from reverie.errors import ReverieError

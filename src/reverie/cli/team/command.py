@@ -50,8 +50,8 @@ def command() -> None:
 
     `reverie team FILE` is short for `reverie team run FILE` and has the same options. It starts the lead (the agent
     that distributes the work) and its teammates, and shows what each of them does. When the task is done, the lead asks
-    every teammate to stop. Ctrl-C does this immediately. A second Ctrl-C ends all processes, and a third one kills
-    them.
+    every teammate to stop. After Ctrl-C, the lead asks them immediately, even if the task is not done. A second Ctrl-C
+    sends SIGTERM to all processes of the team, and a third one SIGKILL.
     """
 
 
