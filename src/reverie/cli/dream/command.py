@@ -37,7 +37,7 @@ def command(
     to be wrong, and shortens the index. It works on a copy. At the end, its changes are saved together, as one version
     with a reason for each file (if the setting `dream.mode` is `ask` or `inbox`, after you accept them). If the dream
     fails, nothing is saved. Without an option, the command dreams only if a dream is due: by default if the last one is
-    at least 24 hours ago and five other sessions have changed since then. Sessions also start dreams by themselves.
+    at least 24 hours ago and at least five sessions have changed since then. Sessions also start dreams by themselves.
 
     Exit codes: 0: done, or no dream is due; 1: failed or refused; 2: wrong usage; 4: storage error; 5: the model could
     not answer.

@@ -71,7 +71,7 @@ def startup(runs: int, as_json: bool) -> None:
 @command.command("billing")
 @json_option
 def billing(as_json: bool) -> None:
-    """Measure how fast the simulator computes the costs of 200 rounds and 150,000 tokens."""
+    """Measure how fast the simulator computes the costs of a conversation of 200 rounds."""
     from reverie.lab.billing import measure_billing
 
     found = measure_billing()
@@ -89,8 +89,8 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
 
     For each compaction, the command collects what the user asked for before it, and the files, identifiers and failed
     commands from before it that the session used again later. It shows how many of them are in the summary that the
-    recorded session itself made, in a list of the last ten files, and in the summary that Reverie writes without a
-    model. PATH is a transcript, or a folder: then all transcripts in it and below it are measured.
+    recorded session itself made, in the summary that Reverie writes without a model, and, for comparison, in a plain
+    list of the last ten files that the session used. PATH is a transcript, or a folder: then all transcripts in it and below it are measured.
     """
     from reverie.lab.survival.run import measure, summary, table
 
@@ -114,8 +114,8 @@ def forks(children: int, tokens: int, as_json: bool) -> None:
 
     A fork is an agent whose request begins with the same bytes as the conversation, so that both share the cache. In
     this test, a session is connected to the simulator and reads files until its conversation is long. Then one message
-    starts all forks. Costs are in tokens of uncached input. The first fork pays for the last message, the others only
-    for their own instruction.
+    starts all forks. The unit of cost is the price of one uncached input token; a token that is read from the
+    cache costs a fraction of it. The first fork pays for the last message, the others only for their own instruction.
     """
     from reverie.lab.forks import measure_forks, table
 
@@ -134,7 +134,7 @@ def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     The offline mind is the built-in rules that answer without a model. Layers 3 and 4 ask it for notes and a summary as
     they ask a model. They can also write both texts themselves, without asking a model or the offline mind (`reverie
     lab survival` measures these texts). For each compaction, the command shows how long the offline mind takes, and
-    whether it writes the same texts. PATH is a transcript, or a folder: then all transcripts in it and below it are
+    whether its notes and summary equal those that the layers write themselves. PATH is a transcript, or a folder: then all transcripts in it and below it are
     measured.
     """
     from reverie.lab.mind import measure, summary, table
