@@ -90,7 +90,8 @@ def survival(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     For each compaction, the command collects what the user asked for before it, and the files, identifiers and failed
     commands from before it that the session used again later. It shows how many of them are in the summary that the
     recorded session itself made, in the summary that Reverie writes without a model, and, for comparison, in a plain
-    list of the last ten files that the session used. PATH is a transcript, or a folder: then all transcripts in it and below it are measured.
+    list of the last ten files that the session used. PATH is a transcript, or a folder: then all transcripts in it and
+    below it are measured.
     """
     from reverie.lab.survival.run import measure, summary, table
 
@@ -134,8 +135,8 @@ def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
     The offline mind is the built-in rules that answer without a model. Layers 3 and 4 ask it for notes and a summary as
     they ask a model. They can also write both texts themselves, without asking a model or the offline mind (`reverie
     lab survival` measures these texts). For each compaction, the command shows how long the offline mind takes, and
-    whether its notes and summary equal those that the layers write themselves. PATH is a transcript, or a folder: then all transcripts in it and below it are
-    measured.
+    whether its notes and summary equal those that the layers write themselves. PATH is a transcript, or a folder: then
+    all transcripts in it and below it are measured.
     """
     from reverie.lab.mind import measure, summary, table
 

@@ -52,8 +52,8 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
 
     FILE has one case per line. Each case runs through the real extraction code, in a temporary home of its own. The
     files that it writes are compared with the labels. The result: how many of the written files are right (precision),
-    how many of the expected memories were written (recall, as in statistics), how many dates are right, how many
-    of the conversations without anything to save stayed without a memory, and the time per turn. Every mistake is shown.
+    how many of the expected memories were written (recall, as in statistics), how many dates are right, how many of the
+    conversations without anything to save stayed without a memory, and the time per turn. Every mistake is shown.
     """
     if gates == (file is not None):
         raise UserError("Give one thing to measure: a file of cases, or --gates.")

@@ -58,12 +58,14 @@ def command(
     """Remove a secret from all files of Reverie.
 
     Removes it from the content and the names of memory files (yours and those of agents), from all versions of these
-    files, and from the memory inbox, the search index, transcripts, tool results, notes, messages, the request log, files
-    of Reverie's home (~/.reverie) that belong to no project, and the folder that you share with colleagues. The history
-    is rewritten, so the ids of versions change. A later sync does not restore the secret. This cannot be undone.
+    files, and from the memory inbox, the search index, transcripts, tool results, notes, messages, the request log,
+    files of Reverie's home (~/.reverie) that belong to no project, and the folder that you share with colleagues. The
+    history is rewritten, so the ids of versions change. A later sync does not restore the secret. This cannot be
+    undone.
 
-    The history of a git remote cannot be purged from here. In other projects the secret is only searched
-    for and reported; with --everywhere it is removed there too. Files that you wrote yourself (settings, instructions) are reported, and you must change them.
+    The history of a git remote cannot be purged from here. In other projects the secret is only searched for and
+    reported; with --everywhere it is removed there too. Files that you wrote yourself (settings, instructions) are
+    reported, and you must change them.
 
     The command asks for the secret or reads it from standard input. If you give the secret as TEXT, it stays in the
     history of your shell. The command refuses to run while a session with the secret is open. If it is interrupted, run
