@@ -67,7 +67,7 @@ def save_and_die(tmp_path: Path, workers: int, each: int, kills: int, chance: ra
 
     acks = {worker: acknowledged(tmp_path / f"acks-{worker}") for worker in range(workers)}
     assert all(rows[-1][0] == each - 1 for rows in acks.values())
-    assert killed >= kills // 2
+    assert killed >= kills // 2 or each < 25, "few saves may all be done before a kill, many may not"
 
     # History complete: every acknowledged save is a version that holds what was saved, whole.
     # A save that was killed between its version and its acknowledgement was made again, maybe to another shared file.

@@ -130,6 +130,13 @@ def test_a_broken_head_is_readable_and_reported(text: str, name: str, kind: Memo
     assert word in " ".join(topic.problems)
 
 
+def test_a_long_value_of_a_key_that_is_there_many_times_is_written_once() -> None:
+    text = "---\nname: a: b\n" + "key: v\n" * 2_000 + f"key: b: {'c' * 2_000}\n---\n\nBody.\n"
+    repaired = TopicFile.parse(text).repair()
+    assert not repaired.front.problems and repaired.body == "Body.\n"
+    assert len(repaired.text) < len(text) and "c" * 2_000 in repaired.text
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -109,11 +109,14 @@ class Frontmatter:
                 lines[number] = f"{known[0]}: {quote_scalar(known[1])}{_end(line) or block.newline}"
         fixed = split(block.before + "".join(lines) + block.after + block.body)
         if fixed.problems:
+            done = set[str]()
             for span in reversed(_spans(lines)):
-                if len(span.path) == 1 and fixed.values.get(span.path[0]):
-                    lines[span.first : span.last] = [
-                        _with_value(lines[span.first : span.last], fixed.values[span.path[0]])
-                    ]
+                key = span.path[0]
+                if len(span.path) == 1 and (value := fixed.values.get(key)):
+                    # Of equal keys only the last one counts: the others go, or a long value is written many times.
+                    parts = [] if key in done else [_with_value(lines[span.first : span.last], value)]
+                    lines[span.first : span.last] = parts
+                    done.add(key)
             fixed = split(block.before + "".join(lines) + block.after + block.body)
         return fixed
 
