@@ -1,7 +1,7 @@
 """Measures whether a value is made of words or random: from letter pairs and changes of case, without a word list.
 
 The table has one row per letter, the first for the start of a word, and one sign per next letter. `m` means as likely
-as by chance; each sign after `m` adds 1/3 to the log odds. `tools/letter_pairs.py` prints the table.
+as by chance; each sign after `m` adds 1/3 to the log odds. `tools/letter_pairs.py` makes a new one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Removes a secret from everything we keep, contents and names: `paths/kept.py` lists the places. Only a purge rewrites
+"""Removes a secret from everything we keep, contents and names: `paths/text_places.py` lists the places. Only a purge rewrites
 transcripts. It refuses while a session that holds the secret is open, replaces each file in one step, then looks again
 and reports what is left. The secret itself is never logged or reported."""
 
@@ -55,7 +55,7 @@ class PurgeScope:
 
 @dataclass(frozen=True, slots=True)
 class PurgedPlace:
-    """One place where the secret was found. `kind` is one of those in `paths/kept.py`."""
+    """One place where the secret was found. `kind` is one of those in `paths/text_places.py`."""
 
     kind: str
     where: str
