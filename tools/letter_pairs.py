@@ -1,6 +1,6 @@
 """Prints the table in `memory/secrets/likeness.py`: how much likelier a letter follows another in words than by chance.
 
-It counts the words of this repository (code, docs and tests, in all their languages), so a later table differs a little.
+It counts the words of this repository (code, docs, tests; all their languages), so a later table differs a little.
 """
 
 from __future__ import annotations

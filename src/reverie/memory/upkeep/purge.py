@@ -1,6 +1,8 @@
-"""Removes a secret from everything we keep, contents and names: `paths/text_places.py` lists the places. Only a purge rewrites
-transcripts. It refuses while a session that holds the secret is open, replaces each file in one step, then looks again
-and reports what is left. The secret itself is never logged or reported."""
+"""Removes a secret from everything we keep, contents and names; `paths/text_places.py` lists the places.
+
+Only a purge rewrites transcripts. It refuses while a session that holds the secret is open, replaces each file in one
+step, then looks again and reports what is left. The secret itself is never logged or reported.
+"""
 
 from __future__ import annotations
 
