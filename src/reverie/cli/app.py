@@ -6,6 +6,7 @@ standard error and an exit code. Only a bug shows a traceback.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Mapping
@@ -163,6 +164,7 @@ def app() -> NoReturn:
     if (lost := output_error()) is not None:
         message = f"The command has done its work, but its output could not be written ({lost.strerror or lost})."
         code = PIPE_CLOSED if isinstance(lost, BrokenPipeError) else code or _report(message, 4)
+    gc.freeze()  # else Python looks at every object again when it ends
     drop_output()  # else Python flushes again at exit and reports the same error
     sys.exit(code)
 

@@ -15,6 +15,7 @@ from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.parsing import LONGEST_SENTENCE
 from reverie.text.cutting import cut_at, first_outside, shorten
 from reverie.text.dates.calendar import add_days, weekday_ahead, weekday_back
+from reverie.text.patterns import late
 from reverie.text.sameness import REWORDED, similarity
 from reverie.text.sentences import pauses
 from reverie.text.values import hard_facts
@@ -27,43 +28,43 @@ _STEM_WORDS = 6
 _SHORT_FORMS = ("im", "ive", "dont", "its", "thats")
 _FEWEST = 2
 
-_LEAD = re.compile(
+_LEAD = late(
     r"^(?:(?:please|hey|ok(?:ay)?|so)[,\s]+)*(?:(?:remember|note|keep in mind|don't forget|do not forget|fyi|save)\b"
     r"[:,]?\s*)(?:(?:that|this|the fact that)\b[:,]?\s*)?",
     re.IGNORECASE,
 )
-_BECAUSE = re.compile(r"(?<!\s),?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
+_BECAUSE = late(r"(?<!\s),?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
 _FEWEST_WORDS = 3
-_LINK = re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
-_ADDRESS = re.compile(r"https?://[^\s()<>\[\]\"`]+")
-_EMPTIED = re.compile(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\]\"`]", re.IGNORECASE)
+_LINK = late(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
+_ADDRESS = late(r"https?://[^\s()<>\[\]\"`]+")
+_EMPTIED = late(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\]\"`]", re.IGNORECASE)
 """What is left around an address that was removed."""
-_DANGLING = re.compile(r"(?:\s+(?:is|are|was|at|in|on|see|under|here|lives?|found|be|can))+$", re.IGNORECASE)
-_MARKS = re.compile(r"\s*(?:(?:#{1,6}|[-*+])\s+|>\s*)*")
-_EMPHASIS = re.compile(r"\A(\*{1,3})(?=[^\s*])([^*]+)\1\Z")
+_DANGLING = late(r"(?:\s+(?:is|are|was|at|in|on|see|under|here|lives?|found|be|can))+$", re.IGNORECASE)
+_MARKS = late(r"\s*(?:(?:#{1,6}|[-*+])\s+|>\s*)*")
+_EMPHASIS = late(r"\A(\*{1,3})(?=[^\s*])([^*]+)\1\Z")
 
-_NORM = re.compile(
+_NORM = late(
     r"\b(?:always|never|don'?t|do not|avoid|stop|make sure|prefer(?:ably)?|instead of|rather than|must(?:n'?t)?|"
     r"should(?:n'?t)?|no more|only ever|whenever you|when you|next time|from now on|immer|niemals|nie|bitte|toujours|"
     r"jamais|siempre|nunca)\b|不要|总是|永远|请|してください|しないで|必ず",
     re.IGNORECASE,
 )
-_ORDER = re.compile(
+_ORDER = late(
     r"^(?:please\s+)?(?:use|run|write|keep|ask|check|commit|put|add|name|test|format|explain|answer|be|start|show|read|"
     r"skip|leave|call me when|tell|treat|wrap|prefix|sign|squash|rebase|review|talk|speak|reply|respond|follow|include|"
     r"give|indent|describe|document|mention|link|quote|translate|spell|install|pin|mock|stick|wait|remove|delete|handle|"
     r"return|raise)\b",
     re.IGNORECASE,
 )
-_PERSON = re.compile(
+_PERSON = late(
     r"\b(?:i am|i'm|i work|i've|i have (?:been|worked|never|a|no|\d)|i know|i speak|i live|i prefer|i like|i love|"
     r"i hate|i dislike|i don'?t (?:know|like|speak)|i use|i usually|my (?:name|role|job|team|background|goal|title|"
     r"time ?zone|pronouns|editor|native|first language|expertise)|call me|ich bin|ich arbeite|je suis|soy)\b"
     r"|我(?:是|叫|喜欢|的名字)|私は|저는",
     re.IGNORECASE,
 )
-_TO_THE_AGENT = re.compile(r"\bi(?:'d| would)? (?:want|like|need|expect) you\b", re.IGNORECASE)
-_ELSEWHERE = re.compile(
+_TO_THE_AGENT = late(r"\bi(?:'d| would)? (?:want|like|need|expect) you\b", re.IGNORECASE)
+_ELSEWHERE = late(
     r"https?://|\b(?:dashboards?|runbooks?|wiki|confluence|notion|jira|linear|asana|trello|grafana|datadog|sentry|kibana|"
     r"pagerduty|figma|miro|google (?:doc|drive|sheet)s?|sharepoint|slack|discord|teams channel|mailing list|"
     r"issue tracker|tracked in|documented (?:at|in|on)|the docs (?:are|live)|vault|1password|bitwarden|s3 bucket|"
@@ -105,7 +106,7 @@ _DOUBTS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NEAR_DAYS = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
-_RELATIVE = re.compile(
+_RELATIVE = late(
     rf"\b(?:(?P<near>{'|'.join(_NEAR_DAYS)})|(?P<lead>on|by|until|till|before|since|from|after|this|next|last) "
     rf"(?P<day>{'|'.join(_DAYS)}))\b(?!\s*\()",
     re.IGNORECASE,

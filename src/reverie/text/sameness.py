@@ -12,6 +12,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
+from reverie.text.patterns import late
 from reverie.text.values import hard_facts, subject_of, values_of, without_since
 from reverie.text.words import content_terms, is_negated
 
@@ -26,13 +27,13 @@ COPIED: Final = 0.75
 MOST: Final = 0.6
 """If this share of a text's statements exists elsewhere, the text adds little."""
 
-_SCOPE = re.compile(
+_SCOPE = late(
     r"[;:,—–-]\s+(?=(?:but |and |und |y )?(?:never|not|no|do not|don['’]?t|without|nicht|nie|kein|ohne|nunca|sin)\b)"
     r"|[，、；](?=不|没|别|勿)",
     re.IGNORECASE,
 )
 """Where a `not` begins that does not refer to the text before it."""
-_TOKEN = re.compile(r"[^\W_]+(?:[.:'’-][^\W_]+)*")
+_TOKEN = late(r"[^\W_]+(?:[.:'’-][^\W_]+)*")
 
 
 class Relation(StrEnum):
