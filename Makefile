@@ -8,6 +8,9 @@ MINUTES ?= 60
 # Half as many again as there are processors: many tests wait for processes and sockets.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(max(2, (os.cpu_count() or 2) * 3 // 2))")
 
+# Tests start hundreds of processes: each would compile every module that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test lint soak attack integration evals bench pictures wheel clean
 
 $(STAMP): pyproject.toml
@@ -20,6 +23,7 @@ run: $(STAMP)  ## a demo of three days with an agent, in under a minute; in a te
 	@$(BIN)/reverie demo
 
 test: $(STAMP)  ## everything, with reduced counts for the slow kinds
+	folder=$$($(BIN)/python tests/temporary_folder.py); $${folder:+env PYTEST_DEBUG_TEMPROOT=$$folder} \
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(STAMP)  ## ruff, pyright (strict on src), plain English, architecture tests

@@ -6,6 +6,7 @@ import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -50,6 +51,16 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder.mkdir(parents=True)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def disk_path() -> Iterator[Path]:
+    """A folder on the disk. `make test` has its folders below /dev, where the shell rules refuse to read.
+
+    A module whose tests need it makes it their `tmp_path`, and their `scratch` if their home shall be there too.
+    """
+    with TemporaryDirectory(prefix="reverie-test-") as folder:
+        yield Path(folder).resolve()
 
 
 @pytest.fixture(autouse=True)

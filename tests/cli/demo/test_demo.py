@@ -82,8 +82,9 @@ def _texts(picture: bytes) -> list[str]:
 
 
 def test_the_demo_on_a_terminal_goes_on_in_a_chat_that_knows_what_was_learnt(reverie: Command, tmp_path: Path) -> None:
-    with Terminal("demo", cwd=reverie.work, env={**reverie.env, "TMPDIR": str(tmp_path)}) as terminal:
+    with Terminal("demo", "--fast", cwd=reverie.work, env={**reverie.env, "TMPDIR": str(tmp_path)}) as terminal:
         terminal.until("Enter opens a chat", seconds=60)
+        assert "Which pier" in terminal.raw, "each line comes at once"
         terminal.press("\r")
         terminal.until("embedded", seconds=20)
         terminal.say("May I write times with am and pm?")
@@ -98,6 +99,7 @@ def test_the_demo_on_a_terminal_can_be_stopped(reverie: Command, tmp_path: Path)
     folder.mkdir()
     with Terminal("demo", cwd=reverie.work, env={**reverie.env, "TMPDIR": str(folder)}) as terminal:
         terminal.until("Which pier")
+        assert "Which pier" not in terminal.raw, "it is typed letter by letter"
         terminal.press("\x03")
         assert terminal.ended() == 130
         assert "Traceback" not in terminal.shown
