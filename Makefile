@@ -23,7 +23,6 @@ run: $(STAMP)  ## a demo of three days with an agent, in under a minute; in a te
 	@$(BIN)/reverie demo
 
 test: $(STAMP)  ## everything, with reduced counts for the slow kinds
-	folder=$$($(BIN)/python tests/temporary_folder.py); $${folder:+env PYTEST_DEBUG_TEMPROOT=$$folder} \
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(STAMP)  ## ruff, pyright (strict on src), plain English, architecture tests

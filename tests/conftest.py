@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -17,6 +17,13 @@ from tests.prefix_breaks import prefix_breaks
 # The suite tries the same examples every time, however slow the machine; the soak looks for new ones.
 settings.register_profile("suite", deadline=None, derandomize=not SOAK)
 settings.load_profile("suite")
+
+
+def pytest_collection_finish() -> None:
+    """What collection made stays to the end. Without this the collector looks at it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -51,16 +58,6 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder.mkdir(parents=True)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture
-def disk_path() -> Iterator[Path]:
-    """A folder on the disk. `make test` has its folders below /dev, where the shell rules refuse to read.
-
-    A module whose tests need it makes it their `tmp_path`, and their `scratch` if their home shall be there too.
-    """
-    with TemporaryDirectory(prefix="reverie-test-") as folder:
-        yield Path(folder).resolve()
 
 
 @pytest.fixture(autouse=True)

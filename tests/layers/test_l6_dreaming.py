@@ -36,18 +36,6 @@ from tests.sessions import turn
 
 
 @pytest.fixture
-def scratch(disk_path: Path) -> Path:
-    (folder := disk_path / "scratch").mkdir()
-    return folder
-
-
-@pytest.fixture
-def tmp_path(disk_path: Path) -> Path:
-    (folder := disk_path / "own").mkdir()
-    return folder
-
-
-@pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     monkeypatch.setenv("REVERIE_MEMORY_PATH", str(tmp_path / "memory"))
     return house(tmp_path)

@@ -14,11 +14,6 @@ from reverie.permissions.shell.read_only import is_read_only_shell
 
 
 @pytest.fixture
-def tmp_path(disk_path: Path) -> Path:
-    return disk_path
-
-
-@pytest.fixture
 def places(tmp_path: Path) -> ShellMap:
     root, copy, cwd = tmp_path / "home" / "memory", tmp_path / "dreams" / "memory", tmp_path / "work"
     for folder, text in ((root, "REAL"), (copy, "COPY")):
