@@ -8,9 +8,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import Final
 
+from reverie.memory.recall.ranking.manner import data_lines
 from reverie.text.word_lists import STOP_WORDS
 from reverie.text.words import CJK, stem
 
@@ -79,9 +79,8 @@ def _in_text(chance: float, length: float) -> float:
 def _chances() -> dict[str, float]:
     """Stems and their chances. Counted in the documentation of Python packages and the Rust books, and in the
     conversations of `evals`; of the two the larger chance."""
-    text = files(__package__ or "").joinpath("common_words.txt").read_text(encoding="ascii")
     found: dict[str, float] = {}
-    for line in text.splitlines():
+    for line in data_lines("common_words.txt"):
         value, *terms = line.split()
         found |= dict.fromkeys(terms, float(value))
     return found

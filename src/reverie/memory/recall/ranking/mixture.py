@@ -127,7 +127,8 @@ class Decision:
 def decide(
     query: str, ranked: Sequence[Scored], *, files: int, manner: float, nearness: float | None, limit: int
 ) -> Decision:
-    """`files`: how many the directory has. `manner` and `nearness` say how much the prompt is about current work; `nearness` is None without an encoder."""
+    """`files`: how many the directory has. `manner` and `nearness` say how much the prompt is about current work;
+    `nearness` is None without an encoder."""
     if not ranked:
         return Decision(0, 0.0, (), "no memory shares a word or a meaning with the prompt", "")
     evidence = evidence_of(ranked[:limit])
