@@ -87,8 +87,9 @@ class Recall:
         names = late.result()
         if names is None or self._reason_against() is not None:
             return ()
-        known = await self._in_thread(self._known)
-        return self._show(await self._read_and_check([name for name in names if name not in known], _GRACE_S), "model")
+        known = await self._known()
+        new = [name for name in names if name not in known]
+        return self._show(await self._read_and_check(new, _GRACE_S), "model")
 
     def drop_late(self) -> None:
         """Nobody waits any more for what a model chooses."""
@@ -120,7 +121,7 @@ class Recall:
         """The memories to show, and who chose them. The local ranker replaces a model that is slow or fails."""
         tools = self._tools_in_use()
         until = monotonic() + self._parts.settings.memory.recall_ceiling_s
-        known = await self._in_thread(self._known)
+        known = await self._known()
         local = asyncio.ensure_future(self._in_thread(lambda: self._rank(query, tools, known)))
         choosing: asyncio.Task[list[str] | None] | None = None
         names, by = None, "model"
@@ -202,20 +203,21 @@ class Recall:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="reverie-recall")
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def _known(self) -> set[str]:
+    async def _known(self) -> set[str]:
         """Memories that the conversation shows already: recalled, opened by the agent, or written in this session and
         still in view. A compaction takes them out of view."""
         view, session = self._parts.log.view, self._parts.log.session_id
-        known = set(view.surfaced)
-        in_view = set[str | None]()
-        for entry in view.entries:
-            in_view.add(entry.uuid)
-            known |= {
-                name for call in entry.message.tool_uses if call.id not in view.cleared and (name := self._opened(call))
-            }
-        for version in self._directory.log(limit=_RECENT_VERSIONS):
-            if version.info.session == session and version.info.message in in_view:
-                known |= {file.name for file in version.files}
+        in_view = {entry.uuid for entry in view.entries}
+        calls = (call for entry in view.entries for call in entry.message.tool_uses if call.id not in view.cleared)
+        known = {*view.surfaced, *filter(None, map(self._opened, calls))}
+
+        def written() -> set[str]:
+            recent = self._directory.log(limit=_RECENT_VERSIONS)
+            ours = (one for one in recent if one.info.session == session and one.info.message in in_view)
+            return {file.name for version in ours for file in version.files}
+
+        with suppress(ReverieError):  # the history is damaged
+            known |= await self._in_thread(written)
         return known
 
     def _opened(self, call: ToolUseBlock) -> str | None:
