@@ -11,6 +11,7 @@ from heapq import nlargest
 from typing import Final
 
 from reverie.memory.recall.ranking.evidence import Expectation, chance, is_evidence
+from reverie.memory.recall.ranking.related import related_terms
 from reverie.memory.recall.search_index import SearchIndex, Term, unpack
 from reverie.text.words import FUNCTION_TERMS, stem, words
 
@@ -25,6 +26,8 @@ FEW: Final = 60
 """With fewer files, their own counts say little about words."""
 MAX_TERMS: Final = 96
 """For a pasted log, the rarest terms are enough."""
+RELATED: Final = 0.5
+"""How much a word with a related meaning counts for the order. It is no evidence."""
 SIMILAR_PREFIX: Final = 4
 SIMILAR: Final = 0.62
 """Least share of common letters, from the front, for two stems to count as forms of one word."""
@@ -90,6 +93,9 @@ def word_scores(index: SearchIndex, query: str, *, foreign: bool = False) -> dic
                 least = min(weight, term_weight(files, other.files, is_content=True))
                 rarest = max(usual, chance(other.text, other.files, files))
                 forms.append(_Form(typed[word], other, likeness * least, True, likeness, rarest))
+            for other in index.terms(related_terms(word)).values():
+                least = min(weight, term_weight(files, other.files, is_content=True))
+                forms.append(_Form(typed[word], other, RELATED * least, True, RELATED, 1.0))
     tally = _Tally(mean_length, Expectation.of(chances, mean_length, foreign=foreign))
     return _gather(index, forms, tally, whole * (K1 + 1))
 
