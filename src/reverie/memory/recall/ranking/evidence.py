@@ -15,7 +15,9 @@ from reverie.text.word_lists import STOP_WORDS
 from reverie.text.words import CJK, stem
 
 TEXT_WORDS: Final = 80
-"""The length of the texts in which the chances were counted. A longer memory has more words by chance."""
+"""The length of the texts in which the chances were counted."""
+LENGTH: Final = 0.4
+"""A longer memory has more words by chance: they grow with this power of its length."""
 RARE: Final = 0.001
 """The chance of a word that is not in the list: a name, an identifier."""
 OFTEN: Final = 0.7
@@ -72,7 +74,7 @@ class Expectation:
 
 
 def _in_text(chance: float, length: float) -> float:
-    return min(OFTEN, chance * math.sqrt(length / TEXT_WORDS))
+    return min(OFTEN, chance * (length / TEXT_WORDS) ** LENGTH)
 
 
 @lru_cache(maxsize=1)
