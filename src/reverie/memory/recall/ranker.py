@@ -188,7 +188,7 @@ class Ranker:
         # While many files have no vectors, the others would always win: then words alone are fairer.
         enough = not_encoded <= NOT_ENCODED * files
         close = self._meaning.closeness(query) if self._meaning and enough else None
-        usual = mixture.usual_share((one.share for one in words.values()), files) if close else 0.0
+        usual = mixture.usual_share((one.share + one.related for one in words.values()), files) if close else 0.0
         used = seen_tools(tools)
         candidates = self._index.files(self._candidates(words, close, used))
         found: list[tuple[RankedMemory, IndexedFile]] = []
@@ -201,6 +201,7 @@ class Ranker:
                 meaning=close.files.get(number) if close else None,
                 tool=about_tool(used, file),
                 usual=usual,
+                related=of_words.related if of_words else 0.0,
                 evidence=of_words.evidence if of_words else 0.0,
             )
             score = mixture.score(signals, close is not None)
@@ -226,7 +227,7 @@ class Ranker:
         )
 
     def _candidates(self, words: dict[int, WordScore], close: Closeness | None, used: Sequence[ToolInUse]) -> set[int]:
-        found = set(sorted(words, key=lambda file: -words[file].share)[:BEST])
+        found = set(sorted(words, key=lambda file: -words[file].share - words[file].related)[:BEST])
         if close:
             if len(close.files) <= EVERY_FILE:
                 found |= close.files.keys()

@@ -46,9 +46,11 @@ class Match:
 
 @dataclass(slots=True)
 class WordScore:
-    """One file: its `share` of a perfect match, 0 to about 1, the `evidence` in the words it has, and these words."""
+    """One file: its `share` of a perfect match, 0 to about 1, what words of a `related` meaning would add to it, the
+    `evidence` in the words it has, and these words."""
 
     share: float
+    related: float
     evidence: float
     matches: list[Match]
 
@@ -62,6 +64,7 @@ class _Form:
     likeness: float
     chance: float
     """Of the term in any text; 1 for a word that is no evidence."""
+    is_related: bool = False
 
 
 def word_scores(index: SearchIndex, query: str, *, foreign: bool = False) -> dict[int, WordScore]:
@@ -95,7 +98,7 @@ def word_scores(index: SearchIndex, query: str, *, foreign: bool = False) -> dic
                 forms.append(_Form(typed[word], other, likeness * least, True, likeness, rarest))
             for other in index.terms(related_terms(word)).values():
                 least = min(weight, term_weight(files, other.files, is_content=True))
-                forms.append(_Form(typed[word], other, RELATED * least, True, RELATED, 1.0))
+                forms.append(_Form(typed[word], other, RELATED * least, True, RELATED, 1.0, is_related=True))
     tally = _Tally(mean_length, Expectation.of(chances, mean_length, foreign=foreign))
     return _gather(index, forms, tally, whole * (K1 + 1))
 
@@ -146,8 +149,9 @@ class _Tally:
     def score(self, file: int, perfect: float) -> WordScore:
         found = [of_word[file] for of_word in self._words.values() if file in of_word]
         matches = [Match(form.word, form.term.text) for _, form, _ in found if form.content]
+        related = sum(gain for gain, form, _ in found if form.is_related)
         evidence = self._nothing + sum(self._evidence(form, packed) for _, form, packed in found if form.chance < 1)
-        return WordScore(self.totals[file] / perfect, evidence, matches)
+        return WordScore((self.totals[file] - related) / perfect, related / perfect, evidence, matches)
 
     def _evidence(self, form: _Form, packed: int) -> float:
         """What it says that the file has this form, and not nothing of the word."""

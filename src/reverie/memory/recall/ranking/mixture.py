@@ -19,8 +19,8 @@ USUAL_SHARE: Final = 0.25
 """A share of words that a quarter of all files reach is usual for a query and does not favour any of them."""
 TOOL: Final = 0.2
 """Added for a file about a tool in use."""
-TOOL_EVIDENCE: Final = 6.0
-"""A file about a tool in use counts as if its words gave this much evidence."""
+TOOL_EVIDENCE: Final = 4.0
+"""A file about a tool in use counts as if its words gave this much more evidence. Alone it is not enough."""
 EVIDENCE: Final = 0.01
 """Weight of the evidence in the order of the built-in tier."""
 SECOND: Final = 0.6
@@ -45,6 +45,8 @@ class RankSignals:
     meaning: float | None
     tool: float
     usual: float = 0.0
+    related: float = 0.0
+    """What words of a related meaning add to `words`, for the order only."""
     evidence: float = 0.0
     """How much the shared words say, as a logarithm; see `ranking.evidence`."""
 
@@ -81,9 +83,9 @@ BUILTIN_OF_BEST: Final = 0.4
 def score(signals: RankSignals, semantic: bool) -> float:
     """The score for the ranking."""
     if not semantic:
-        return signals.words + TOOL * signals.tool + EVIDENCE * max(0.0, signals.evidence)
+        return signals.words + signals.related + TOOL * signals.tool + EVIDENCE * max(0.0, signals.evidence)
     meaning = UNKNOWN_MEANING if signals.meaning is None else signals.meaning
-    return meaning + WORDS * max(0.0, signals.words - signals.usual) + TOOL * signals.tool
+    return meaning + WORDS * max(0.0, signals.words + signals.related - signals.usual) + TOOL * signals.tool
 
 
 def usual_share(shares: Iterable[float], files: int) -> float:

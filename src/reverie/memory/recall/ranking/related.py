@@ -1,4 +1,4 @@
-"""Words of everyday work with a related meaning: `throttle` and `limit`. A short list in English, for the order only."""
+"""Words of everyday work with a related meaning: `throttle` and `limit`. A short English list, for the order only."""
 
 from __future__ import annotations
 
