@@ -69,7 +69,8 @@ class Recall:
             return
         self._add(await self.take_late())
         self.drop_late()
-        if self._reason_against(query) is not None:
+        limit = self._parts.settings.memory.recall_session_bytes
+        if reason_against_recall(query, self._shown_bytes(), limit=limit) is not None:
             return
         try:
             memories, by = await self._find(query)
@@ -84,8 +85,12 @@ class Recall:
         if late is None or not late.done():
             return ()
         self._late = None
-        names = late.result()
-        if names is None or self._reason_against() is not None:
+        try:
+            names = late.result()
+        except ReverieError as error:
+            self._parts.background.write("recall_failed", error=str(error))
+            return ()
+        if names is None or self._shown_bytes() >= self._parts.settings.memory.recall_session_bytes:
             return ()
         known = await self._known()
         new = [name for name in names if name not in known]
@@ -97,9 +102,8 @@ class Recall:
         if late is not None:
             late.cancel()
 
-    def _reason_against(self, query: str = "what is late") -> str | None:
-        shown_bytes = sum(self._parts.log.view.surfaced.values())
-        return reason_against_recall(query, shown_bytes, limit=self._parts.settings.memory.recall_session_bytes)
+    def _shown_bytes(self) -> int:
+        return sum(self._parts.log.view.surfaced.values())
 
     def _show(self, memories: Sequence[RecalledMemory], by: str) -> list[TextBlock]:
         """Records what was chosen; returns it as the model sees it."""
@@ -155,12 +159,13 @@ class Recall:
         self, query: str, tools: Sequence[str], known: set[str], local: asyncio.Future[Ranking]
     ) -> list[str] | None:
         """The model's choice; if a list cannot hold all memories, among the ranker's best."""
+        last_answer = self._last_answer()  # now: later it may be the answer to this message
         found = await asyncio.to_thread(scan, self._directory.root)
         entries = [entry for entry in found.entries if entry.name not in known]
         if found.total > NEWEST:
             ranked = (await asyncio.shield(local)).ranked[:NEWEST]
             entries = [self._entry(candidate) for candidate in ranked]
-        return await self._selector.select(query, self._last_answer(), entries, tools) if entries else []
+        return await self._selector.select(query, last_answer, entries, tools) if entries else []
 
     def _last_answer(self) -> str:
         said = (entry.message for entry in reversed(self._parts.log.view.entries))
