@@ -24,7 +24,7 @@ OFTEN: Final = 0.7
 PAIR: Final = 0.03
 """The chance of a pair of CJK characters, for which there is no list."""
 SHARED: Final = 3.0
-"""How many of a prompt's content words a memory has on average, if it is meant: a long prompt needs rarer ones."""
+"""A memory that is meant has on average so many of a prompt's content words: a long prompt needs rarer ones."""
 MOST_SHARED: Final = 0.8
 REPEATED: Final = 1.3
 """A word that a memory has more than once says more about it."""

@@ -27,7 +27,7 @@ FEW: Final = 60
 MAX_TERMS: Final = 96
 """For a pasted log, the rarest terms are enough."""
 RELATED: Final = 0.5
-"""How much a word with a related meaning counts for the order. It is no evidence."""
+"""How much a word with a related meaning counts for the order. It does not count as evidence."""
 SIMILAR_PREFIX: Final = 4
 SIMILAR: Final = 0.62
 """Least share of common letters, from the front, for two stems to count as forms of one word."""
@@ -63,7 +63,7 @@ class _Form:
     content: bool
     likeness: float
     chance: float
-    """Of the term in any text; 1 for a word that is no evidence."""
+    """Of the term in any text; 1 for a word that does not count as evidence."""
     is_related: bool = False
 
 
