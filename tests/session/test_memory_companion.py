@@ -14,9 +14,12 @@ import pytest
 from reverie.events import Event, Notice, ToolFinished
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.opening import OpenedMemory, open_memory
+from reverie.memory.topic_file import TopicFile
+from reverie.models.sdk import SdkModel
 from reverie.paths import Places
 from reverie.runtime.background_log import BackgroundLog
 from reverie.session import Session
+from reverie.session.memory_companion import evidence_of
 from reverie.settings import load_settings
 from reverie.storage.transcript.records import CompactBoundary, Surfaced, from_record
 from reverie.types import Origin, TextBlock
@@ -148,6 +151,41 @@ def test_what_the_agent_has_read_is_not_shown(work: Path) -> None:
     in_session(talk, cwd=work, model=model)
 
 
+def test_after_a_compaction_what_was_read_is_shown(work: Path) -> None:
+    path = remember(work, *PORT)
+    model = script(work, f'call Read {{"file_path": "{path}"}}\n---\n' + SAYS)
+
+    async def talk(session: Session) -> None:
+        await turn(session, "hello")
+        await turn(session, "which port does the staging server use?")
+        session.log.append(CompactBoundary("manual", 1000, session.log.head))
+        await turn(session, "which port does the staging server use?")
+        assert [names for names, _ in surfaced(session)] == [(), (PORT[0],)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("REVERIE_REQUEST_LOG")  # the boundary is made by hand, so nobody announces the break
+        in_session(talk, cwd=work, model=model)
+
+
+def test_what_this_session_saved_is_not_shown_until_a_compaction(work: Path) -> None:
+    topic = TopicFile.parse(f"---\nname: Staging port\ndescription: {PORT[1]}\ntype: project\n---\n\n{PORT[1]}\n")
+
+    async def talk(session: Session) -> None:
+        await turn(session, "the staging server listens on port 8417")
+        log = session.log
+        found = evidence_of(session.view)
+        here = WriteInfo(Writer.EXTRACTION, "x", session=log.session_id, message=log.head or "", evidence=found)
+        memory_of(work).directory.create(PORT[0], topic, here)
+        await turn(session, "which port does the staging server use?")
+        session.log.append(CompactBoundary("manual", 1000, session.log.head))
+        await turn(session, "which port does the staging server use?")
+        assert [names for names, _ in surfaced(session)][-2:] == [(), (PORT[0],)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("REVERIE_REQUEST_LOG")  # the boundary is made by hand, so nobody announces the break
+        in_session(talk, cwd=work, model=script(work, SAYS))
+
+
 def test_the_switch_stops_it_and_leaves_no_record(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(work, *PORT)
 
@@ -256,6 +294,80 @@ def test_cancelling_the_turn_cancels_it(work: Path, monkeypatch: pytest.MonkeyPa
     with asked(work, "wait 25\nsay x", monkeypatch) as server:
         in_session(talk, cwd=work, model=ANTHROPIC, overrides=PATIENT)
         assert all(row.purpose == "recall" for row in server.rows)
+
+
+CHOOSES_OWNER = f'wait 0.4\nsay {{"selected_memories": ["{OWNER[0]}"]}}'
+HURRY = {"memory.recall_ceiling_s": 0.1}
+
+
+def test_what_is_chosen_late_comes_with_the_next_round(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(work, *OWNER)
+    (work / "a.txt").write_text("a")
+    main = f'wait 1.2\ncall Read {{"file_path": "{work}/a.txt"}}\n---\n{SAYS}'
+
+    async def talk(session: Session) -> None:
+        events = await turn(session, "whom do I ask when money is missing?")
+        assert surfaced(session) == [((), "ranker"), ((OWNER[0],), "model")]
+        assert any(f"recalled {OWNER[0]}" in text for text in said(events))
+        (text,) = recalled(session)
+        assert "Anna" in text
+        last = session.view.entries[-2].message
+        assert last.role == "user" and last.text == text, "after the results, before the answer"
+
+    with served(f"{main}\n[recall]\n{CHOOSES_OWNER}", monkeypatch):
+        monkeypatch.delenv("REVERIE_FLAG_RECALL")
+        in_session(talk, cwd=work, model=ANTHROPIC, overrides=HURRY)
+
+
+def test_what_is_chosen_after_the_answer_comes_with_the_next_message(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(work, *OWNER)
+
+    async def talk(session: Session) -> None:
+        await turn(session, "whom do I ask when money is missing?")
+        assert surfaced(session) == [((), "ranker")] and recalled(session) == []
+        await asyncio.sleep(1.2)
+        await turn(session, "thanks")
+        assert surfaced(session) == [((), "ranker"), ((OWNER[0],), "model")]
+        assert "Anna" in recalled(session)[0]
+
+    with asked(work, CHOOSES_OWNER.replace("0.4", "0.8"), monkeypatch):
+        in_session(talk, cwd=work, model=ANTHROPIC, overrides=HURRY)
+
+
+def test_the_sdk_is_loaded_before_the_time_of_the_selector_begins(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(work, *PORT)
+    monkeypatch.setattr("reverie.memory.recall.selection._LONGEST_S", 0.8)
+    load = SdkModel._load  # pyright: ignore[reportPrivateUsage]
+
+    def slowly(self: SdkModel) -> None:
+        time.sleep(1.0)
+        load(self)
+
+    monkeypatch.setattr(SdkModel, "_load", slowly)
+
+    async def talk(session: Session) -> None:
+        await turn(session, "which port does the staging server use?")
+        assert surfaced(session) == [((PORT[0],), "model")]
+
+    with asked(work, f'say {{"selected_memories": ["{PORT[0]}"]}}', monkeypatch):
+        in_session(talk, cwd=work, model=ANTHROPIC, overrides=PATIENT)
+
+
+def test_the_selector_sees_the_beginning_of_the_last_answer(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(work, *PORT)
+
+    async def talk(session: Session) -> None:
+        await turn(session, "how can I page through the results?")
+        await turn(session, "then do it by offset, not by cursor")
+
+    main = f"repeat forever\n  say {'By cursor or by offset, as you like. ' * 400}\nend\n"
+    with served(f'{main}\n[recall]\nrepeat forever\n  say {{"selected_memories": []}}\nend', monkeypatch) as server:
+        monkeypatch.delenv("REVERIE_FLAG_RECALL")
+        in_session(talk, cwd=work, model=ANTHROPIC, overrides=PATIENT)
+        first, second = (row.usage.input_tokens for row in server.rows if row.purpose == "recall")
+        assert 80 < second - first < 400
 
 
 # -- the agent's own reading and writing --------------------------------------------------------------------------
