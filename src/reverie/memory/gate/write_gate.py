@@ -1,62 +1,65 @@
-"""The write gate: every write to memory, by any writer, passes here, and no setting turns it off. In this order:
-secrets are refused; statements that the user did not say go to the inbox; statements that exist already are refused
-with their place. A refusal is one sentence that says what to do instead and never repeats a secret. It writes only the
-inbox."""
+"""The write gate: every write to memory, by any writer, passes here, and no setting turns it off. A secret and a file
+that is too large are refused. Everything else is decided by the rule of trust: stored with a mark, or kept for the user
+in the inbox. It writes only the inbox."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
-from reverie.memory.changes import Evidence, ProposedWrite, Writer
-from reverie.memory.gate.evidence import Assessment, Verdict, assess
+from reverie.memory.changes import Decision, Evidence, Mark, ProposedWrite, Writer
+from reverie.memory.gate.forgotten import Forgotten, find_brought_back
 from reverie.memory.gate.inbox import InboxFull, Item, ItemSource, MemoryInbox
-from reverie.memory.index import entries
+from reverie.memory.gate.lines import body_parts, first_words, put_back, quote_lines, take_out
+from reverie.memory.gate.marks import Marks
+from reverie.memory.gate.privacy import why_private
+from reverie.memory.gate.rule import Case, End, Standing, Verdict, find_lost, judge, may_remove
+from reverie.memory.gate.speech import EvidenceText, Speech, features, foreign_names
+from reverie.memory.index import entries, index_line
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.taxonomy import INDEX, LOGS, TEAM, Trust
+from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust, file_name
 from reverie.memory.topic_file import TopicFile, decode, encode, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
 from reverie.regular_files import read_regular
 from reverie.storage.history.objects import blob_id
 from reverie.text.cutting import shorten
-from reverie.text.folding import fold_text
-from reverie.text.sameness import contradicts
+from reverie.text.folding import fold_text, visible
 from reverie.text.words import content_terms
+from reverie.types import Origin
 
-RefusalKind = Literal["secret", "evidence", "duplicate", "contradiction", "trust"]
+RefusalKind = Literal["secret", "size", "held", "question"]
 Instructions = Callable[[], Mapping[str, str]]
-"""The present texts of the instruction files by name."""
 
-_PERSON: Final = frozenset({Writer.USER, Writer.HAND, Writer.IMPORT})
-_HEAD: Final = frozenset({"name", "description", "type", "trust"})
-_COMMENT: Final = re.compile(r"(?:^|\s)#\s*(.+)")
-_SHOWN: Final = 3  # statements a refusal quotes
+LARGEST: Final = 200_000
+"""Bytes of one file that an agent may write."""
+_RELATED: Final = 40
+_SHOWN: Final = 3
 _LONGEST: Final = 120
-_RELATED: Final = 40  # memories a consolidation may rest on, and logs
 _SOURCES: Final = 6
+_TITLE_WORDS: Final = 8
+_HEAD: Final = frozenset({"name", "description", "type", "trust"})
+_COMMENT = re.compile(r"(?:^|\s)#\s*(.+)")
+_LOG_TIME = re.compile(r"^\d{1,2}:\d\d\b[\s:—–-]*")
+_BACKGROUND: Final = (Writer.EXTRACTION, Writer.DREAM)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refusal for counting and logging, without the text."""
+    """A write that was refused, or that waits for the user, as a log may keep it: never the text itself."""
 
     kind: RefusalKind
     name: str
     writer: Writer
     detail: str = ""
-    """The kind of secret, or the file that has it already; never the value."""
     item: str = ""
-    """The inbox item that keeps it, if there is one."""
 
 
 class Refused(ReverieError):
-    """The gate refused a write. `str(error)` says what to do instead; `refusal` can be logged."""
-
-    exit_code = 2
+    """A write that the gate refuses; the sentence says what to do instead."""
 
     def __init__(self, message: str, refusal: Refusal) -> None:
         super().__init__(message)
@@ -65,8 +68,8 @@ class Refused(ReverieError):
 
 class WriteGate:
     """The gate of one memory directory: `MemoryDirectory.open(place, gate=WriteGate(root))`. `instructions` returns the
-    instruction files' texts; `report` receives every refusal; without an `inbox` an unsupported write is refused and
-    not kept."""
+    instruction files' texts; `report` receives everything that is refused or held; without an `inbox` held statements
+    are not kept."""
 
     def __init__(
         self,
@@ -75,58 +78,52 @@ class WriteGate:
         instructions: Instructions | None = None,
         inbox: MemoryInbox | None = None,
         report: Callable[[Refusal], None] | None = None,
+        forgotten: Callable[[], Sequence[Forgotten]] = tuple,
     ) -> None:
         self._instructions = instructions or dict[str, str]
         self._inbox = inbox
         self._report = report
-        self._standing = MemoryTexts(root)
+        self._forgotten = forgotten
+        self._texts = MemoryTexts(root)
         self._root = root
+        self.marks = Marks(root)
         self.refused: dict[RefusalKind, int] = {}
         """How often each kind of refusal happened in this process."""
 
-    def __call__(self, write: ProposedWrite) -> None:
-        """Lets the write pass, or raises `Refused`."""
-        self._check_secrets(write)
-        if write.restores or write.writer in _PERSON:
-            return
-        self._check_name(write)
-        new = [*_new_statements(write), *_new_in_head(write)]
-        if not new:
-            return
-        assessment = assess(new, write.evidence, self._known(write, new))
-        self._check_contradiction(write, assessment)
-        self._check_evidence(write, assessment)
-        self._check_trust(write, assessment)
+    def __call__(self, write: ProposedWrite) -> Decision:
+        """Decides how a write ends, or raises `Refused`."""
+        if write.text is not None:
+            self._check_secrets(write, write.text)
+        if write.restores:
+            return Decision(write.text)
+        if write.writer in (Writer.USER, Writer.IMPORT, Writer.HAND):
+            return Decision(write.text, marks=self._marks_of_user(write))
+        if write.text is not None and len(encode(write.text)) > LARGEST:
+            self._refuse(
+                write, "size", f"{write.name}: over {LARGEST:,} bytes; a memory is short: write what it teaches."
+            )
         if write.is_topic:
-            self._check_duplicate(write, new)
-
-    def trust(self, write: ProposedWrite) -> Trust:
-        """The `trust` of a memory: confirmed if the user said or confirmed all that is new in it."""
-        if write.writer in (Writer.USER, Writer.HAND):
-            return Trust.CONFIRMED
-        if write.writer is Writer.IMPORT:
-            return Trust.INFERRED
-        new = _new_statements(write)
-        return assess(new, write.evidence, self._known(write, new)).trust
+            return self._decide_topic(write)
+        if write.is_index and write.text is not None:
+            return self._decide_index(write, write.text)
+        if write.is_log and write.text is not None:
+            return self._decide_log(write, write.text)
+        return Decision(write.text)
 
     def warnings(self, write: ProposedWrite) -> list[str]:
         """What the user who writes should know although it is saved: that it is written down already."""
-        duplicate = find_duplicate(
-            _new_statements(write), self._standing, self._instructions(), without=_own_names(write)
-        )
-        return [f"{duplicate.where} has this already: “{shorten(duplicate.existing, _LONGEST)}”"] if duplicate else []
+        found = find_duplicate(_new(write), self._texts, self._instructions(), without=_own_names(write))
+        return [f"{found.where} has this already: “{shorten(found.existing, _LONGEST)}”"] if found else []
 
-    # One check each.
-
-    def _check_secrets(self, write: ProposedWrite) -> None:
+    def _check_secrets(self, write: ProposedWrite, text: str) -> None:
         named = find_secrets(write.name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
         if named:
             self._refuse(write, "secret", f"The file name holds {named[0].kind}; choose one without it.", named[0].kind)
         before = write.before or ""
-        for found in find_secrets(write.text):
-            if write.text[found.start : found.end] in before:
+        for found in find_secrets(text):
+            if text[found.start : found.end] in before:
                 continue  # it was there before: `memory check` reports it, and this write does not add it
-            line = write.text.count("\n", 0, found.start) + 1
+            line = text.count("\n", 0, found.start) + 1
             self._refuse(
                 write,
                 "secret",
@@ -135,196 +132,360 @@ class WriteGate:
                 found.kind,
             )
 
-    def _check_evidence(self, write: ProposedWrite, assessment: Assessment) -> None:
-        if assessment.is_from_user:
-            return
-        refused = assessment.refused or assessment.judged
-        texts = [one.statement for one in refused]
-        item = self._keep(write, "evidence", tuple(texts))
-        listed = "; ".join(f"“{shorten(text, _LONGEST)}”" for text in texts[:_SHOWN])
-        more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-        rest = "Write the rest without it" if len(texts) < len(assessment.judged) else "Ask the user"
-        waits = f", and it waits in the inbox ({item})" if item else ""
-        self._refuse(
-            write,
-            "evidence",
-            f"{write.name}: not stored, because the user did not say {listed}{more}{waits}. {rest}, in words the user "
-            "typed or confirmed.",
-            item=item,
-        )
-
-    def _check_name(self, write: ProposedWrite) -> None:
-        """A title is the writer's own, but must not be somebody else's sentence, nor name what the memory does not."""
-        name = TopicFile.parse(write.text).name if write.is_topic else ""
-        if not name or name == TopicFile.parse(write.before or "").name:
-            return
-        assessment = assess([name], write.evidence, [*self._known(write, [name]), *statements_of(write.text)])
-        # In scripts without spaces a number includes its neighbours: that is not an address.
-        if any(one.verdict is Verdict.UNSUPPORTED or any(map(str.isascii, one.facts)) for one in assessment.refused):
-            self._check_evidence(write, assessment)
-
-    def _check_contradiction(self, write: ProposedWrite, assessment: Assessment) -> None:
-        found = _find_contradiction(assessment, self._confirmed(write, assessment))
-        if found is None:
-            return
-        question = _question(found)
-        item = self._keep(write, "contradiction", (found.statement,), question)
-        waits = f"; the question waits in the inbox ({item})" if item else ""
-        self._refuse(
-            write,
-            "contradiction",
-            f"{write.name}: “{shorten(found.statement, _LONGEST)}” contradicts what the user confirmed in "
-            f"{found.where}{waits}. Leave it as it is, or ask the user.",
-            found.where,
-            item,
-        )
-
-    def _check_trust(self, write: ProposedWrite, assessment: Assessment) -> None:
-        if not write.is_topic or assessment.trust is Trust.CONFIRMED:
-            return
-        claimed = TopicFile.parse(write.text).trust
-        had = TopicFile.parse(write.before).trust if write.before is not None else None
-        if claimed is Trust.CONFIRMED and had is not Trust.CONFIRMED:
-            self._refuse(
-                write,
-                "trust",
-                f"{write.name}: says `trust: confirmed`, but a part of it is a conclusion; write `trust: inferred`.",
-            )
-
-    def _check_duplicate(self, write: ProposedWrite, new: list[str]) -> None:
-        duplicate = find_duplicate(new, self._standing, self._instructions(), without=_own_names(write))
-        if duplicate is None:
-            return
-        instead = (
-            f"update {duplicate.where} if there is something new"
-            if duplicate.is_memory
-            else "there is no need to remember it"
-        )
-        self._refuse(
-            write, "duplicate", f"{write.name}: {duplicate.where} says this already; {instead}.", duplicate.where
-        )
-
-    # What they need.
-
-    def _known(self, write: ProposedWrite, new: list[str]) -> list[str]:
-        """Texts in memory that may be repeated: the file itself; for an index the files it points to; for a
-        consolidation every related memory and log and the indexes, because it only reorders them."""
-        known = [write.before] if write.before else []
-        if write.is_index:
-            folder = write.name.rpartition("/")[0]
-            for entry in entries(write.text):
-                name = f"{folder}/{entry.file}" if folder else entry.file
-                text = write.together.get(name) or _text_of(self._root / name)
-                known.append(text)
-        if write.writer is Writer.DREAM:
-            terms = frozenset[str]().union(*map(content_terms, new))
-            near = self._standing.sharing(terms, max(2, len(terms) // 4))
-            known += [text for _, text in zip(range(_RELATED), (text for _, text in near), strict=False)]
-            known += [_text_of(path) for path in sorted((self._root / LOGS).glob("*/*/*.md"))[-_RELATED:]]
-            known += [_text_of(self._root / name) for name in (INDEX, f"{TEAM}/{INDEX}")]
-        return known
-
-    def _confirmed(self, write: ProposedWrite, assessment: Assessment) -> dict[str, str]:
-        """Confirmed memories that are related to the unsupported statements of this write."""
-        unsure = [one.statement for one in assessment.judged if one.verdict != "supported"]
-        terms = frozenset[str]().union(*map(content_terms, unsure))
-        if not terms or not write.is_topic:
+    def _marks_of_user(self, write: ProposedWrite) -> dict[str, Mark]:
+        """Marks for what the user or an import writes: confirmed if the user typed it or saw it, else inferred."""
+        if not write.is_topic or write.text is None:
             return {}
-        near = dict(self._standing.sharing(terms, 2))
-        if write.before is not None:
-            near[write.name] = write.before
-        gone = {name for name, text in write.together.items() if text is None}
-        return {
-            name: text
-            for name, text in near.items()
-            if name not in gone and TopicFile.parse(text).trust is Trust.CONFIRMED
-        }
+        typed = next((block for block in write.evidence if block.origin.is_users), None)
+        if write.confirms:
+            mark = Mark(Trust.CONFIRMED, "key", session=write.session)
+        elif typed is not None and write.writer is Writer.USER:
+            trust = Trust.CONFIRMED if typed.origin is Origin.TYPED else Trust.INFERRED
+            mark = Mark(trust, typed.origin.value, typed.text.strip(), typed.at, write.session, typed.message)
+        else:
+            mark = Mark(Trust.INFERRED, source="imported" if write.writer is Writer.IMPORT else "")
+        old = {fold_text(one) for one in statements_of(write.before or "")}
+        new = [one for one in statements_of(write.text) if fold_text(one) not in old]
+        return {one: mark for one in new if mark.trust is Trust.CONFIRMED or self.marks.of(one) is None}
 
-    def _keep(self, write: ProposedWrite, why: str, texts: tuple[str, ...], question: str = "") -> str:
-        """The id of the inbox item that keeps the refused write; empty if there is none."""
+    # Topic files.
+
+    def _decide_topic(self, write: ProposedWrite) -> Decision:
+        text = "" if write.text is None else visible(write.text)
+        if write.name.startswith(f"{TEAM}/") and write.writer in _BACKGROUND and text:
+            private = why_private(write.name, text, write.before, self._private_texts())
+            if private is not None:
+                return self._hold_all(write, private)
+        case = self._case(write, text)
+        topic, before = TopicFile.parse(text), TopicFile.parse(write.before or "")
+        old = {fold_text(bare) for _, bare in body_parts(before.body)}
+        parts = [bare for _, bare in body_parts(topic.body)]
+        new = list(dict.fromkeys(bare for bare in parts if fold_text(bare) not in old))
+        if not new and text and not parts and topic.description:
+            new = [topic.description]
+        if write.before is None and (known := self._known_elsewhere(write, new)):
+            return Decision(None, note=known)
+        verdicts = self._without_forgotten(write, judge(case, new, f"{topic.name} {topic.description}"))
+        stored = [one for one in verdicts if one.end is not End.HELD]
+        lost = self._kept_back(case, write, parts, verdicts)
+        if lost:  # what would replace a statement that stays waits with the question
+            verdicts = [_wait_too(one, lost) for one in verdicts]
+            stored = [one for one in verdicts if one.end is not End.HELD]
+        held = [one for one in verdicts if one.end is End.HELD]
+        if not stored and not lost and held and (write.before is None or set(map(fold_text, parts)) - old):
+            if write.before is None:
+                return self._hold_all(write, held[0].why, held)
+        final = self._compose(write, topic, before, case, verdicts, lost)
+        item = self._keep(write, held, lost) if held or lost else ""
+        name = "" if final is None or write.before is not None else self._good_name(write, final, case)
+        marks = {one.text: one.mark for one in stored if one.mark is not None}
+        note = self._note(write, held, lost, item, stored_any=final is not None)
+        return Decision(final, name, marks, tuple(one.text for one in held), item, note)
+
+    def _case(self, write: ProposedWrite, text: str) -> Case:
+        terms = content_terms(text) | content_terms(write.before or "")
+        near = dict(self._texts.sharing(terms, 2)) if terms else {}
+        near.pop(write.name, None)
+        if write.writer is Writer.DREAM:
+            logs = sorted((self._root / LOGS).glob("*/*/*.md"))[-_RELATED:]
+            near |= {path.name: _text_of(path) for path in logs}
+            near |= {name: _text_of(self._root / name) for name in ("MEMORY.md", f"{TEAM}/MEMORY.md")}
+        others = [one for name, held in near.items() for one in self._standing(name, held)]
+        gone = {name for name, after in write.together.items() if after is None}
+
+        def confirmed(wanted: frozenset[str]) -> Iterable[Standing]:
+            for one in others:
+                is_other = one.trust is Trust.CONFIRMED or one.file.startswith(f"{TEAM}/")
+                if is_other and one.file not in gone and len(wanted & content_terms(one.text)) >= 2:
+                    yield one
+
+        return Case(
+            writer=write.writer,
+            speech=Speech(write.evidence),
+            own=self._standing(write.name, write.before or ""),
+            others=others,
+            confirmed=confirmed,
+            session=write.session,
+            dropped=write.dropped,
+        )
+
+    def _standing(self, name: str, text: str) -> list[Standing]:
+        topic = TopicFile.parse(text)
+        texts = dict.fromkeys([*(bare for _, bare in body_parts(topic.body)), *filter(None, [topic.description])])
+        return [Standing(one, name, self.marks.trust_of(one, topic), self.marks.of(one)) for one in texts]
+
+    def _without_forgotten(self, write: ProposedWrite, verdicts: list[Verdict]) -> list[Verdict]:
+        """A dream does not bring back what the user removed: it waits."""
+        if write.writer is not Writer.DREAM or not verdicts or not (gone := self._forgotten()):
+            return verdicts
+        standing = list(self._texts.texts().values())
+        found = [find_brought_back(one.text, standing, gone) for one in verdicts]
+        return [
+            one if back is None else _held(one, f"you removed it on {back.when:%Y-%m-%d}")
+            for one, back in zip(verdicts, found, strict=True)
+        ]
+
+    def _kept_back(
+        self, case: Case, write: ProposedWrite, parts: Sequence[str], verdicts: Sequence[Verdict]
+    ) -> list[Standing]:
+        """Statements that disappear and may not: they stay, and the removal becomes a question."""
+        held = {one.text for one in verdicts if one.end is End.HELD}
+        body = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(write.before or "").body)}
+        gone = [one for one in case.own if fold_text(one.text) in body and fold_text(one.text) not in set(map(fold_text, parts))]
+        kept = [bare for bare in parts if bare not in held]
+        elsewhere = [one for text in write.together.values() if text for one in statements_of(text)]
+        if write.writer is not Writer.AGENT or elsewhere:
+            elsewhere += [one.text for one in case.others if one.file not in write.together]
+        about = f"{TopicFile.parse(write.before or '').name} {write.name.removesuffix('.md').replace('_', ' ')}"
+        stored = [one for one in verdicts if one.end is not End.HELD]
+        lost = find_lost(gone, [*kept, *elsewhere])
+        return [one for one in lost if not may_remove(case, one, about, stored)]
+
+    def _compose(
+        self,
+        write: ProposedWrite,
+        topic: TopicFile,
+        before: TopicFile,
+        case: Case,
+        verdicts: Sequence[Verdict],
+        lost: Sequence[Standing],
+    ) -> str | None:
+        """The text that is stored."""
+        held = {one.text for one in verdicts if one.end is End.HELD}
+        if write.text is None or not topic.text.strip():
+            return write.before if lost else None
+        body = take_out(topic.body, held) if held else topic.body
+        if lost:
+            body = put_back(before.body, body, [one.text for one in lost])
+        adopted = {one.text for one in verdicts if one.mark is not None and one.mark.how == "adopted"}
+        foreign = {one.text for one in verdicts if one.text in adopted and one.mark and one.mark.source != "pasted"}
+        if foreign:
+            body = quote_lines(body, foreign)
+            if topic.type not in (MemoryType.REFERENCE, MemoryType.PROJECT):
+                topic = topic.with_changes(type=MemoryType.REFERENCE)
+        if body != topic.body:
+            topic = topic.with_changes(body=body)
+        return self._with_head(topic, before, case, verdicts)
+
+    def _with_head(self, topic: TopicFile, before: TopicFile, case: Case, verdicts: Sequence[Verdict]) -> str:
+        """The text with a head whose title and description are the user's or the memory's, and with its trust."""
+        parts = [bare for _, bare in body_parts(topic.body)]
+        lead = parts[0] if parts else topic.description
+        if topic.name != before.name and not _is_own(topic.name, case, parts):
+            topic = topic.with_changes(name=first_words(lead, _TITLE_WORDS))
+        if topic.description != before.description and not _is_own(topic.description, case, parts):
+            topic = topic.with_changes(description=shorten(lead, _LONGEST))
+        unknown = {
+            key: None
+            for key, value in topic.fields.items()
+            if key.rpartition(".")[2] not in _HEAD and before.fields.get(key) != value and not _is_own(value, case, parts)
+        }
+        if unknown:
+            topic = topic.with_changes(fields=unknown)
+        stood = set(before.front.lines)
+        for line in topic.front.lines:
+            said = _COMMENT.search(line)
+            if line not in stood and said and not _is_own(said[1], case, parts):
+                topic = TopicFile.parse(topic.text.replace(line, line[: said.start()].rstrip() + "\n" if line[: said.start()].strip() else "", 1))
+        trust = self._lead_trust(lead, verdicts, topic, before)
+        if trust is not topic.trust:
+            topic = topic.with_changes(fields={"trust": trust.value if trust else None})
+        return topic.text
+
+    def _lead_trust(
+        self, lead: str, verdicts: Sequence[Verdict], topic: TopicFile, before: TopicFile
+    ) -> Trust | None:
+        for one in verdicts:
+            if one.text == lead:
+                return one.mark.trust if one.mark else None
+        return self.marks.trust_of(lead, before)
+
+    def _good_name(self, write: ProposedWrite, text: str, case: Case) -> str:
+        """Another name for a new file, if the words of its own are somebody else's."""
+        folder, _, file = write.name.rpartition("/")
+        words = file.removesuffix(".md").replace("_", " ").replace("-", " ")
+        topic = TopicFile.parse(text)
+        if _is_own(words, case, [*(bare for _, bare in body_parts(topic.body)), topic.name]):
+            return ""
+        name = file_name(topic.type, topic.name)
+        return f"{folder}/{name}" if folder else name
+
+    def _known_elsewhere(self, write: ProposedWrite, new: Sequence[str]) -> str:
+        """Says where all of a new memory is written down already; empty if it is new."""
+        if write.writer is Writer.DREAM or not new:
+            return ""
+        found = find_duplicate(new, self._texts, self._instructions(), without=_own_names(write))
+        if found is None:
+            return ""
+        instead = f"Change {found.where} if there is something new" if found.is_memory else "Nothing is missing"
+        return f"{write.name}: not written again, because {found.where} says this already. {instead}."
+
+    # The index and the daily log.
+
+    def _decide_index(self, write: ProposedWrite, text: str) -> Decision:
+        """Lines for files are built from the files; other new lines must be the user's; the user's own lines stay."""
+        folder = write.name.rpartition("/")[0]
+        before = (write.before or "").splitlines()
+        listed = {entry.line: entry for entry in entries(text)}
+        case = Case(write.writer, Speech(write.evidence), ())
+        lines: list[str] = []
+        held: list[Verdict] = []
+        for number, line in enumerate(visible(text).splitlines(), 1):
+            entry = listed.get(number)
+            if line in before or not any(char.isalnum() for char in line):
+                lines.append(line)
+            elif entry is not None:
+                name = f"{folder}/{entry.file}" if folder else entry.file
+                held_text = write.together.get(name, None) or _text_of(self._root / name)
+                topic = TopicFile.parse(held_text)
+                if held_text and not _is_own(f"{entry.title} {entry.hook}", case, statements_of(held_text) + [topic.name]):
+                    line = index_line(topic.name or entry.file, entry.file, topic.description)
+                lines.append(line)
+            elif _is_own(line.strip("#*- "), case, []) and len(content_terms(line)) <= 6:
+                lines.append(line)
+            else:
+                held.append(Verdict(line.strip("#*- "), End.HELD, why="an index has one line per file"))
+        kept = set(lines)
+        own = {entry.text for entry in entries(write.before or "")}
+        lines += [line for line in before if line.strip() and line not in own and line not in kept]
+        note = f"{write.name}: lines that are not about a file were left out." if held else ""
+        return Decision("\n".join(lines) + "\n" if lines else "", held=tuple(one.text for one in held), note=note)
+
+    def _decide_log(self, write: ProposedWrite, text: str) -> Decision:
+        """New entries of a daily log: what comes from somebody else waits, the rest is the agent's note."""
+        before = write.before or ""
+        added = visible(text[len(before) :] if text.startswith(before) else text)
+        case = Case(write.writer, Speech(write.evidence), ())
+        held: list[Verdict] = []
+        marks: dict[str, Mark] = {}
+        near = EvidenceText([case.speech.own.text])
+        for _, bare in body_parts(added):
+            said = _LOG_TIME.sub("", bare)
+            one = judge(case, [said])[0]
+            found = features(said)
+            is_foreign = case.speech.foreign_addresses(found, near) or case.speech.is_quoted(found)
+            if one.end is End.HELD and (is_foreign or foreign_names(found, near, case.speech.foreign)):
+                held.append(Verdict(bare, End.HELD, why=one.why))
+            else:
+                marks[bare] = one.mark or Mark(Trust.INFERRED)
+        kept = take_out(added, {one.text for one in held}) if held else added
+        item = self._keep(write, held, ()) if held else ""
+        note = self._note(write, held, (), item, stored_any=bool(kept.strip()))
+        text = (text[: len(before)] if text.startswith(before) else "") + kept
+        return Decision(text, marks=marks, held=tuple(one.text for one in held), item=item, note=note)
+
+    # What waits.
+
+    def _hold_all(self, write: ProposedWrite, why: str, held: Sequence[Verdict] = ()) -> Decision:
+        texts = held or [Verdict(one, End.HELD, why=why) for one in _new(write)]
+        item = self._keep(write, texts, ())
+        note = self._note(write, texts, (), item, stored_any=False)
+        return Decision(write.before, held=tuple(one.text for one in texts), item=item, note=note)
+
+    def _keep(self, write: ProposedWrite, held: Sequence[Verdict], lost: Sequence[Standing]) -> str:
+        """Puts what waits into the inbox; returns the id, empty if there is no room."""
         if self._inbox is None or write.is_index:
             return ""
+        against = next((one for one in held if one.contradicts is not None), None)
+        why, question = "evidence", ""
+        if lost:
+            why = "removal"
+            was = "; ".join(f"“{shorten(one.text, _LONGEST)}”" for one in lost[:_SHOWN])
+            now = "; ".join(f"“{shorten(one.text, _LONGEST)}”" for one in held[:_SHOWN])
+            question = f"{write.name} says: {was} " + (f"Is this true now: {now}?" if now else "Shall it be removed?")
+        elif against is not None and against.contradicts is not None:
+            why = "contradiction"
+            was, now = shorten(against.contradicts.text, _LONGEST), shorten(against.text, _LONGEST)
+            question = f"{against.contradicts.file} says, confirmed by you: “{was}” Is this true now: “{now}”?"
         item = Item(
             why=why,
             file=write.name,
-            text=write.text,
-            statements=texts,
+            text=write.text or "",
+            statements=tuple(one.text for one in held),
+            removes=tuple(one.text for one in lost),
             question=question,
+            reason=held[0].why if held else "nothing you said asks for it",
             before=blob_id(encode(write.before)) if write.before is not None else "",
-            sources=tuple(map(_source, _relevant(write.evidence))),
+            sources=tuple(map(_source, _relevant(write.evidence, [one.text for one in held]))),
             writer=write.writer.value,
+            session=write.session,
         )
         try:
-            return self._inbox.add(item)
+            kept = self._inbox.add(item)
         except InboxFull:
-            return ""
+            kept = ""
+        self._tell(write, "question" if question else "held", item=kept)
+        return kept
 
-    def _refuse(
-        self, write: ProposedWrite, kind: RefusalKind, sentence: str, detail: str = "", item: str = ""
-    ) -> NoReturn:
+    def _note(
+        self, write: ProposedWrite, held: Sequence[Verdict], lost: Sequence[Standing], item: str, *, stored_any: bool
+    ) -> str:
+        if not held and not lost:
+            return ""
+        quoted = "; ".join(f"“{shorten(one.text, _LONGEST)}” ({one.why})" for one in held[:_SHOWN])
+        more = f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
+        where = f" (inbox {item})" if item else ""
+        first = "stored without a part. " if stored_any and held else ""
+        parts = [f"{first}Kept for the user to confirm{where}: {quoted}{more}."] if held else []
+        if lost:
+            stays = "; ".join(f"“{shorten(one.text, _LONGEST)}”" for one in lost[:_SHOWN])
+            parts.append(f"These statements stay until the user decides{where}: {stays}.")
+        return f"{write.name}: {' '.join(parts)} This is not an error; go on."
+
+    def _tell(self, write: ProposedWrite, kind: RefusalKind, detail: str = "", item: str = "") -> Refusal:
         refusal = Refusal(kind, _safe(write.name), write.writer, detail, item)
         self.refused[kind] = self.refused.get(kind, 0) + 1
         if self._report is not None:
             self._report(refusal)
-        raise Refused(sentence, refusal)
+        return refusal
+
+    def _refuse(self, write: ProposedWrite, kind: RefusalKind, sentence: str, detail: str = "") -> NoReturn:
+        raise Refused(sentence, self._tell(write, kind, detail))
+
+    def _private_texts(self) -> list[str]:
+        return [text for name, text in self._texts.texts().items() if not name.startswith(f"{TEAM}/")]
 
 
-def _new_statements(write: ProposedWrite) -> list[str]:
+def _is_own(text: str, case: Case, parts: Sequence[str]) -> bool:
+    """Whether a title, name or line of an index is made of the memory's and the user's words."""
+    one = features(text)
+    near = EvidenceText([*parts, case.speech.own.text, *(known.text for known in case.own)])
+    if any(address.lower() not in near.lower for address in one.addresses):
+        return False
+    quoted = case.speech.is_quoted(one) and near.count(one.terms) < len(one.terms)
+    return not quoted and not foreign_names(one, near, case.speech.foreign) and (
+        not one.terms or bool(near.count(one.terms)) or not case.speech.foreign.count(one.terms)
+    )
+
+
+def _held(one: Verdict, why: str) -> Verdict:
+    return Verdict(one.text, End.HELD, why=why)
+
+
+def _wait_too(one: Verdict, lost: Sequence[Standing]) -> Verdict:
+    """Holds a new statement that would replace one that stays."""
+    terms = content_terms(one.text)
+    if any(2 * len(terms & content_terms(was.text)) >= len(content_terms(was.text)) for was in lost):
+        return _held(one, "it would change what you confirmed")
+    return one
+
+
+def _new(write: ProposedWrite) -> list[str]:
     """The statements of the text that were not in the file before, word for word."""
     before = {fold_text(one) for one in statements_of(write.before or "")}
-    return [one for one in statements_of(write.text) if fold_text(one) not in before]
-
-
-def _new_in_head(write: ProposedWrite) -> list[str]:
-    """New text in the head: other fields, and comments that nobody sees."""
-    if not write.is_topic:
-        return []
-    topic, before = TopicFile.parse(write.text), TopicFile.parse(write.before or "")
-    fields = [
-        value
-        for key, value in topic.fields.items()
-        if key.rpartition(".")[2] not in _HEAD and before.fields.get(key) != value
-    ]
-    stood = set(before.front.lines)
-    comments = [found[1] for line in topic.front.lines if line not in stood and (found := _COMMENT.search(line))]
-    return [text.strip() for text in (*fields, *comments) if any(char.isalnum() for char in text)]
+    return [one for one in statements_of(write.text or "") if fold_text(one) not in before]
 
 
 def _own_names(write: ProposedWrite) -> set[str]:
     return {write.name, *(name for name in write.together)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Contradiction:
-    """Two statements that cannot both be true."""
-
-    where: str
-    statement: str
-    standing: str
-
-
-def _find_contradiction(assessment: Assessment, confirmed: Mapping[str, str]) -> _Contradiction | None:
-    """The first statement that is not the user's own and contradicts a confirmed memory."""
-    for one in assessment.judged:
-        if one.verdict is Verdict.SUPPORTED:
-            continue
-        for where, text in confirmed.items():
-            for standing in statements_of(text):
-                if contradicts(one.statement, standing):
-                    return _Contradiction(where, one.statement, standing)
-    return None
-
-
-def _question(found: _Contradiction) -> str:
-    was, now = shorten(found.standing, _LONGEST), shorten(found.statement, _LONGEST)
-    return f"{found.where} says, confirmed by you: “{was}” Is this true now: “{now}”?"
-
-
-def _relevant(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """The last blocks, the user's first: enough to see where something came from."""
-    typed = [block for block in evidence if block.origin.is_users][-_SOURCES // 2 :]
-    other = [block for block in evidence if not block.origin.is_users][-_SOURCES // 2 :]
-    return (*typed, *other)
+def _relevant(evidence: tuple[Evidence, ...], held: Sequence[str]) -> list[Evidence]:
+    """The texts that the held statements come from, then the user's last words: enough to see where it came from."""
+    terms = frozenset[str]().union(*map(content_terms, held))
+    scored = sorted(evidence, key=lambda block: len(terms & content_terms(block.text)), reverse=True)
+    users = [block for block in evidence if block.origin.is_users][-_SOURCES // 2 :]
+    return list(dict.fromkeys([*scored[: _SOURCES // 2], *users]))
 
 
 def _source(block: Evidence) -> ItemSource:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import EvidenceText
+from reverie.memory.gate.speech import EvidenceText
 from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.offline.extract.reading import Known
 from reverie.text.sameness import find_repeated

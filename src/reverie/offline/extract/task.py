@@ -7,7 +7,7 @@ same tools and permissions as any model.
 from __future__ import annotations
 
 from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import EvidenceText
+from reverie.memory.gate.speech import EvidenceText
 from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, find_candidates
 from reverie.offline.extract.composing import Memory, compose, statement_lines
