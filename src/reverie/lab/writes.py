@@ -122,17 +122,23 @@ def _run(case: Mapping[str, Any], root: Path) -> CaseEnd:
     kind = next((one.why for one in MemoryInbox(root).list()), "")
     end = _end_of(before, text, final, kind, outcome.held)
     marks = Marks(root)
-    stored = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(final).body)}
+    before_lines = fold_text(" ".join(str(held["text"]) for held in case["memories"].values()))
     lines = tuple(
-        _line(str(one["text"]), str(one["from"]), stored, marks) for one in case["expected"].get("lines") or ()
+        _line(str(one["text"]), str(one["from"]), TopicFile.parse(final).body, before_lines, marks)
+        for one in case["expected"].get("lines") or ()
     )
     return CaseEnd(case["id"], case["kind"], case["class"], case["expected"]["end"], end, lines, outcome.note)
 
 
-def _line(text: str, source: str, stored: set[str], marks: Marks) -> LineEnd:
+def _line(text: str, source: str, body: str, before: str, marks: Marks) -> LineEnd:
     parts = [bare for _, bare in body_parts(visible(text))] or [strip_marks(text)]
-    found = [one for one in parts if fold_text(one) in stored]
-    trusts = [mark.trust for one in found if (mark := marks.of(one)) is not None]
+    stored = [bare for _, bare in body_parts(body)]
+    now = fold_text(strip_marks(" ".join(stored)))
+    found = [one for one in parts if fold_text(one) in now]
+    if source == "foreign":  # what stood before stays what it was
+        found = [one for one in found if fold_text(one) not in before]
+    own = [one for one in stored if any(fold_text(part) in fold_text(one) for part in found)]
+    trusts = [mark.trust for one in own if (mark := marks.of(one)) is not None]
     trust = min(trusts, key=lambda one: one is Trust.CONFIRMED) if trusts else None
     is_stored = len(found) == len(parts) if source != "foreign" else bool(found)
     return LineEnd(text, source, is_stored, trust)

@@ -89,6 +89,11 @@ _THING: Final = re.compile(
     re.IGNORECASE,
 )
 _POINTS: Final = re.compile(r"\b(?:this|these|those|them|it|that)\b\s*(?:$|[.,!:;)\n]|please|pls|for|in|as|too|one|from|above|below)", re.IGNORECASE)
+_ORDER: Final = re.compile(
+    r"(?:^|[,.;:!?)-]|\b(?:please|pls|plz|and|also|then|just|ok|okay|can you|could you|would you|so|to|must|should|lets|let's))\s*$",
+    re.IGNORECASE,
+)
+"""What may be before the verb of an order: in “the save slot”, there is none."""
 _ORDER_WORDS: Final = 5
 """Content words that an order to keep something may have besides its verb, if it points at other text."""
 
@@ -145,7 +150,7 @@ def points_at_text(text: str) -> bool:
     """Whether a message asks to keep something that it does not say itself: a result, a page, a paste."""
     for sentence in sentences(text, is_chat=True):
         order = _SAVE.search(sentence)
-        if order is None:
+        if order is None or (sentence.isascii() and not _ORDER.search(sentence[: order.start()])):
             continue
         rest = sentence[order.end() :]
         own = content_terms(_THING.sub(" ", _SAVE.sub(" ", sentence)))

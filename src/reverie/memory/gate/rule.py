@@ -19,6 +19,7 @@ from reverie.memory.gate.speech import (
     UserMessage,
     features,
     foreign_names,
+    is_other_language,
 )
 from reverie.memory.taxonomy import Trust
 from reverie.text.folding import fold_text
@@ -29,13 +30,13 @@ from reverie.types import Origin
 
 _CONFIRMED: Final = 0.75
 """The share of a statement's content words that one typed message must have."""
-_ADOPTED: Final = 0.6
+_ADOPTED: Final = 0.5
 """The share that a text must have for a statement to be taken from it."""
 _LEAST_OWN: Final = 2
 """Words of the user that a memory without an anchored statement must have."""
-_FOREIGN_WORDS: Final = 1
-_FOREIGN_SHARE: Final = 0.2
-"""A statement is somebody else's if one sentence of theirs has more of its words than this, and than the user's."""
+_FOREIGN_WORDS: Final = 2
+_FOREIGN_SHARE: Final = 0.3
+"""A statement is somebody else's if one sentence of theirs has this much of it, and more than the user's words."""
 _NEAR_BLOCKS: Final = 8
 """Texts of others before a request to keep something that it can point at."""
 
@@ -106,26 +107,40 @@ class Case:
         return EvidenceText(one.text for one in self.lending)
 
 
-def judge(case: Case, statements: Sequence[str], about: str = "") -> list[Verdict]:
-    """Judges the new statements of a file, in order. `about` is its title and description. If nothing in the file rests
-    on the user's words, all of it is held."""
+def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
+    """Judges the new statements of a file, in order. If nothing in it rests on the user's words, all of it is held."""
     found = [_judge(case, one) for one in statements]
     is_based = bool(case.own) or any(one.is_anchored for one in found)
-    if not is_based and not _is_users(case, [one.text for one in found if one.end is not End.HELD], about):
+    if not is_based and not _is_users(case, [one.text for one in found if one.end is not End.HELD]):
         return [one if one.end is End.HELD else _hold(one, "you did not say it") for one in found]
     return [one if one.is_anchored or one.end is End.HELD else _judge_line(case, one) for one in found]
 
 
-def _is_users(case: Case, statements: Sequence[str], about: str) -> bool:
+def _is_users(case: Case, statements: Sequence[str]) -> bool:
     """Whether a memory without an anchored statement is still what the user said, in the writer's own words: it has words
     of the user, and no text of others explains it better."""
     if not statements:
         return False
-    whole = features(" ".join([*statements, about]))
+    whole = features(" ".join(statements))
     own = case.speech.new.count(whole.terms)
     if own >= _LEAST_OWN:
         return True
-    return any(case.speech.anchors_across(whole, message) for message in case.speech.said)
+    if _foreign_words(case, whole) > _FOREIGN_WORDS or case.speech.model_share(whole) > own + _FOREIGN_WORDS:
+        return False
+    return own > 0 or all(is_other_language(whole.text, message.text) for message in case.speech.said)
+
+
+def _is_foreign(case: Case, one: Features, *, is_anchored: bool) -> bool:
+    """Whether a sentence of somebody else explains a statement better than the user's words do."""
+    foreign, own = _foreign_words(case, one), case.speech.own.count(one.terms) + case.known.count(one.terms)
+    least = max(_FOREIGN_WORDS, _FOREIGN_SHARE * len(one.terms))
+    return foreign > own and foreign >= (least + 1 if is_anchored else least)
+
+
+def _foreign_words(case: Case, one: Features) -> int:
+    """How many words of a statement come from one sentence of somebody else; names count twice."""
+    own = EvidenceText([case.speech.own.text, case.speech.asked.text, *(known.text for known in case.own)])
+    return case.speech.foreign_share(one) + len(foreign_names(one, own, case.speech.foreign))
 
 
 def _judge(case: Case, statement: str) -> Verdict:
@@ -133,7 +148,7 @@ def _judge(case: Case, statement: str) -> Verdict:
     one = features(statement)
     stood = case.exact.get(fold_text(statement))
     if stood is not None:
-        return Verdict(statement, stood.end, stood.mark, is_anchored=True)
+        return Verdict(statement, stood.end, stood.mark, is_anchored=stood.end is not End.INFERRED)
     if not one.terms and not one.addresses:
         return Verdict(statement, End.INFERRED, Mark(Trust.INFERRED))
     if (adopted := _adopt(case, one)) is not None:
@@ -147,10 +162,11 @@ def _judge(case: Case, statement: str) -> Verdict:
         return Verdict(statement, End.HELD, why="these are somebody else's words")
     wanted = frozenset(term for term in one.terms if not case.known.has(term)) if case.lending else one.terms
     message = case.speech.anchor(one, wanted or one.terms)
+    if numbers := case.speech.foreign_numbers(one, case.known):
+        return Verdict(statement, End.HELD, why=f"{', '.join(numbers[:3])} is somebody else's number")
+    if _is_foreign(case, one, is_anchored=message is not None):
+        return Verdict(statement, End.HELD, why="somebody else said it")
     if message is None:
-        foreign, own = case.speech.foreign_share(one), case.speech.own.count(one.terms)
-        if foreign > max(own, _FOREIGN_WORDS, _FOREIGN_SHARE * len(one.terms)):
-            return Verdict(statement, End.HELD, why="somebody else said it")
         return Verdict(statement, End.INFERRED, Mark(Trust.INFERRED))
     trust = Trust.CONFIRMED if _is_confirmed(case, one, message) else Trust.INFERRED
     verdict = Verdict(statement, End(trust.value), _mark(trust, one, message, case.session), is_anchored=True)
@@ -159,11 +175,7 @@ def _judge(case: Case, statement: str) -> Verdict:
 
 def _judge_line(case: Case, one: Verdict) -> Verdict:
     """A line without an anchor of its own in a memory that has one: the writer's note."""
-    found = features(one.text)
-    own = EvidenceText([case.speech.own.text, case.speech.asked.text, *(known.text for known in case.own)])
-    if names := foreign_names(found, own, case.speech.foreign):
-        return _hold(one, f"{', '.join(sorted(names)[:3])} is from somebody else")
-    return _question(case, one, found)
+    return _question(case, one, features(one.text))
 
 
 def _hold(one: Verdict, why: str) -> Verdict:
@@ -247,7 +259,8 @@ def _adopt(case: Case, one: Features) -> Verdict | None:
 def _pointed_at(speech: Speech, message: UserMessage, one: Features) -> Evidence | None:
     near = [block for block in speech.blocks if block.is_new and block.origin is not Origin.CODE]
     for block in reversed(near[-_NEAR_BLOCKS:]):
-        if EvidenceText([block.text]).count(one.terms) >= _ADOPTED * len(one.terms):
+        bare = [term for term in one.terms if not any(term in value for value in one.dates)]
+        if EvidenceText([block.text]).count(bare) >= _ADOPTED * len(bare):
             return block
     return None
 
@@ -263,7 +276,7 @@ def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]
         if gone.trust is Trust.CONFIRMED and message.block.origin is not Origin.TYPED and not asks_to_remove(message.text):
             if not _replaces(message, gone, stored):
                 continue
-        if _speaks_of(message, gone.text) or _replaces(message, gone, stored):
+        if (_speaks_of(message, gone.text) and not _affirms(message, gone.text)) or _replaces(message, gone, stored):
             return True
         if asks_to_remove(message.text) and message.count(content_terms(f"{about} {gone.text}")):
             return True
@@ -278,6 +291,13 @@ def _speaks_of(message: UserMessage, text: str) -> bool:
     if found >= (1 if len(one.terms) <= 2 else max(2, -(-len(one.terms) // 3))):
         return True
     return sum(name in message.lower for name in one.names | one.dates) + sum(map(message.has_number, one.numbers)) >= 2
+
+
+def _affirms(message: UserMessage, text: str) -> bool:
+    """Whether a message says just this: then it is no reason to remove it."""
+    one = features(text)
+    same = message.denies(one.terms)
+    return message.count(one.terms) >= _CONFIRMED * len(one.terms) and same in (None, is_negated(text))
 
 
 def _replaces(message: UserMessage, gone: Standing, stored: Sequence[Verdict]) -> bool:

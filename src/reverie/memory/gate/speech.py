@@ -27,7 +27,8 @@ _RUN: Final = 4
 _RUN_OF_PAIRS: Final = 7
 """Content words in a row that are a quotation; in scripts without spaces, pairs of characters."""
 _LEAST_WORDS: Final = 5
-"""Words that are enough to recognise a language."""
+_SURE_WORDS: Final = 9
+"""Words that are enough to recognise a language, and to see that it is none of those we know."""
 
 _INJECTED = re.compile(
     r"<(system-reminder|persisted-output|command-[\w-]++|local-command-[\w-]++|bash-[\w-]++|task-notification|memory"
@@ -49,7 +50,7 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _COMMAND = re.compile(
-    r"`([^`\n]*[\w./-]\s+[^`\n]+)`|`((?:\./|~/|/)[^`\s]+|[^`\s]+\.(?:sh|ps1|bat|cmd|exe))`"
+    r"`((?!-)[^`\n]*[\w./-]\s+[^`\n]+)`|`((?:\./|~/|/)[^`\s]+|[^`\s]+\.(?:sh|ps1|bat|cmd|exe))`"
     r"|(?<![\w`])((?:curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go|gem|docker|kubectl|ssh|scp|nc|bash"
     r"|sh|chmod|git|sudo|eval|powershell|iwr) (?:-\S+ )*(?!and |or |the |is |to |for |in |on |with )[\w@./:~-]+)"
 )
@@ -172,6 +173,7 @@ class Speech:
         """All texts of others, oldest first."""
         own: list[str] = []
         asked: list[str] = []
+        answers: list[str] = []
         last: Evidence | None = None
         for block in evidence:
             text = visible(block.text)
@@ -188,25 +190,29 @@ class Speech:
                 last = None
             elif block.origin is Origin.MODEL:
                 last = block if text.strip() else last
+                answers.append(text)
             else:
                 self.blocks.append(Evidence(block.origin, text, block.message, block.at, block.is_new))
-        self.own = EvidenceText(own)
+        self.own = EvidenceText([*own, *(one.text for one in self.said if one.how == "yes")])
         """Everything the user wrote, also before the new part."""
         self.asked = EvidenceText(asked)
         """What the model asked and the user answered: these words are nobody's."""
         self.new = EvidenceText(message.text for message in self.said)
         self.foreign = EvidenceText(block.text for block in self.blocks)
+        self._answers = answers
 
     def _answer(self, asked: Evidence, answer: Evidence) -> None:
         """A yes makes one question of the model the user's own, unless it asks for something of somebody else."""
         question = single_question(visible(asked.text))
         if question is None:
             return
-        heard = EvidenceText([one.text for one in self.said])
+        heard = EvidenceText(one.text for one in self.said)
         foreign = EvidenceText(block.text for block in self.blocks)
-        if is_distinctive(features(question), heard, foreign):
+        one = features(question)
+        if is_risky(one, heard, foreign):
             return
-        confirms = answer.origin is Origin.TYPED and is_lasting(question)
+        named = foreign_names(one, heard, foreign)
+        confirms = answer.origin is Origin.TYPED and is_lasting(question) and not named
         self.said.append(UserMessage(answer, question, how="yes", can_confirm=confirms))
 
     def anchor(self, one: Features, wanted: frozenset[str]) -> UserMessage | None:
@@ -235,7 +241,7 @@ class Speech:
         }
         if len(shared) >= 2:
             return True
-        return len(shared) == 1 and len(checked) == 1 and not is_distinctive(one, self.own, self.foreign)
+        return len(shared) == 1 and len(checked) == 1 and not is_risky(one, self.own, self.foreign)
 
     def is_quoted(self, one: Features) -> bool:
         """Whether four content words in a row are in the text of others, and not all of them in the user's."""
@@ -262,6 +268,11 @@ class Speech:
                 counts[at] = counts.get(at, 0) + 1
         return max(counts.values(), default=0)
 
+    def model_share(self, one: Features) -> int:
+        """How many of its words one answer of the model has that the user never used."""
+        wanted = [term for term in one.terms if not self.own.has(term) and not self.asked.has(term)]
+        return max((EvidenceText([text]).count(wanted) for text in self._answers), default=0)
+
     @cached_property
     def _sentences(self) -> dict[str, set[int]]:
         """Where each word of others is, by sentence; long words by their first letters."""
@@ -274,6 +285,16 @@ class Speech:
                     key = term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term
                     found.setdefault(key, set()).add(number)
         return found
+
+    def foreign_numbers(self, one: Features, known: EvidenceText) -> list[str]:
+        """Numbers of two digits and more that others wrote and the user did not."""
+        return [
+            number
+            for number in sorted(one.numbers)
+            if len(number) > 1
+            and number in self.foreign.numbers
+            and not any(text.has_number(number) for text in (self.own, self.asked, known))
+        ]
 
     @cached_property
     def _foreign_line(self) -> str:
@@ -288,13 +309,12 @@ class Speech:
         ]
 
 
-def is_distinctive(one: Features, own: EvidenceText, foreign: EvidenceText) -> bool:
-    """Whether a run of words, a name, a number or an address comes from others and not from the user."""
+def is_risky(one: Features, own: EvidenceText, foreign: EvidenceText) -> bool:
+    """Whether it names an address that the user did not write, or repeats a command or a run of words of others."""
     if any(text.lower() not in own.lower for text in one.addresses):
         return True
-    if any(value in foreign.lower and value not in own.lower for value in one.names):
-        return True
-    if any(value in foreign.numbers and not own.has_number(value) for value in one.numbers):
+    line = " ".join(foreign.lower.split())
+    if any(" ".join(command.split()).lower() in line and command.lower() not in own.lower for command in one.commands):
         return True
     return any(run in foreign.runs and own.count(run) < len(run) for run in _runs(one.text))
 
@@ -316,7 +336,8 @@ def is_other_language(one: str, other: str) -> bool:
     if _script(one) != _script(other):
         return True
     here, there = language_of(one), language_of(other)
-    return here != there
+    is_sure = bool(here and there) or min(len(words(one)), len(words(other))) >= _SURE_WORDS
+    return here != there and is_sure
 
 
 def _script(text: str) -> str:

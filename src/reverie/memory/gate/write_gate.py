@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
@@ -165,7 +166,7 @@ class WriteGate:
             new = [topic.description]
         if write.before is None and (known := self._known_elsewhere(write, new)):
             return Decision(None, note=known)
-        verdicts = self._without_forgotten(write, judge(case, new, f"{topic.name} {topic.description}"))
+        verdicts = _whole_sentences(topic.body, self._without_forgotten(write, judge(case, new)))
         stored = [one for one in verdicts if one.end is not End.HELD]
         lost = self._kept_back(case, write, parts, verdicts)
         if lost:  # what would replace a statement that stays waits with the question
@@ -456,6 +457,16 @@ def _is_own(text: str, case: Case, parts: Sequence[str]) -> bool:
     return not quoted and not foreign_names(one, near, case.speech.foreign) and (
         not one.terms or bool(near.count(one.terms)) or not case.speech.foreign.count(one.terms)
     )
+
+
+def _whole_sentences(body: str, verdicts: list[Verdict]) -> list[Verdict]:
+    """Holds the rest of a sentence whose first part is held: after a semicolon, it depends on it."""
+    held = {one.text: one.why for one in verdicts if one.end is End.HELD}
+    parts = body_parts(body)
+    for (_, before), (one, bare) in pairwise(parts):
+        if before in held and body[: one.start].rstrip().endswith((";", "；")) and bare not in held:
+            held[bare] = held[before]
+    return [_held(one, held[one.text]) if one.text in held else one for one in verdicts]
 
 
 def _held(one: Verdict, why: str) -> Verdict:
