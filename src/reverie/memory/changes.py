@@ -96,6 +96,8 @@ class ProposedWrite:
     session: str = ""
     dropped: tuple[str, ...] = ()
     confirms: bool = False
+    is_draft: bool = False
+    """More files of the same change may follow: what disappears is judged at the end."""
 
     @property
     def is_index(self) -> bool:

@@ -196,9 +196,7 @@ class MemoryDirectory:
         `base`. Index lines follow the files."""
         return self._run(lambda _: list(changes), info)
 
-    def apply_tool_write(
-        self, path: str, text: str | None, info: WriteInfo, *, base: str | None = None
-    ) -> Outcome:
+    def apply_tool_write(self, path: str, text: str | None, info: WriteInfo, *, base: str | None = None) -> Outcome:
         """Applies an agent's Write or Edit to a real path. `text` is the whole new content. An empty text removes a
         topic file. The index follows."""
         name = self._name_at(check_memory_write(path, self.root))

@@ -59,7 +59,8 @@ class Marks:
         if not marks:
             return
         lines = [
-            json.dumps({"id": _key(statement), **_fields(mark)}, ensure_ascii=False) for statement, mark in marks.items()
+            json.dumps({"id": _key(statement), **_fields(mark)}, ensure_ascii=False)
+            for statement, mark in marks.items()
         ]
         try:
             before = read_regular(self.path, LARGEST)
@@ -117,7 +118,6 @@ def _mark(raw: Mapping[str, Any]) -> Mark | None:
     trust = Trust.read(str(raw.get("trust", "")))
     if trust is None or not isinstance(raw.get("id"), str):
         return None
-    span = raw.get("span")
-    start, end = span if isinstance(span, list) and len(cast("list[Any]", span)) == 2 else (0, 0)
+    span = [one for one in cast("list[Any]", raw.get("span") or []) if isinstance(one, int)]
     texts = {key: str(raw.get(key) or "") for key in _TEXTS}
-    return Mark(trust, span=(int(start or 0), int(end or 0)), **texts)
+    return Mark(trust, span=(span[0], span[1]) if len(span) == 2 else (0, 0), **texts)

@@ -88,13 +88,16 @@ _THING: Final = re.compile(
     r"|text|result|path|answer|quote|steps?|instructions?|notes?|block|paste|section|line|number|id|version|file|values?)\b",
     re.IGNORECASE,
 )
-_POINTS: Final = re.compile(r"\b(?:this|these|those|them|it|that)\b\s*(?:$|[.,!:;)\n]|please|pls|for|in|as|too|one|from|above|below)", re.IGNORECASE)
+_POINTS: Final = re.compile(
+    r"\b(?:this|these|those|them|it|that)\b\s*(?:$|[.,!:;)\n]|please|pls|for|in|as|too|one|from|above|below)",
+    re.IGNORECASE,
+)
 _ORDER: Final = re.compile(
     r"(?:^|[,.;:!?)-]|\b(?:please|pls|plz|and|also|then|just|ok|okay|can you|could you|would you|so|to|must|should|lets|let's))\s*$",
     re.IGNORECASE,
 )
 """What may be before the verb of an order: in “the save slot”, there is none."""
-_ORDER_WORDS: Final = 5
+_ORDER_WORDS: Final = 7
 """Content words that an order to keep something may have besides its verb, if it points at other text."""
 
 
@@ -111,7 +114,7 @@ def single_question(text: str) -> str | None:
     """The question that a message ends with, if it is the only one in it and offers no choice."""
     found = re.findall(r"[?？]", text)
     asked = sentences(text, is_chat=True)
-    if len(found) != 1 or not asked or not text.rstrip(" *_`)\"”\n").endswith(("?", "？")):
+    if len(found) != 1 or not asked or not text.rstrip(' *_`)"”\n').endswith(("?", "？")):
         return None
     question = asked[-1]
     return None if re.search(r"\b(?:or|oder|ou|ili|или|o bien)\b|还是|それとも|아니면", question) else question
@@ -119,7 +122,7 @@ def single_question(text: str) -> str | None:
 
 def last_question(text: str) -> str:
     """The question at the end of a message with the sentence before it; empty if it does not end with one."""
-    if not text.rstrip(" *_`)\"”\n").endswith(("?", "？")):
+    if not text.rstrip(' *_`)"”\n').endswith(("?", "？")):
         return ""
     return " ".join(sentences(text[-600:], is_chat=True)[-2:])
 

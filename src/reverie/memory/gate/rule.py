@@ -186,7 +186,11 @@ def _is_confirmed(case: Case, one: Features, message: UserMessage) -> bool:
     """Whether one message of the user says all of it: most words, every number, name, date and negation."""
     if not message.can_confirm:
         return False
-    prior = [known for known in case.own if known.trust is Trust.CONFIRMED and share(one.terms, content_terms(known.text)) >= 0.5]
+    prior = [
+        known
+        for known in case.own
+        if known.trust is Trust.CONFIRMED and share(one.terms, content_terms(known.text)) >= 0.5
+    ]
     said = EvidenceText([message.text, *(known.text for known in prior)])
     dated = {term for value in one.dates for term in content_terms(value)}
     missing = [term for term in one.terms if not said.has(term) and term not in dated]
@@ -209,13 +213,19 @@ def _reworded(case: Case, one: Features) -> Verdict | None:
     missing = [term for term in one.terms if not said.has(term)]
     if 4 * len(missing) > len(one.terms) or any(case.speech.foreign.has(term) for term in missing):
         return None
-    if any(not said.has_number(number) for number in one.numbers) or not one.dates <= set(said.text.split()) | _dates(said):
+    if any(not said.has_number(number) for number in one.numbers) or not one.dates <= set(said.text.split()) | _dates(
+        said
+    ):
         return None
     nearest = max(sources, key=lambda known: len(one.terms & content_terms(known.text)))
     if is_negated(one.text) != is_negated(nearest.text):
         return None
     lowest = max((known.end for known in sources), key=[End.CONFIRMED, End.UNMARKED, End.INFERRED].index)
-    mark = None if lowest is End.UNMARKED else replace(nearest.mark or Mark(Trust(lowest.value)), trust=Trust(lowest.value))
+    mark = (
+        None
+        if lowest is End.UNMARKED
+        else replace(nearest.mark or Mark(Trust(lowest.value)), trust=Trust(lowest.value))
+    )
     return Verdict(one.text, lowest, mark, is_anchored=lowest is not End.INFERRED)
 
 
@@ -225,7 +235,7 @@ def _dates(text: EvidenceText) -> set[str]:
 
 def _shares(terms: frozenset[str], others: frozenset[str]) -> bool:
     both = len(terms & others)
-    return both >= 2 and (3 * both >= len(terms) or 2 * both >= len(others)) or (both == 1 and len(terms) <= 2)
+    return (both >= 2 and (3 * both >= len(terms) or 2 * both >= len(others))) or (both == 1 and len(terms) <= 2)
 
 
 def _question(case: Case, one: Verdict, found: Features) -> Verdict:
@@ -245,7 +255,7 @@ def _question(case: Case, one: Verdict, found: Features) -> Verdict:
 
 def _adopt(case: Case, one: Features) -> Verdict | None:
     for message in case.speech.said:
-        if message.how == "yes" or not points_at_text(message.text):
+        if message.how in ("yes", "adopted") or not points_at_text(message.text):
             continue
         if message.count(one.terms) >= max(2, len(one.terms) // 2):
             continue  # the user said it in the same breath
@@ -273,7 +283,11 @@ def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]
     if case.writer is Writer.DREAM and gone.trust is not Trust.CONFIRMED:
         return True  # a dream names what it drops, and loses nothing without
     for message in case.speech.said:
-        if gone.trust is Trust.CONFIRMED and message.block.origin is not Origin.TYPED and not asks_to_remove(message.text):
+        if (
+            gone.trust is Trust.CONFIRMED
+            and message.block.origin is not Origin.TYPED
+            and not asks_to_remove(message.text)
+        ):
             if not _replaces(message, gone, stored):
                 continue
         if (_speaks_of(message, gone.text) and not _affirms(message, gone.text)) or _replaces(message, gone, stored):
@@ -306,7 +320,12 @@ def _replaces(message: UserMessage, gone: Standing, stored: Sequence[Verdict]) -
     for one in stored:
         now = features(one.text)
         new = [term for term in now.terms if term not in was.terms]
-        if one.is_anchored and 2 * len(now.terms & was.terms) >= len(was.terms) and new and message.count(new) == len(new):
+        if (
+            one.is_anchored
+            and 2 * len(now.terms & was.terms) >= len(was.terms)
+            and new
+            and message.count(new) == len(new)
+        ):
             return True
     return False
 

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from reverie.memory.changes import Evidence
-from reverie.memory.gate.requests import is_assent, is_lasting, last_question, single_question
+from reverie.memory.gate.requests import is_assent, is_lasting, last_question, points_at_text, single_question
 from reverie.moments import local_day
 from reverie.text.dates.phrases import find_days
 from reverie.text.folding import visible
@@ -156,7 +156,7 @@ def features(statement: str) -> Features:
     dates = frozenset(_DATE.findall(statement))
     addresses = tuple(found[0].rstrip(".,;:") for found in _ADDRESS.finditer(statement))
     bare = _ADDRESS.sub(" ", _DATE.sub(" ", statement))
-    commands = tuple(next(filter(None, found)) for found in _COMMAND.findall(bare))
+    commands = tuple(found[found.lastindex or 0] for found in _COMMAND.finditer(bare))
     names = {found.strip("`").lower() for found in _NAME.findall(bare)}
     if language_of(statement) != "de":  # its nouns have capitals too
         names |= {found.lower() for found in _CAPITAL.findall(bare)}
@@ -175,9 +175,13 @@ class Speech:
         asked: list[str] = []
         answers: list[str] = []
         last: Evidence | None = None
-        for block in evidence:
+        adopted = _adopted_pastes(evidence)
+        for at, block in enumerate(evidence):
             text = visible(block.text)
-            if block.origin.is_users:
+            if at in adopted:
+                own.append(text)
+                self.said.append(UserMessage(block, text, how="adopted", can_confirm=False))
+            elif block.origin.is_users:
                 own_words = _INJECTED.sub(" ", text)
                 self.blocks += [Evidence(Origin.CODE, found[0]) for found in _INJECTED.finditer(text)]
                 own.append(own_words)
@@ -294,6 +298,7 @@ class Speech:
             if len(number) > 1
             and number in self.foreign.numbers
             and not any(text.has_number(number) for text in (self.own, self.asked, known))
+            and not any(message.day is not None and str(message.day.year) == number for message in self.said)
         ]
 
     @cached_property
@@ -307,6 +312,21 @@ class Speech:
             for term in one.terms
             if not message.has(term) and not self.own.has(term) and self.foreign.has(term) and not _is_date(term, one)
         ]
+
+
+def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
+    """The pastes that the user asked to keep in the same breath: these are the user's words too."""
+    found: set[int] = set()
+    for at, block in enumerate(evidence):
+        if not (block.is_new and block.origin.is_users and points_at_text(block.text)):
+            continue
+        for step in (-1, 1):
+            near = at + step
+            while 0 <= near < len(evidence) and evidence[near].origin.is_given:
+                if evidence[near].origin is Origin.PASTED:
+                    found.add(near)
+                near += step
+    return found
 
 
 def is_risky(one: Features, own: EvidenceText, foreign: EvidenceText) -> bool:

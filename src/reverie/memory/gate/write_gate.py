@@ -168,14 +168,13 @@ class WriteGate:
             return Decision(None, note=known)
         verdicts = _whole_sentences(topic.body, self._without_forgotten(write, judge(case, new)))
         stored = [one for one in verdicts if one.end is not End.HELD]
-        lost = self._kept_back(case, write, parts, verdicts)
+        lost = [] if write.is_draft else self._kept_back(case, write, parts, verdicts)
         if lost:  # what would replace a statement that stays waits with the question
             verdicts = [_wait_too(one, lost) for one in verdicts]
             stored = [one for one in verdicts if one.end is not End.HELD]
         held = [one for one in verdicts if one.end is End.HELD]
-        if not stored and not lost and held and (write.before is None or set(map(fold_text, parts)) - old):
-            if write.before is None:
-                return self._hold_all(write, held[0].why, held)
+        if write.before is None and held and not stored:
+            return self._hold_all(write, held[0].why, held)
         final = self._compose(write, topic, before, case, verdicts, lost)
         item = self._keep(write, held, lost) if held or lost else ""
         name = "" if final is None or write.before is not None else self._good_name(write, final, case)
@@ -232,7 +231,11 @@ class WriteGate:
         """Statements that disappear and may not: they stay, and the removal becomes a question."""
         held = {one.text for one in verdicts if one.end is End.HELD}
         body = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(write.before or "").body)}
-        gone = [one for one in case.own if fold_text(one.text) in body and fold_text(one.text) not in set(map(fold_text, parts))]
+        gone = [
+            one
+            for one in case.own
+            if fold_text(one.text) in body and fold_text(one.text) not in set(map(fold_text, parts))
+        ]
         kept = [bare for bare in parts if bare not in held]
         elsewhere = [one for text in write.together.values() if text for one in statements_of(text)]
         if write.writer is not Writer.AGENT or elsewhere:
@@ -279,7 +282,9 @@ class WriteGate:
         unknown = {
             key: None
             for key, value in topic.fields.items()
-            if key.rpartition(".")[2] not in _HEAD and before.fields.get(key) != value and not _is_own(value, case, parts)
+            if key.rpartition(".")[2] not in _HEAD
+            and before.fields.get(key) != value
+            and not _is_own(value, case, parts)
         }
         if unknown:
             topic = topic.with_changes(fields=unknown)
@@ -287,15 +292,17 @@ class WriteGate:
         for line in topic.front.lines:
             said = _COMMENT.search(line)
             if line not in stood and said and not _is_own(said[1], case, parts):
-                topic = TopicFile.parse(topic.text.replace(line, line[: said.start()].rstrip() + "\n" if line[: said.start()].strip() else "", 1))
+                topic = TopicFile.parse(
+                    topic.text.replace(
+                        line, line[: said.start()].rstrip() + "\n" if line[: said.start()].strip() else "", 1
+                    )
+                )
         trust = self._lead_trust(lead, verdicts, topic, before)
         if trust is not topic.trust:
             topic = topic.with_changes(fields={"trust": trust.value if trust else None})
         return topic.text
 
-    def _lead_trust(
-        self, lead: str, verdicts: Sequence[Verdict], topic: TopicFile, before: TopicFile
-    ) -> Trust | None:
+    def _lead_trust(self, lead: str, verdicts: Sequence[Verdict], topic: TopicFile, before: TopicFile) -> Trust | None:
         for one in verdicts:
             if one.text == lead:
                 return one.mark.trust if one.mark else None
@@ -339,7 +346,9 @@ class WriteGate:
                 name = f"{folder}/{entry.file}" if folder else entry.file
                 held_text = write.together.get(name, None) or _text_of(self._root / name)
                 topic = TopicFile.parse(held_text)
-                if held_text and not _is_own(f"{entry.title} {entry.hook}", case, statements_of(held_text) + [topic.name]):
+                if held_text and not _is_own(
+                    f"{entry.title} {entry.hook}", case, [*statements_of(held_text), topic.name]
+                ):
                     line = index_line(topic.name or entry.file, entry.file, topic.description)
                 lines.append(line)
             elif _is_own(line.strip("#*- "), case, []) and len(content_terms(line)) <= 6:
@@ -454,8 +463,10 @@ def _is_own(text: str, case: Case, parts: Sequence[str]) -> bool:
     if any(address.lower() not in near.lower for address in one.addresses):
         return False
     quoted = case.speech.is_quoted(one) and near.count(one.terms) < len(one.terms)
-    return not quoted and not foreign_names(one, near, case.speech.foreign) and (
-        not one.terms or bool(near.count(one.terms)) or not case.speech.foreign.count(one.terms)
+    return (
+        not quoted
+        and not foreign_names(one, near, case.speech.foreign)
+        and (not one.terms or bool(near.count(one.terms)) or not case.speech.foreign.count(one.terms))
     )
 
 
