@@ -1,5 +1,5 @@
-"""Labelled writes: how the write gate ends each of them. A case has a conversation with origins, the memories before, one
-write, and the right end. Right memories must be stored, foreign lines must wait and never be confirmed."""
+"""Labelled writes: how the write gate ends each of them. A case has a conversation with origins, the memories before,
+one write, and the right end. Right memories must be stored, foreign lines must wait and never be confirmed."""
 
 from __future__ import annotations
 

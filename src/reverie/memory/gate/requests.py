@@ -8,15 +8,16 @@ from typing import Final
 
 from reverie.text.folding import word_set
 from reverie.text.sentences import sentences
-from reverie.text.words import content_terms
+from reverie.text.words import CJK, content_terms
 
 _ASSENT: Final = word_set(
     """yes yep yeah yup ya yess ok okay okey k sure right correct exactly precisely agreed agree absolutely definitely
     indeed please do it go ahead deal that thats this so is way approved confirmed true 👍 👌 ✅ 💯 ja jo jawohl genau
     richtig stimmt passt einverstanden klar gerne mach machen bitte korrekt sí si claro correcto exacto vale hazlo
     adelante acuerdo dale oui ouais exact exactement accord vas-y vas fais faites sim certo exato isso pode concordo
-    sì esatto giusto va bene да ага точно верно хорошо конечно давай согласен tak dobrze dokładnie zgoda evet tamam doğru
-    prima klopt akkoord ano jasně jo souhlasím igen rendben persis betul setuju joo kyllä selvä oo sige đúng vâng được ใช่
+    sì esatto giusto va bene да ага точно верно хорошо конечно давай согласен tak dobrze dokładnie zgoda evet tamam
+    doğru prima klopt akkoord ano jasně jo souhlasím igen rendben persis betul setuju joo kyllä selvä oo sige đúng vâng
+    được ใช่
     نعم أجل صحيح موافق हाँ हां जी ठीक כן נכון בסדר ναι σωστά da tak"""
 ) | word_set(
     """好 好的 对 對 是 是的 可以 没错 沒錯 行 嗯 同意 就这样 没问题 对的 确认 好啊 当然 はい ええ うん そうです
@@ -42,40 +43,50 @@ _LASTING: Final = re.compile(
 )
 _FORGET: Final = re.compile(
     r"\b(?:forget|unlearn|disremember"
-    r"|(?:do not|don['’]?t|never|stop|shouldn['’]?t|not|rather not|no longer)\s+(?:\w+\s+){0,4}?(?:store[ds]?|storing|save[ds]?"
+    r"|(?:do not|don['’]?t|never|stop|shouldn['’]?t|not|rather not|no longer)\s+(?:\w+\s+){0,4}?(?:store[ds]?"
+    r"|storing|save[ds]?"
     r"|saving|kept|remember(?:ing|ed)?|memori[sz]\w*|record(?:ed|ing)?|on file)"
-    r"|vergiss|vergessen|nicht (?:mehr )?(?:\w+ )?(?:speichern|gespeichert|merken|gemerkt|behalten)|olvid\w*|oubli\w*|esque[çc]\w*"
-    r"|dimentic\w*|scord\w*|vergeet|glöm|glem|zapomnij|zapomeň|felejtsd|unut\w*|uită|забудь\w*|забуд\w*|ξέχνα\w*|lupakan|quên)\b"
+    r"|vergiss|vergessen|nicht (?:mehr )?(?:\w+ )?(?:speichern|gespeichert|merken|gemerkt|behalten)|olvid\w*"
+    r"|oubli\w*|esque[çc]\w*"
+    r"|dimentic\w*|scord\w*|vergeet|glöm|glem|zapomnij|zapomeň|felejtsd|unut\w*|uită|забудь\w*|забуд\w*|ξέχνα\w*"
+    r"|lupakan|quên)\b"
     r"|忘掉|忘了|忘记|忘記|别记|不要记|别存|不要存|忘れ|覚えないで|保存しないで|記憶しないで|잊어|انس[ىَ]?|भूल|ลืม|שכח|תשכח",
     re.IGNORECASE,
 )
 """Only memory can be meant."""
 _DELETE: Final = re.compile(
-    r"\b(?:delete|erase|remove|wipe|purge|drop|scrap|discard|get rid of|clear|lösch\w*|entfern\w*|streich\w*|borra\w*|elimin\w*"
+    r"\b(?:delete|erase|remove|wipe|purge|drop|scrap|discard|get rid of|clear|lösch\w*|entfern\w*|streich\w*"
+    r"|borra\w*|elimin\w*"
     r"|quita\w*|suprim\w*|bórra\w*|elimína\w*|supprim\w*|efface\w*|retire\w*|enlève\w*|apag\w*|remov\w*|exclu[ia]\w*"
-    r"|cancell\w*|rimuov\w*|toglie\w*|togli|verwijder\w*|wis|radera|ta bort|slet\w*|fjern|usuń|skasuj|smaž\w*|odstraň|töröld"
+    r"|cancell\w*|rimuov\w*|toglie\w*|togli|verwijder\w*|wis|radera|ta bort|slet\w*|fjern|usuń|skasuj|smaž\w*"
+    r"|odstraň|töröld"
     r"|sil(?:in|er misin|iver)?|kaldır|șterge|удали\w*|сотри\w*|убери\w*|видали\w*|διέγραψε|hapus|xoá|xóa)\b"
     r"|删|刪|清除|移除|抹掉|消して|削除|消去|지워|삭제|없애|احذف|امسح|हटा|मिटा|ลบ|מחק",
     re.IGNORECASE,
 )
 _MEMORY: Final = re.compile(
-    r"\b(?:memor(?:y|ies)|remember\w*|notes?|noted|what you know|you know about|stored|saved|on file|record|about me|entry|entries"
-    r"|gedächtnis|erinnerung\w*|notiz\w*|gemerkt|gespeichert|über mich|weißt|memoria|recuerdo\w*|nota\w*|guardad\w*|sobre mí"
+    r"\b(?:memor(?:y|ies)|remember\w*|notes?|noted|what you know|you know about|stored|saved|on file|record"
+    r"|about me|entry|entries"
+    r"|gedächtnis|erinnerung\w*|notiz\w*|gemerkt|gespeichert|über mich|weißt|memoria|recuerdo\w*|nota\w*"
+    r"|guardad\w*|sobre mí"
     r"|sabes|mémoire|souvenir\w*|retenu|noté\w*|sur moi|sais|lembr\w*|memóri\w*|sobre mim|ricord\w*|memori\w*|su di me"
     r"|geheugen|onthouden|over mij|памят\w*|запис\w*|заметк\w*|обо мне|помни\w*|pamię\w*|notat\w*|o mnie)\b"
     r"|记忆|記憶|笔记|记录|记住|メモ|覚え|기억|메모|저장",
     re.IGNORECASE,
 )
 _NOT_FORGET: Final = re.compile(
-    r"\b(?:do not|don['’]?t|never) forget\b|\bnicht vergessen\b|\bno (?:te )?olvid\w+|n['’]oublie|не забудь|别忘|不要忘|忘れないで",
+    r"\b(?:do not|don['’]?t|never) forget\b|\bnicht vergessen\b|\bno (?:te )?olvid\w+|n['’]oublie|не забудь|别忘"
+    r"|不要忘|忘れないで",
     re.IGNORECASE,
 )
 _SAVE: Final = re.compile(
     r"\b(?:remember|save|store|keep|note|jot|write (?:it |this |that |these |them )?down|bookmark|memori[sz]e|record"
     r"|merk\w*|speicher\w*|notier\w*|behalt\w*|schreib\w* .{0,30}auf|halt\w* .{0,20}fest"
-    r"|recuerd\w*|guard\w*|anot\w*|apunt\w*|memoriz\w*|registr\w*|retiens|retenez|note[sz]?|enregistr\w*|mémoris\w*|souviens"
+    r"|recuerd\w*|guard\w*|anot\w*|apunt\w*|memoriz\w*|registr\w*|retiens|retenez|note[sz]?|enregistr\w*"
+    r"|mémoris\w*|souviens"
     r"|gard\w*|conserv\w*|lembr\w*|salv\w*|ricord\w*|annot\w*|segna\w*|onthoud|bewaar|noteer|kom ihåg|spara|husk|gem"
-    r"|zapamiętaj|zapisz|zanotuj|pamatuj|ulož|jegyezd|mentsd|hatırla\w*|kaydet\w*|not al|запомни\w*|сохрани\w*|запиши\w*"
+    r"|zapamiętaj|zapisz|zanotuj|pamatuj|ulož|jegyezd|mentsd|hatırla\w*|kaydet\w*|not al|запомни\w*|сохрани\w*"
+    r"|запиши\w*"
     r"|запам['’]ятай|збережи|θυμήσου|αποθήκευσε|ingat|simpan|nhớ|lưu|ghi)\b"
     r"|记住|记下|记一下|记录|保存|存下|存一下|收藏|覚え|保存|メモ|記録|控えて|기억|저장|메모|적어|تذكر|احفظ|सहेज|याद|จำ|บันทึก|זכור|שמור",
     re.IGNORECASE,
@@ -84,8 +95,10 @@ _CLAUSE: Final = re.compile(
     r"\b(?:that|dass|que|che|dat|att|że|что|hogy|di)\s+(?=\S+(?:\s+\S+){2,})|[:：]\s*\S+(?:\s+\S+){2,}", re.IGNORECASE
 )
 _THING: Final = re.compile(
-    r"\b(?:error|message|link|url|address|command|list|table|output|log|snippet|quer(?:y|ies)|config\w*|page|article|post|rules?"
-    r"|text|result|path|answer|quote|steps?|instructions?|notes?|block|paste|section|line|number|id|version|file|values?)\b",
+    r"\b(?:error|message|link|url|address|command|list|table|output|log|snippet|quer(?:y|ies)|config\w*|page"
+    r"|article|post|rules?"
+    r"|text|result|path|answer|quote|steps?|instructions?|notes?|block|paste|section|line|number|id|version|file"
+    r"|values?)\b",
     re.IGNORECASE,
 )
 _POINTS: Final = re.compile(
@@ -93,10 +106,12 @@ _POINTS: Final = re.compile(
     re.IGNORECASE,
 )
 _ORDER: Final = re.compile(
-    r"(?:^|[,.;:!?)-]|\b(?:please|pls|plz|and|also|then|just|ok|okay|can you|could you|would you|so|to|must|should|lets|let's))\s*$",
+    r"(?:^|[,.;:!?)-]|\b(?:please|pls|plz|and|also|then|just|ok|okay|(?:can|could|would) you|so|to|must|should|lets"
+    r"|let's|me|it|bitte|und|mal|dann|auch|kannst du|könntest du|por favor|puedes|podrías|y|et|puis|stp|svp|peux-tu|tu peux"
+    r"|il te plaît|e|ed|per favore|puoi|podes|pode|en|kun je|i|и|пожалуйста|można))\s*$",
     re.IGNORECASE,
 )
-"""What may be before the verb of an order: in “the save slot”, there is none."""
+"""What may be before the verb of an order."""
 _ORDER_WORDS: Final = 7
 """Content words that an order to keep something may have besides its verb, if it points at other text."""
 
@@ -149,18 +164,28 @@ def asks_to_keep(text: str) -> bool:
     return bool(_SAVE.search(text))
 
 
-def points_at_text(text: str) -> bool:
-    """Whether a message asks to keep something that it does not say itself: a result, a page, a paste."""
+def points_at_text(text: str, most: int = _ORDER_WORDS) -> bool:
+    """Whether a message asks to keep something that it does not say itself: a result, a page, a paste. `most`: content
+    words that the order may have."""
     for sentence in sentences(text, is_chat=True):
-        order = _SAVE.search(sentence)
-        if order is None or (sentence.isascii() and not _ORDER.search(sentence[: order.start()])):
+        order = next((one for one in _SAVE.finditer(sentence) if _is_order(sentence, one)), None)
+        if order is None:
             continue
         rest = sentence[order.end() :]
         own = content_terms(_THING.sub(" ", _SAVE.sub(" ", sentence)))
-        if len(own) <= _ORDER_WORDS and not (_CLAUSE.search(rest) and not _THING.match(rest.split(" ", 2)[-1])):
-            if _THING.search(sentence) or _POINTS.search(rest) or not sentence.isascii() or len(own) <= 1:
-                return True
+        says_it = _CLAUSE.search(rest) and not _THING.match(rest.split(" ", 2)[-1])
+        points = _THING.search(sentence) or _POINTS.search(rest) or not sentence.isascii() or len(own) <= 1
+        if points and not says_it and len(own) <= most:
+            return True
     return False
+
+
+def _is_order(sentence: str, verb: re.Match[str]) -> bool:
+    """Whether a verb is an order: in “the save slot” it is not. In scripts without spaces its place says nothing."""
+    if not verb[0][0].isascii() and CJK.search(verb[0]):
+        return True
+    before, after = sentence[: verb.start()], sentence[verb.end() :]
+    return bool(_ORDER.search(before)) or not any(char.isalnum() for char in after)
 
 
 def clause_to_keep(text: str) -> str:
@@ -175,7 +200,8 @@ def clause_to_keep(text: str) -> str:
 _EXPLICIT: Final = re.compile(
     r"(?:(?:please|pls|also|and|ok(?:ay)?|hey|so|bitte|por favor|s'il te plaît)[,\s]+)*"
     r"(?:(?:can|could|would) you (?:please )?)?"
-    r"(?:remember|don['’]?t forget|keep in mind|note|make a note|save (?:to|in) memory|merk dir|merke dir|denk dran|notier dir"
+    r"(?:remember|don['’]?t forget|keep in mind|note|make a note|save (?:to|in) memory|merk dir|merke dir"
+    r"|denk dran|notier dir"
     r"|recuerda|ten en cuenta|anota|souviens-toi|retiens|note bien|lembre-se|ricordati|onthoud|запомни|zapamiętaj"
     r"|请记住|記住|记住|记一下)"
     r"(?:\s*(?:that|this|,?\s*dass|que|che|dat|,?\s*что|,?\s*że)\b)?\s*[:,：，]?\s*(?P<what>\S.{5,})",

@@ -1,5 +1,5 @@
-"""The rule of trust: how each new statement of a memory ends, and each one that disappears. Confirmed, inferred or held,
-by who said its words (docs/decisions/0035-trust-by-origin.md). Likeness of words decides how far a statement is
+"""The rule of trust: how each new statement of a memory ends, and each one that disappears: confirmed, inferred or
+held, by who said its words (docs/decisions/0035-trust-by-origin.md). Likeness of words decides how far a statement is
 trusted; nothing here refuses a write. Texts in, verdicts out."""
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything the rule looks at for one file. `own` is what the file said before, `others` what memory says elsewhere
-    (for a consolidation also what it removes)."""
+    """Everything the rule looks at for one file. `own` is what the file said before, `others` what memory says
+    elsewhere (for a consolidation also what it removes)."""
 
     writer: Writer
     speech: Speech
@@ -117,8 +117,8 @@ def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
 
 
 def _is_users(case: Case, statements: Sequence[str]) -> bool:
-    """Whether a memory without an anchored statement is still what the user said, in the writer's own words: it has words
-    of the user, and no text of others explains it better."""
+    """Whether a memory without an anchored statement is still what the user said, in the writer's own words: it has
+    words of the user, and no text of others explains it better."""
     if not statements:
         return False
     whole = features(" ".join(statements))
@@ -279,18 +279,16 @@ def _pointed_at(speech: Speech, message: UserMessage, one: Features) -> Evidence
 
 
 def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]) -> bool:
-    """Whether a statement may disappear. `about` is the title and name of its file; `stored` is what stays or is new."""
+    """Whether a statement may disappear. `about` is the title and name of its file; `stored` is what is new."""
     if case.writer is Writer.DREAM and gone.trust is not Trust.CONFIRMED:
         return True  # a dream names what it drops, and loses nothing without
     for message in case.speech.said:
-        if (
-            gone.trust is Trust.CONFIRMED
-            and message.block.origin is not Origin.TYPED
-            and not asks_to_remove(message.text)
-        ):
-            if not _replaces(message, gone, stored):
-                continue
-        if (_speaks_of(message, gone.text) and not _affirms(message, gone.text)) or _replaces(message, gone, stored):
+        if _replaces(message, gone, stored):
+            return True
+        needs_request = gone.trust is Trust.CONFIRMED and message.block.origin is not Origin.TYPED
+        if needs_request and not asks_to_remove(message.text):
+            continue
+        if _speaks_of(message, gone.text) and not _affirms(message, gone.text):
             return True
         if asks_to_remove(message.text) and message.count(content_terms(f"{about} {gone.text}")):
             return True

@@ -30,6 +30,9 @@ _LEAST_WORDS: Final = 5
 _SURE_WORDS: Final = 9
 """Words that are enough to recognise a language, and to see that it is none of those we know."""
 
+_NEAR_PASTE: Final = 14
+"""Content words that a request to keep the paste beside it may have."""
+
 _INJECTED = re.compile(
     r"<(system-reminder|persisted-output|command-[\w-]++|local-command-[\w-]++|bash-[\w-]++|task-notification|memory"
     r"|recalled[\w-]*+)(?!\w)[^<>]*+>.*?(?:</\1>|\Z)",
@@ -318,7 +321,7 @@ def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
     """The pastes that the user asked to keep in the same breath: these are the user's words too."""
     found: set[int] = set()
     for at, block in enumerate(evidence):
-        if not (block.is_new and block.origin.is_users and points_at_text(block.text)):
+        if not (block.is_new and block.origin.is_users and points_at_text(block.text, _NEAR_PASTE)):
             continue
         for step in (-1, 1):
             near = at + step
