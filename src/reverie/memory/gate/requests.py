@@ -107,8 +107,8 @@ _POINTS: Final = re.compile(
 )
 _ORDER: Final = re.compile(
     r"(?:^|[,.;:!?)-]|\b(?:please|pls|plz|and|also|then|just|ok|okay|(?:can|could|would) you|so|to|must|should|lets"
-    r"|let's|me|it|bitte|und|mal|dann|auch|kannst du|könntest du|por favor|puedes|podrías|y|et|puis|stp|svp|peux-tu|tu peux"
-    r"|il te plaît|e|ed|per favore|puoi|podes|pode|en|kun je|i|и|пожалуйста|można))\s*$",
+    r"|let's|me|it|bitte|und|mal|dann|auch|kannst du|könntest du|por favor|puedes|podrías|y|et|puis|stp|svp|peux-tu"
+    r"|tu peux|il te plaît|e|ed|per favore|puoi|podes|pode|en|kun je|i|и|пожалуйста|można))\s*$",
     re.IGNORECASE,
 )
 """What may be before the verb of an order."""
