@@ -130,9 +130,20 @@ def _is_users(case: Case, statements: Sequence[str]) -> bool:
     return own > 0 or all(is_other_language(whole.text, message.text) for message in case.speech.said)
 
 
-def _is_foreign(case: Case, one: Features, *, is_anchored: bool) -> bool:
+def _prior(case: Case, one: Features) -> EvidenceText:
+    """The statement of memory that this one changes: only what is new in it needs an anchor. Empty if there is none."""
+    best, most = "", 0
+    for known in case.lending:
+        theirs = content_terms(known.text)
+        both = len(one.terms & theirs)
+        if both > most and 2 * both >= min(len(one.terms), len(theirs)):
+            best, most = known.text, both
+    return EvidenceText([best])
+
+
+def _is_foreign(case: Case, one: Features, prior: EvidenceText, *, is_anchored: bool) -> bool:
     """Whether a sentence of somebody else explains a statement better than the user's words do."""
-    foreign, own = _foreign_words(case, one), case.speech.own.count(one.terms) + case.known.count(one.terms)
+    foreign, own = _foreign_words(case, one), case.speech.own.count(one.terms) + prior.count(one.terms)
     least = max(_FOREIGN_WORDS, _FOREIGN_SHARE * len(one.terms))
     return foreign > own and foreign >= (least + 1 if is_anchored else least)
 
@@ -160,11 +171,12 @@ def _judge(case: Case, statement: str) -> Verdict:
         return reworded
     if case.speech.is_quoted(one):
         return Verdict(statement, End.HELD, why="these are somebody else's words")
-    wanted = frozenset(term for term in one.terms if not case.known.has(term)) if case.lending else one.terms
+    prior = _prior(case, one)
+    wanted = frozenset(term for term in one.terms if not prior.has(term))
     message = case.speech.anchor(one, wanted or one.terms)
     if numbers := case.speech.foreign_numbers(one, case.known):
         return Verdict(statement, End.HELD, why=f"{', '.join(numbers[:3])} is somebody else's number")
-    if _is_foreign(case, one, is_anchored=message is not None):
+    if _is_foreign(case, one, prior, is_anchored=message is not None):
         return Verdict(statement, End.HELD, why="somebody else said it")
     if message is None:
         return Verdict(statement, End.INFERRED, Mark(Trust.INFERRED))
