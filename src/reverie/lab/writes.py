@@ -136,7 +136,9 @@ def _line(text: str, source: str, body: str, before: str, marks: Marks) -> LineE
     stored = [bare for _, bare in body_parts(body)]
     now = fold_text(strip_marks(" ".join(stored)))
     found = [one for one in parts if fold_text(one) in now]
-    if source == "foreign":  # what stood before stays what it was
+    if source == "foreign":  # what stood before stays what it was; text beside a fence or in a link counts too
+        raw = fold_text(body)
+        found += [one for one in [fold_text(text)] if one in raw and not found]
         found = [one for one in found if fold_text(one) not in before]
     own = [one for one in stored if any(fold_text(part) in fold_text(one) for part in found)]
     trusts = [mark.trust for one in own if (mark := marks.of(one)) is not None]

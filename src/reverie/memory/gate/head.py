@@ -9,7 +9,7 @@ from typing import Final
 
 from reverie.memory.gate.lines import body_parts, first_words
 from reverie.memory.gate.rule import Case
-from reverie.memory.gate.speech import EvidenceText, features, foreign_names
+from reverie.memory.gate.speech import EvidenceText, features, foreign_names, has_mixed_word
 from reverie.memory.taxonomy import Trust, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.text.cutting import shorten
@@ -26,12 +26,12 @@ def is_own(text: str, case: Case, parts: Sequence[str]) -> bool:
     near = EvidenceText([*parts, case.speech.own.text, *(known.text for known in case.own)])
     if any(address.lower() not in near.lower for address in one.addresses):
         return False
-    quoted = case.speech.is_quoted(one) and near.count(one.terms) < len(one.terms)
-    return (
-        not quoted
-        and not foreign_names(one, near, case.speech.foreign)
-        and (not one.terms or bool(near.count(one.terms)) or not case.speech.foreign.count(one.terms))
-    )
+    own = near.count(one.terms)
+    if own == len(one.terms):
+        return True
+    if case.speech.is_quoted(one) or has_mixed_word(text) or foreign_names(one, near, case.speech.foreign):
+        return False
+    return case.speech.foreign_share(one) <= own and (own > 0 or not case.speech.foreign.count(one.terms))
 
 
 def lead_of(topic: TopicFile) -> str:
@@ -43,14 +43,15 @@ def rebuild_head(topic: TopicFile, before: TopicFile, case: Case, trust: Trust |
     """The text with a head of the user's or the memory's words, and with its trust."""
     parts = [bare for _, bare in body_parts(topic.body)]
     lead = lead_of(topic)
-    if topic.name != before.name and not is_own(topic.name, case, parts):
-        topic = topic.with_changes(name=first_words(lead, _TITLE_WORDS))
-    if topic.description != before.description and not is_own(topic.description, case, parts):
-        topic = topic.with_changes(description=shorten(lead, _LONGEST))
+    stays = trust is Trust.CONFIRMED and bool(before.name) and lead == lead_of(before)
+    if topic.name != before.name and (stays or not is_own(topic.name, case, parts)):
+        topic = topic.with_changes(name=before.name if stays else first_words(lead, _TITLE_WORDS))
+    if topic.description != before.description and (stays or not is_own(topic.description, case, parts)):
+        topic = topic.with_changes(description=before.description if stays else shorten(lead, _LONGEST))
     unknown = {
         key: None
         for key, value in topic.fields.items()
-        if key.rpartition(".")[2] not in _HEAD and before.fields.get(key) != value and not is_own(value, case, parts)
+        if key.rpartition(".")[2] not in _HEAD and before.fields.get(key) != value
     }
     if unknown:
         topic = topic.with_changes(fields=unknown)

@@ -205,7 +205,7 @@ class WriteGate:
 
     def _standing(self, name: str, text: str) -> list[Standing]:
         topic = TopicFile.parse(text)
-        texts = dict.fromkeys([*(bare for _, bare in body_parts(topic.body)), *filter(None, [topic.description])])
+        texts = dict.fromkeys(bare for _, bare in body_parts(topic.body))
         return [Standing(one, name, self.marks.trust_of(one, topic), self.marks.of(one)) for one in texts]
 
     def _without_forgotten(self, write: ProposedWrite, verdicts: list[Verdict]) -> list[Verdict]:
@@ -230,10 +230,15 @@ class WriteGate:
             for one in case.own
             if fold_text(one.text) in body and fold_text(one.text) not in set(map(fold_text, parts))
         ]
-        kept = [bare for bare in parts if bare not in held]
-        elsewhere = [one for text in write.together.values() if text for one in statements_of(text)]
+        old = {fold_text(one.text): one for one in case.own}
+        new = {one.text: Standing(one.text, write.name, one.mark.trust if one.mark else None) for one in verdicts}
+        kept = [old.get(fold_text(bare)) or new.get(bare) or Standing(bare, write.name, None) for bare in parts]
+        kept = [one for one in kept if one.text not in held]
+        # What goes to another file of the same change is judged there.
+        moved = [(name, one) for name, text in write.together.items() if text for one in statements_of(text)]
+        elsewhere = [Standing(one, name, Trust.CONFIRMED) for name, one in moved]
         if write.writer is not Writer.AGENT or elsewhere:
-            elsewhere += [one.text for one in case.others if one.file not in write.together]
+            elsewhere += [one for one in case.others if one.file not in write.together]
         about = f"{TopicFile.parse(write.before or '').name} {write.name.removesuffix('.md').replace('_', ' ')}"
         stored = [one for one in verdicts if one.end is not End.HELD]
         lost = find_lost(gone, [*kept, *elsewhere])
