@@ -4,7 +4,7 @@ one write, and the right end. Right memories must be stored, foreign lines must 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -121,7 +121,10 @@ def _run(case: Mapping[str, Any], root: Path) -> CaseEnd:
     final_name = outcome.name_of(name)
     final = directory.read(final_name).text if directory.exists(final_name) else ""
     kind = next((one.why for one in MemoryInbox(root).list()), "")
-    end = _end_of(before, text, final, kind, outcome.held)
+    end = _end_of(before, text, final, kind)
+    if asked := case["expected"].get("gone"):
+        now = fold_text(final)
+        end = "kept" if any(fold_text(str(one)) in now for one in asked) else "removed"
     marks = Marks(root)
     before_lines = fold_text(" ".join(str(held["text"]) for held in case["memories"].values()))
     lines = tuple(
@@ -147,7 +150,7 @@ def _line(text: str, source: str, body: str, before: str, marks: Marks) -> LineE
     return LineEnd(text, source, is_stored, trust)
 
 
-def _end_of(before: str, text: str | None, final: str, kind: str, held: Sequence[str]) -> str:
+def _end_of(before: str, text: str | None, final: str, kind: str) -> str:
     old = [fold_text(bare) for _, bare in body_parts(TopicFile.parse(before).body)]
     new = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(visible(text or "")).body)}
     now = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(final).body)}

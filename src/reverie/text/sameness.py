@@ -175,12 +175,12 @@ def find_repeated(new: Sequence[str], there: Sequence[str], *, least: int = 1) -
 
 
 _RELATIONS: Final = word_set(
-    """before after over under above below on off only all every any unless except until since instead may might must should
-    can cannot with without more less most least first last either always never rarely sometimes optional vor nach über
-    unter nur alle jede außer bis statt darf muss soll kann mit ohne mehr weniger erst zuletzt immer nie selten antes después
-    sobre bajo solo sólo todos salvo excepto hasta puede debe con sin más menos siempre nunca avant après sur sous
-    seulement tous sauf jusque peut doit avec sans plus moins toujours jamais до после только все кроме без всегда никогда
-    может должен"""
+    """before after over under above below on off only all every any unless except until since instead may might must
+    should can cannot with without more less most least first last either always never rarely sometimes optional vor
+    nach über unter nur alle jede außer bis statt darf muss soll kann mit ohne mehr weniger erst zuletzt immer nie
+    selten antes después sobre bajo solo sólo todos salvo excepto hasta puede debe con sin más menos siempre nunca avant
+    après sur sous seulement tous sauf jusque peut doit avec sans plus moins toujours jamais до после только все кроме
+    без всегда никогда может должен"""
 )
 """Words that turn a statement round without being its subject."""
 

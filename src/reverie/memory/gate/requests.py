@@ -83,14 +83,15 @@ _MEMORY: Final = re.compile(
     re.IGNORECASE,
 )
 _CHANGED: Final = re.compile(
-    r"\b(?:no longer|not? any ?more|any ?more|instead|from now on|now|changed?|actually|correction|moved?"
+    r"\b(?:no longer|not? any ?more|any ?more|instead|from now on|(?:is|are|it's|we) now|now (?:it|we|use|it's)"
+    r"|changed?|actually|correction|moved?"
     r"|switch(?:ed|ing)?|replace[ds]?"
-    r"|scrap|stop|wrong|outdated|obsolete|nicht mehr|statt(?:dessen)?|ab jetzt|ab sofort|jetzt|geändert|falsch"
+    r"|scrap|stop|wrong|outdated|obsolete|nicht mehr|statt(?:dessen)?|ab jetzt|ab sofort|geändert|falsch"
     r"|veraltet|ya no"
-    r"|en vez|ahora|cambi\w+|en lugar|plus de|ne \w+ plus|désormais|maintenant|au lieu|changé|больше не|теперь"
+    r"|en vez|cambi\w+|en lugar|plus de|ne \w+ plus|désormais|au lieu|changé|больше не|теперь"
     r"|вместо|já não"
-    r"|agora|mudou|non \w+ più|adesso|invece|niet meer|nu|voortaan|już nie|teraz|zamiast|artık|yerine)\b"
-    r"|不再|改成|改为|改到|换成|现在|而不是|もう|ではなく|今は|変更|代わりに|이제|더 이상|대신|바뀌",
+    r"|mudou|non \w+ più|invece|niet meer|voortaan|już nie|zamiast|artık|yerine)\b"
+    r"|不再|改成|改为|改到|换成|而不是|もう|ではなく|変更|代わりに|이제|더 이상|대신|바뀌",
     re.IGNORECASE,
 )
 _ONCE: Final = re.compile(

@@ -325,7 +325,7 @@ def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]
         is_order = orders_removal(message.text)
         if speaks and (is_order or not is_confirmed):
             return True
-        if speaks and message.block.origin is Origin.TYPED and tells_change(message.text):
+        if speaks and message.block.origin is Origin.TYPED and _tells_change_of(message, gone.text):
             return True
         if is_order and case.writer is not Writer.DREAM and asks_to_forget(message.text):
             return True
@@ -338,6 +338,15 @@ def _speaks_of(message: UserMessage, text: str) -> bool:
     if found >= (1 if len(one.terms) <= 2 else max(2, -(-len(one.terms) // 3))):
         return True
     return sum(name in message.lower for name in one.names | one.dates) + sum(map(message.has_number, one.numbers)) >= 2
+
+
+def _tells_change_of(message: UserMessage, text: str) -> bool:
+    """Whether a sentence of the message, not a question, says that this has changed."""
+    terms = content_terms(text)
+    return any(
+        tells_change(part) and EvidenceText([part]).count(terms) >= min(2, len(terms))
+        for part in sentences(message.stated, is_chat=True)
+    )
 
 
 def _affirms(message: UserMessage, text: str) -> bool:

@@ -38,7 +38,8 @@ _NEAR_PASTE: Final = 14
 _SHORT_LINES: Final = 240
 """Characters of a few lines that count as one passage."""
 _LOOK_ALIKES: Final = str.maketrans(
-    "аеорсухіјѕԁһӏкмтвнгзАВЕКМНОРСТУХІЈЅοαενρτυκχ", "aeopcyxijsdhlkmtbhrzABEKMHOPCTYXIJSoaevptukx"
+    "аеорсухіјѕԁһӏкмтвнгзАВЕКМНОРСТУХІЈЅοαενρτυκχ",
+    "aeopcyxijsdhlkmtbhrzABEKMHOPCTYXIJSoaevptukx",
 )
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 
@@ -63,8 +64,8 @@ _ADDRESS = re.compile(
 )
 _COMMAND = re.compile(
     r"`((?!-)[^`\n]*[\w./-]\s+[^`\n]+)`|`((?:\./|~/|/)[^`\s]+|[^`\s]+\.(?:sh|ps1|bat|cmd|exe))`"
-    r"|(?<![\w`])((?:curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go (?:run|get|install)|gem|docker|kubectl|ssh|scp|nc|bash"
-    r"|sh|chmod|git|sudo|eval|powershell|iwr) (?:-\S+ )*(?!and |or |the |is |to |for |in |on |with )[\w@./:~-]+)"
+    r"|(?<![\w`])((?:curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go (?:run|get|install)|gem|docker|kubectl"
+    r"|ssh|scp|nc|bash|sh|chmod|git|sudo|eval|powershell|iwr) (?:-\S+ )*(?!and |or |the |is |to |for |in |on |with )[\w@./:~-]+)"
 )
 
 
@@ -144,7 +145,7 @@ class UserMessage(EvidenceText):
     @cached_property
     def stated(self) -> str:
         """What it says, without its questions."""
-        return " ".join(part for part in sentences(self.text, is_chat=True) if not part.rstrip().endswith(("?", "？")))
+        return _without_questions(self.text)
 
     def denies(self, wanted: frozenset[str]) -> bool | None:
         """Whether its sentences about these words deny something; None if they say both or nothing."""
@@ -229,6 +230,10 @@ class Speech:
         self.refused = EvidenceText([*asked, *refused])
         """The same with what the user said no to: for a statement that says no too."""
         self.stated = EvidenceText([message.stated for message in self.said])
+        self.claimed = EvidenceText(
+            [*map(_without_questions, own), *(one.text for one in self.said if one.how == "yes")]
+        )
+        """Everything the user wrote, without questions: asking about a text does not make it theirs."""
         self.new = EvidenceText(message.text for message in self.said)
         self.foreign = EvidenceText(block.text for block in self.blocks)
         self._answers = answers
@@ -280,8 +285,8 @@ class Speech:
         return len(shared) == 1 and len(checked) == 1 and not is_risky(one, self.own, self.foreign)
 
     def is_quoted(self, one: Features) -> bool:
-        """Whether four content words in a row are in the text of others, and not all of them in the user's."""
-        return any(run in self.foreign.runs and self.own.count(run) < len(run) for run in _runs(one.text))
+        """Whether four content words in a row are in the text of others, and the user did not state all of them."""
+        return any(run in self.foreign.runs and self.claimed.count(run) < len(run) for run in _runs(one.text))
 
     def foreign_addresses(self, one: Features, known: EvidenceText) -> list[str]:
         """Addresses that the user did not write, and commands that somebody else did."""
@@ -299,7 +304,7 @@ class Speech:
         counts: dict[int, int] = {}
         answered = self.refused if is_negated(one.text) else self.asked
         for term in one.terms:
-            if self.own.has(term) or answered.has(term):
+            if self.claimed.has(term) or answered.has(term):
                 continue
             for at in self._sentences.get(term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term, ()):
                 counts[at] = counts.get(at, 0) + 1
@@ -360,6 +365,10 @@ def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
                     found.add(near)
                 near += step
     return found
+
+
+def _without_questions(text: str) -> str:
+    return "\n".join(part for part in sentences(text, is_chat=True) if not part.rstrip().endswith(("?", "？")))
 
 
 def _passages(text: str) -> Iterator[str]:

@@ -256,7 +256,11 @@ class WriteGate:
         """The text that is stored."""
         held = {one.text for one in verdicts if one.end is End.HELD}
         if write.text is None or not topic.text.strip():
-            return write.before if lost else None
+            if not lost:
+                return None
+            stays = {fold_text(one.text) for one in lost}
+            gone = [bare for _, bare in body_parts(before.body) if fold_text(bare) not in stays]
+            return rebuild_head(before.with_changes(body=take_out(before.body, gone)), before, case, before.trust)
         body = take_out(topic.body, held) if held else topic.body
         if lost:
             body = put_back(before.body, body, [one.text for one in lost])
