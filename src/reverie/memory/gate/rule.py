@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
@@ -23,6 +24,7 @@ from reverie.memory.gate.speech import (
     is_other_script,
 )
 from reverie.memory.taxonomy import Trust
+from reverie.text.dates.phrases import find_days
 from reverie.text.folding import fold_text
 from reverie.text.sameness import REWORDED, StatementIndex, contradicts, is_in_order, relations_of, share
 from reverie.text.sentences import sentences
@@ -38,6 +40,7 @@ _LEAST_OWN: Final = 2
 _FOREIGN_WORDS: Final = 2
 _FOREIGN_SHARE: Final = 0.3
 """A statement is somebody else's if one sentence of theirs has this much of it, and more than the user's words."""
+_SOME_DAY: Final = date(2026, 1, 15)
 _NEAR_BLOCKS: Final = 8
 """Texts of others before a request to keep something that it can point at."""
 
@@ -79,6 +82,8 @@ class Verdict:
     end: End
     mark: Mark | None = None
     is_anchored: bool = False
+    is_old: bool = False
+    """Memory said it before, perhaps in other words."""
     why: str = ""
     """For the inbox: why it is held."""
     contradicts: Standing | None = None
@@ -117,8 +122,9 @@ def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
     """Judges the new statements of a file, in order. If nothing in it rests on the user's words, all of it is held."""
     found = [_judge(case, one) for one in statements]
     is_based = any(one.is_anchored for one in found)
-    if not is_based and not _is_users(case, [one.text for one in found if one.end is not End.HELD]):
-        return [one if one.end is End.HELD else _hold(one, "you did not say it") for one in found]
+    new = [one.text for one in found if one.end is not End.HELD and not one.is_old]
+    if not is_based and not _is_users(case, new):
+        return [one if one.end is End.HELD or one.is_old else _hold(one, "you did not say it") for one in found]
     return [one if one.is_anchored or one.end is End.HELD else _judge_line(case, one) for one in found]
 
 
@@ -154,7 +160,7 @@ def _is_foreign(case: Case, one: Features, prior: EvidenceText, *, is_anchored: 
     return foreign > own and foreign >= (least + 1 if is_anchored else least)
 
 
-def _foreign_words(case: Case, one: Features) -> int:
+def _foreign_words(case: Case, one: Features) -> float:
     """How many words of a statement come from one sentence of somebody else; names count twice."""
     own = EvidenceText([case.speech.own.text, case.speech.asked.text, *(known.text for known in case.own)])
     return case.speech.foreign_share(one) + len(foreign_names(one, own, case.speech.foreign))
@@ -165,7 +171,7 @@ def _judge(case: Case, statement: str) -> Verdict:
     one = features(statement)
     stood = case.exact.get(fold_text(statement))
     if stood is not None:
-        return Verdict(statement, stood.end, stood.mark, is_anchored=stood.end is not End.INFERRED)
+        return Verdict(statement, stood.end, stood.mark, is_anchored=stood.end is not End.INFERRED, is_old=True)
     if has_mixed_word(statement):
         return Verdict(statement, End.HELD, why="letters of two alphabets are mixed in a word")
     if not one.terms and not one.addresses:
@@ -236,13 +242,19 @@ def _reworded(case: Case, one: Features) -> Verdict | None:
     ]
     if not sources:
         return None
-    said = EvidenceText(known.text for known in sources)
-    missing = [term for term in one.terms if not said.has(term)]
-    if 4 * len(missing) > len(one.terms) or any(case.speech.foreign.has(term) for term in missing):
-        return None
-    if not all(map(said.has_number, one.numbers)) or not one.dates <= features(said.text).dates:
-        return None
     nearest = max(sources, key=lambda known: len(one.terms & content_terms(known.text)))
+    dated = {term for value in one.dates for term in content_terms(value)}
+    terms = one.terms - dated
+    if 4 * EvidenceText([nearest.text]).count(terms) >= 3 * len(terms):
+        sources = [nearest]
+    said = EvidenceText(known.text for known in sources)
+    missing = [term for term in terms if not said.has(term)]
+    if 4 * len(missing) > len(terms) or any(case.speech.foreign.has(term) for term in missing):
+        return None
+    if not all(map(said.has_number, one.numbers)):
+        return None
+    if not one.dates <= features(said.text).dates and not find_days(said.text, _SOME_DAY):
+        return None  # a date may take the place of “next Monday”
     if is_negated(one.text) != is_negated(nearest.text):
         return None
     lowest = max((known.end for known in sources), key=[End.CONFIRMED, End.UNMARKED, End.INFERRED].index)
@@ -250,7 +262,7 @@ def _reworded(case: Case, one: Features) -> Verdict | None:
         return None
     trust = None if lowest is End.UNMARKED else Trust(lowest.value)
     mark = None if trust is None else replace(nearest.mark or Mark(trust), trust=trust)
-    return Verdict(one.text, lowest, mark, is_anchored=lowest is not End.INFERRED)
+    return Verdict(one.text, lowest, mark, is_anchored=lowest is not End.INFERRED, is_old=True)
 
 
 def says_exactly(one: str, other: str) -> bool:

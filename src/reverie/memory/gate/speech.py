@@ -28,6 +28,9 @@ _PREFIX: Final = 5
 _RUN: Final = 4
 _RUN_OF_PAIRS: Final = 7
 """Content words in a row that are a quotation; in scripts without spaces, pairs of characters."""
+_RARE: Final = 8
+_FREQUENT: Final = 60
+"""Passages of others that have a word: up to so many it counts whole, and half."""
 _LEAST_WORDS: Final = 5
 _SURE_WORDS: Final = 9
 """Words that are enough to recognise a language, and to see that it is none of those we know."""
@@ -62,10 +65,13 @@ _ADDRESS = re.compile(
     r"(?![\w-]|\.\w)",
     re.IGNORECASE,
 )
+_PROGRAM: Final = (
+    r"curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go (?:run|get|install)|gem|docker|kubectl|ssh|scp"
+    r"|nc|bash|sh|chmod|git|sudo|eval|powershell|iwr"
+)
 _COMMAND = re.compile(
     r"`((?!-)[^`\n]*[\w./-]\s+[^`\n]+)`|`((?:\./|~/|/)[^`\s]+|[^`\s]+\.(?:sh|ps1|bat|cmd|exe))`"
-    r"|(?<![\w`])((?:curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go (?:run|get|install)|gem|docker|kubectl"
-    r"|ssh|scp|nc|bash|sh|chmod|git|sudo|eval|powershell|iwr) (?:-\S+ )*(?!and |or |the |is |to |for |in |on |with )[\w@./:~-]+)"
+    rf"|(?<![\w`])((?:{_PROGRAM}) (?:-\S+ )*(?!and |or |the |is |to |for |in |on |with )[\w@./:~-]+)"
 )
 
 
@@ -299,15 +305,18 @@ class Speech:
                 found.append(command)
         return found
 
-    def foreign_share(self, one: Features) -> int:
-        """How many of its words a sentence of somebody else, or a few lines, have that the user never used."""
-        counts: dict[int, int] = {}
+    def foreign_share(self, one: Features) -> float:
+        """How many of its words a sentence of somebody else, or a few lines, have that the user never used. A word that
+        is all over their texts says little, and counts half or nothing."""
+        counts: dict[int, float] = {}
         answered = self.refused if is_negated(one.text) else self.asked
         for term in one.terms:
             if self.claimed.has(term) or answered.has(term):
                 continue
-            for at in self._sentences.get(term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term, ()):
-                counts[at] = counts.get(at, 0) + 1
+            places = self._sentences.get(term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term, ())
+            weight = 1.0 if len(places) <= _RARE else 0.5 if len(places) <= _FREQUENT else 0.0
+            for at in places if weight else ():
+                counts[at] = counts.get(at, 0) + weight
         return max(counts.values(), default=0)
 
     def model_share(self, one: Features) -> int:
