@@ -66,8 +66,8 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _PROGRAM: Final = (
-    r"curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go (?:run|get|install)|gem|docker|kubectl|ssh|scp"
-    r"|nc|bash|sh|chmod|git|sudo|eval|powershell|iwr"
+    r"curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go (?:run|get|install)|gem|docker|kubectl|ssh"
+    r"|scp|nc|bash|sh|chmod|git|sudo|eval|powershell|iwr"
 )
 _COMMAND = re.compile(
     r"`((?!-)[^`\n]*[\w./-]\s+[^`\n]+)`|`((?:\./|~/|/)[^`\s]+|[^`\s]+\.(?:sh|ps1|bat|cmd|exe))`"
