@@ -82,6 +82,7 @@ class WriteGate:
         self._texts = MemoryTexts(root)
         self._root = root
         self.marks = Marks(root)
+        self._heard: tuple[tuple[Evidence, ...], Speech] | None = None
         self.refused: dict[RefusalKind, int] = {}
         """How often each kind of refusal happened in this process."""
 
@@ -195,13 +196,19 @@ class WriteGate:
 
         return Case(
             writer=write.writer,
-            speech=Speech(write.evidence),
+            speech=self._speech(write.evidence),
             own=self._standing(write.name, write.before or ""),
             others=others,
             confirmed=confirmed,
             session=write.session,
             dropped=write.dropped,
         )
+
+    def _speech(self, evidence: tuple[Evidence, ...]) -> Speech:
+        """What was said; a run that writes several files has the same evidence for all of them."""
+        if self._heard is None or self._heard[0] != evidence:
+            self._heard = evidence, Speech(evidence)
+        return self._heard[1]
 
     def _standing(self, name: str, text: str) -> list[Standing]:
         topic = TopicFile.parse(text)
