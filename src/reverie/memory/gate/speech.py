@@ -157,7 +157,7 @@ class UserMessage(EvidenceText):
         """Whether its sentences about these words deny something; None if they say both or nothing."""
         said = {
             is_negated(part)
-            for part in re.split(r"[.!?;。！？\n]+", self.text)
+            for part in re.split(r"[.!?;,:。！？，、；\n]+|\s[–—-]\s", self.text)
             if (found := content_terms(part)) and 2 * len(found & wanted) >= min(len(found), len(wanted))
         }
         return said.pop() if len(said) == 1 else None

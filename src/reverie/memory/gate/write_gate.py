@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
-from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
+from reverie.memory.changes import Decision, Evidence, Mark, ProposedWrite, Writer
 from reverie.memory.gate.forgotten import Forgotten, find_brought_back
 from reverie.memory.gate.head import lead_of, rebuild_head, rebuild_name
 from reverie.memory.gate.inbox import InboxFull, MemoryInbox
