@@ -127,7 +127,8 @@ def _is_users(case: Case, statements: Sequence[str]) -> bool:
         return True
     if _foreign_words(case, whole) > _FOREIGN_WORDS or case.speech.model_share(whole) > own + _FOREIGN_WORDS:
         return False
-    return own > 0 or all(is_other_language(whole.text, message.text) for message in case.speech.said)
+    said = case.speech.said
+    return own > 0 or (bool(said) and all(is_other_language(whole.text, message.text) for message in said))
 
 
 def _is_foreign(case: Case, one: Features, *, is_anchored: bool) -> bool:
