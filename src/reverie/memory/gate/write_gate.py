@@ -255,6 +255,8 @@ class WriteGate:
         body = take_out(topic.body, held) if held else topic.body
         if lost:
             body = put_back(before.body, body, [one.text for one in lost])
+            if [bare for _, bare in body_parts(body)] == [bare for _, bare in body_parts(before.body)]:
+                body = before.body  # with its empty lines
         adopted = {one.text for one in verdicts if one.mark is not None and one.mark.how == "adopted"}
         foreign = {one.text for one in verdicts if one.text in adopted and one.mark and one.mark.source != "pasted"}
         if foreign:
@@ -328,7 +330,7 @@ def _whole_sentences(body: str, verdicts: list[Verdict]) -> list[Verdict]:
     for (_, before), (one, bare) in pairwise(parts):
         if before in held and body[: one.start].rstrip().endswith((";", "；")) and bare not in held:
             held[bare] = held[before]
-    return [_held(one, held[one.text]) if one.text in held else one for one in verdicts]
+    return [_held(one, held[one.text]) if one.text in held and one.end is not End.HELD else one for one in verdicts]
 
 
 def _held(one: Verdict, why: str) -> Verdict:
