@@ -91,6 +91,8 @@ class Case:
     """Confirmed statements, and those of the team, that share words with a statement."""
     session: str = ""
     dropped: tuple[str, ...] = ()
+    names_another: Callable[[str], bool] = field(default=lambda _message: False)
+    """Whether a message has words of the title of another memory."""
 
     @cached_property
     def exact(self) -> Mapping[str, Standing]:
@@ -113,7 +115,8 @@ def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
     is_based = bool(case.own) or any(one.is_anchored for one in found)
     if not is_based and not _is_users(case, [one.text for one in found if one.end is not End.HELD]):
         return [one if one.end is End.HELD else _hold(one, "you did not say it") for one in found]
-    return [one if one.is_anchored or one.end is End.HELD else _judge_line(case, one) for one in found]
+    near = EvidenceText([case.speech.new.text, case.known.text, *(one.text for one in found if one.is_anchored)])
+    return [one if one.is_anchored or one.end is End.HELD else _judge_line(case, one, near) for one in found]
 
 
 def _is_users(case: Case, statements: Sequence[str]) -> bool:
@@ -127,8 +130,12 @@ def _is_users(case: Case, statements: Sequence[str]) -> bool:
         return True
     if _foreign_words(case, whole) > _FOREIGN_WORDS or case.speech.model_share(whole) > own + _FOREIGN_WORDS:
         return False
-    said = case.speech.said
-    return own > 0 or (bool(said) and all(is_other_language(whole.text, message.text) for message in said))
+    return own > 0 or _is_translated(case, whole.text)
+
+
+def _is_translated(case: Case, text: str) -> bool:
+    """Whether a text is in another language than all that the user said, so that shared words cannot be expected."""
+    return bool(case.speech.said) and all(is_other_language(text, message.text) for message in case.speech.said)
 
 
 def _is_foreign(case: Case, one: Features, *, is_anchored: bool) -> bool:
@@ -174,9 +181,13 @@ def _judge(case: Case, statement: str) -> Verdict:
     return _question(case, verdict, one)
 
 
-def _judge_line(case: Case, one: Verdict) -> Verdict:
-    """A line without an anchor of its own in a memory that has one: the writer's note."""
-    return _question(case, one, features(one.text))
+def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
+    """A line without an anchor of its own in a memory that has one: the writer's note, if it is about the same."""
+    found = features(one.text)
+    is_new = fold_text(one.text) not in case.exact and bool(found.terms)
+    if is_new and not near.count(found.terms) and not _is_translated(case, one.text):
+        return _hold(one, "you did not say it")
+    return _question(case, one, found)
 
 
 def _hold(one: Verdict, why: str) -> Verdict:
@@ -295,8 +306,8 @@ def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]
             return True
         if asks_to_remove(message.text) and message.count(content_terms(f"{about} {gone.text}")):
             return True
-        if asks_to_forget(message.text):
-            return True
+        if asks_to_forget(message.text) and not case.names_another(message.text):
+            return True  # it names nothing by words: the writer has chosen what it means
     return False
 
 

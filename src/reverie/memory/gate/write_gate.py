@@ -20,7 +20,7 @@ from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
 from reverie.memory.gate.rule import Case, End, Standing, Verdict, find_lost, judge, may_remove
-from reverie.memory.gate.speech import Speech
+from reverie.memory.gate.speech import EvidenceText, Speech
 from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
@@ -201,6 +201,15 @@ class WriteGate:
             confirmed=confirmed,
             session=write.session,
             dropped=write.dropped,
+            names_another=lambda message: self._names_another(write.name, message),
+        )
+
+    def _names_another(self, name: str, message: str) -> bool:
+        said = EvidenceText([message])
+        titles = ((other, TopicFile.parse(text)) for other, text in self._texts.texts().items() if other != name)
+        return any(
+            said.count(content_terms(f"{topic.name} {topic.description} {other.removesuffix('.md').replace('_', ' ')}"))
+            for other, topic in titles
         )
 
     def _standing(self, name: str, text: str) -> list[Standing]:
@@ -256,7 +265,7 @@ class WriteGate:
         if lost:
             body = put_back(before.body, body, [one.text for one in lost])
             if [bare for _, bare in body_parts(body)] == [bare for _, bare in body_parts(before.body)]:
-                body = before.body  # with its empty lines
+                return write.before  # nothing is new, and nothing is gone
         adopted = {one.text for one in verdicts if one.mark is not None and one.mark.how == "adopted"}
         foreign = {one.text for one in verdicts if one.text in adopted and one.mark and one.mark.source != "pasted"}
         if foreign:
