@@ -37,19 +37,25 @@ def decide_index(write: ProposedWrite, text: str, read: Callable[[str], str]) ->
     case = Case(write.writer, Speech(write.evidence), ())
     lines: list[str] = []
     left: list[str] = []
+    places: dict[str, int] = {}
     for number, line in enumerate(_lines(text), 1):
         entry = listed.get(number)
         if line in before or not any(char.isalnum() for char in line):
-            lines.append(line)
+            pass
         elif entry is not None and (held := content(entry)):
             topic = TopicFile.parse(held)
             if not is_own(f"{entry.title} {entry.hook}", case, [*statements_of(held), topic.name]):
                 line = index_line(topic.name or entry.file, entry.file, topic.description)
-            lines.append(line)
-        elif entry is None and _is_users(line, case):
-            lines.append(line)
-        else:
+        elif entry is not None or not _is_users(line, case):
             left.append(line.strip("#*- "))
+            continue
+        place = places.get(entry.file) if entry is not None else None
+        if place is not None and line not in before:  # one line per file: the new one
+            lines[place] = line
+        elif place is None or lines[place] in before:
+            lines.append(line)
+        if entry is not None:
+            places.setdefault(entry.file, len(lines) - 1)
     if write.writer is not Writer.DREAM:
         now = {entry.file for entry in entries("\n".join(lines))}
         was = {before[entry.line - 1]: entry for entry in entries(write.before or "")}
