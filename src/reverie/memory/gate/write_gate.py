@@ -20,7 +20,7 @@ from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
 from reverie.memory.gate.rule import Case, End, Standing, Verdict, find_lost, judge, may_remove
-from reverie.memory.gate.speech import Speech
+from reverie.memory.gate.speech import EvidenceText, Speech
 from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
@@ -55,6 +55,8 @@ class Refusal:
 
 class Refused(ReverieError):
     """A write that the gate refuses; the sentence says what to do instead."""
+
+    exit_code = 2
 
     def __init__(self, message: str, refusal: Refusal) -> None:
         super().__init__(message)
@@ -201,7 +203,16 @@ class WriteGate:
             others=others,
             confirmed=confirmed,
             session=write.session,
-            dropped=write.dropped,
+            stays=frozenset(fold_text(bare) for _, bare in body_parts(TopicFile.parse(text).body)),
+            names_another=lambda message: self._names_another(write.name, message),
+        )
+
+    def _names_another(self, name: str, message: str) -> bool:
+        said = EvidenceText([message])
+        titles = ((other, TopicFile.parse(text)) for other, text in self._texts.texts().items() if other != name)
+        return any(
+            said.count(content_terms(f"{topic.name} {topic.description} {other.removesuffix('.md').replace('_', ' ')}"))
+            for other, topic in titles
         )
 
     def _speech(self, evidence: tuple[Evidence, ...]) -> Speech:
@@ -271,6 +282,8 @@ class WriteGate:
         body = take_out(topic.body, held) if held else topic.body
         if lost:
             body = put_back(before.body, body, [one.text for one in lost])
+            if [bare for _, bare in body_parts(body)] == [bare for _, bare in body_parts(before.body)]:
+                return write.before  # nothing is new, and nothing is gone
         adopted = {one.text for one in verdicts if one.mark is not None and one.mark.how == "adopted"}
         foreign = {one.text for one in verdicts if one.text in adopted and one.mark and one.mark.source != "pasted"}
         if foreign:
@@ -344,7 +357,7 @@ def _whole_sentences(body: str, verdicts: list[Verdict]) -> list[Verdict]:
     for (_, before), (one, bare) in pairwise(parts):
         if before in held and body[: one.start].rstrip().endswith((";", "；")) and bare not in held:
             held[bare] = held[before]
-    return [_held(one, held[one.text]) if one.text in held else one for one in verdicts]
+    return [_held(one, held[one.text]) if one.text in held and one.end is not End.HELD else one for one in verdicts]
 
 
 def _held(one: Verdict, why: str) -> Verdict:
