@@ -13,18 +13,18 @@ from reverie.errors import UserError
 from reverie.events import Event, Notice
 from reverie.layers.base import Companion
 from reverie.memory.age import age_note
-from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
+from reverie.memory.changes import Evidence, WriteInfo, Writer
 from reverie.memory.daily_log import reason_against_write as not_in_a_log
 from reverie.memory.opening import open_memory
 from reverie.memory.taxonomy import is_index
+from reverie.memory.tool_writes import write_by_tool
 from reverie.paths import memory_switch
 from reverie.permissions.memory_paths import PermissionRefused, check_memory_write, is_inside
 from reverie.permissions.rules import ToolCall
 from reverie.session.parts import SessionParts
-from reverie.storage.history.objects import blob_id
 from reverie.storage.transcript.session_log import Clock
 from reverie.storage.transcript.view import View
-from reverie.tools.base import Keeper, ToolOutput
+from reverie.tools.base import Keeper, Kept, ToolOutput
 from reverie.types import Block, JsonObject, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class MemoryCompanion(Companion):
         if not is_inside(str(path), self.directory.root):
             return None
 
-        def keep(data: bytes, before: bytes | None) -> bool:
+        def keep(data: bytes, before: bytes | None) -> Kept:
             text = data.decode("utf-8", "surrogateescape")
             header = self._parts.log.view.header
             if header is not None and header.flags.get("daily_log"):
@@ -71,8 +71,7 @@ class MemoryCompanion(Companion):
                 message=self._parts.log.head or "",
                 evidence=evidence_of(self._parts.log.view),
             )
-            self.directory.apply_tool_write(str(path), text, info, base=ABSENT if before is None else blob_id(before))
-            return path.exists()
+            return write_by_tool(self.directory, path, data, before, info)[0]
 
         return keep
 
@@ -132,7 +131,7 @@ def evidence_of(view: View) -> tuple[Evidence, ...]:
             text = block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
             size += len(text)
             if text and size <= _EVIDENCE_BYTES:
-                found.append(Evidence(block.origin, text, entry.uuid or ""))
+                found.append(Evidence(block.origin, text, entry.uuid or "", entry.timestamp or ""))
     return tuple(reversed(found))
 
 

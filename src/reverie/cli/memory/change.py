@@ -225,7 +225,7 @@ def save_edit(memory: OpenedMemory, name: str, text: str, base: str, info: Write
         return memory.directory.update(name, TopicFile.parse(text), info, base=base)
     if not is_index(name):
         raise UserError(f"{name} is neither a memory nor {INDEX}.")
-    return memory.directory.transaction([Change(name, text, base)], info)
+    return memory.directory.transaction([Change(name, text, base)], info).version
 
 
 def _keep_text(error: ReverieError, name: str, text: str) -> ReverieError:

@@ -155,7 +155,6 @@ class Extractor:
                 parts.numbers(ExtractionNumbers, "extraction"),
                 session=parts.log.session_id,
                 today=began.astimezone().date(),
-                keeps_index=not parts.prefix_flag("recall.no_index"),
                 report=lambda kind, reason: parts.background.write(f"extraction_{kind}", reason=reason),
                 progress=task.progress,
             ),

@@ -43,9 +43,11 @@ class ExtractionNumbers:
 
 @dataclass(frozen=True, slots=True)
 class LearningResult:
-    """The result of a run. `done`: what happened to each topic file. `refused`, `denied`: why others were not."""
+    """The result of a run. `done`: what happened to each topic file. `held`: statements that wait for the user.
+    `refused`, `denied`: why others were not written."""
 
     done: dict[str, Done]
+    held: tuple[str, ...]
     refused: tuple[str, ...]
     denied: tuple[str, ...]
     usage: Usage
@@ -56,6 +58,7 @@ class LearningResult:
         """Returns the figures for the log and the heartbeat."""
         return {
             "written": len(self.done),
+            "held": len(self.held),
             "refused": len(self.refused),
             "denied": len(self.denied),
             **run_figures(self.usage, rounds=self.rounds),
@@ -91,7 +94,6 @@ async def learn(
     *,
     session: str,
     today: date,
-    keeps_index: bool = True,
     addressed: Path | None = None,
     report: Callable[[str, str], None] = lambda _kind, _reason: None,
     progress: Callable[[str], None] = lambda _text: None,
@@ -109,7 +111,6 @@ async def learn(
     writes = MemoryWrites(
         directory,
         source,
-        keeps_index=keeps_index,
         most_losses=numbers.most_losses,
         report=lambda reason: report("refused", reason),
     )
@@ -140,4 +141,12 @@ async def learn(
         raise ExtractionFailed("the model refused to answer")
     if result.reason != "answered" and not writes.done:
         raise ExtractionFailed(f"it came to no end in {result.rounds} rounds and wrote nothing")
-    return LearningResult(writes.done, tuple(writes.refused), result.denied, result.usage, result.rounds, result.reason)
+    return LearningResult(
+        writes.done,
+        tuple(writes.held),
+        tuple(writes.refused),
+        result.denied,
+        result.usage,
+        result.rounds,
+        result.reason,
+    )

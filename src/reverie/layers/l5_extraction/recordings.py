@@ -115,7 +115,6 @@ class Learner:
             # The usage of the old response is the size of another context.
             log.append_message(_without_thinking(entry), uuid=name, timestamp=entry.timestamp, uncounted=True)
         span = MessageSpan(tuple(log.view.entries[first:]), log.view.entries[first - 1] if first else None)
-        header = log.view.header
         learnt = await learn(
             self.fork(log),
             span if span.before is None or span.before.message.role == "assistant" else replace(span, before=None),
@@ -123,7 +122,6 @@ class Learner:
             parts.numbers(ExtractionNumbers, "extraction"),
             session=parts.log.session_id,
             today=day,
-            keeps_index=not (header is not None and header.flags.get("recall.no_index")),
             addressed=self.addressed,
             report=report,
         )

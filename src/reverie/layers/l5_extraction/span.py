@@ -51,8 +51,11 @@ class MessageSpan:
         """Returns every new text with its origin, and the answer before them, which they may confirm."""
         said = [] if self.before is None else [(block, self.before) for block in self.before.message.content]
         said += [(block, entry) for entry in self.entries for block in entry.message.content]
-        found = ((block.origin, _text(block), entry.uuid or "") for block, entry in said)
-        return tuple(Evidence(origin, text[:MOST_CHARACTERS], uuid) for origin, text, uuid in found if text.strip())
+        return tuple(
+            Evidence(block.origin, text[:MOST_CHARACTERS], entry.uuid or "", entry.timestamp or "")
+            for block, entry in said
+            if (text := _text(block)).strip()
+        )
 
     def days(self) -> list[tuple[date, str]]:
         """Returns the local days on which the user wrote, each with the first words of that day."""

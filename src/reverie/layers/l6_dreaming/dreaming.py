@@ -50,7 +50,6 @@ from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
 from reverie.layers.l6_dreaming.reporter import DreamOutcome, DreamReporter, describe_outcome
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import list_logs
-from reverie.memory.gate.forgotten import list_forgotten
 from reverie.memory.opening import OpenedMemory
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
@@ -272,8 +271,9 @@ class Dreaming:
             self.memory.gate,
             self._parts.background,
             transcripts=run.transcripts,
-            conversation=[(entry.message, entry.uuid or "") for entry in self._parts.log.view.history],
-            gone=lambda: list_forgotten(self.memory.directory),
+            conversation=[
+                (entry.message, entry.uuid or "", entry.timestamp or "") for entry in self._parts.log.view.history
+            ],
             on_write=written,
         )
 
@@ -292,7 +292,7 @@ class Dreaming:
         async def work(begun: Fork) -> ForkResult:
             if begun is not fork:  # the embedded model takes over from the beginning
                 copy.restore()
-                guard.refused.clear()
+                guard.held.clear()
                 begun, run.way = fresh_dreamer(begun, EMBEDDED), "embedded"
             return await run_dream(
                 begun,
@@ -340,7 +340,7 @@ class Dreaming:
             created=now,
             session=parts.log.session_id,
             max_loss_pct=parts.flags.number("dream.max_loss_pct", given.max_loss_pct),
-            refused=guard.refused,
+            held=guard.held,
         )
         usage = result.usage
         dreamt = DreamOutcome(
@@ -351,7 +351,7 @@ class Dreaming:
             hit_rate=usage.cache_read_input_tokens / usage.prompt if usage.prompt else 0.0,
             tokens=usage.prompt + usage.output_tokens,
             denied=result.denied,
-            refused=len(guard.refused),
+            held=sum(map(len, guard.held.values())),
             proposal=proposal,
         )
         if proposal is None:

@@ -35,14 +35,15 @@ class DreamOutcome:
     hit_rate: float
     tokens: int = 0
     denied: tuple[str, ...] = ()
-    refused: int = 0
+    held: int = 0
+    """Statements that wait for the user."""
     proposal: Proposal | None = None
     landed: LandingResult | None = None
 
     @property
     def stopped(self) -> bool:
-        """Whether something it wanted to do was refused."""
-        return bool(self.denied or self.refused)
+        """Whether something it wanted to do was denied or waits for the user."""
+        return bool(self.denied or self.held)
 
     def to_json(self) -> JsonObject:
         changes = self.proposal.changes if self.proposal is not None else ()
@@ -53,7 +54,7 @@ class DreamOutcome:
             "cost_usd": round(self.cost_usd, 6),
             "hit_rate": round(self.hit_rate, 4),
             "denied": list(self.denied),
-            "refused": self.refused,
+            "held": self.held,
             "id": self.proposal.id if self.proposal is not None else None,
             "files": [{"file": one.name, "change": one.verb, "reason": one.reason} for one in changes],
             "lost": list(self.proposal.lost) if self.proposal is not None else [],

@@ -6,13 +6,12 @@ same tools and permissions as any model.
 
 from __future__ import annotations
 
-from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import EvidenceText
+from reverie.memory.gate.speech import EvidenceText
 from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, find_candidates
 from reverie.offline.extract.composing import Memory, compose, statement_lines
 from reverie.offline.extract.forgetting import find_forgotten
-from reverie.offline.extract.matching import StoredMemory, find_nearest, find_related, is_said_already
+from reverie.offline.extract.matching import StoredMemory, find_nearest, find_related, is_said_already, speaks_of
 from reverie.offline.extract.reading import ExtractionTask, read_extraction_task
 from reverie.offline.extract.updating import update_memory
 from reverie.offline.language.marks import MarkedMessage
