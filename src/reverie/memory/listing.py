@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reverie.memory.gate.marks import Marks
 from reverie.memory.scan import ScanEntry
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import decode
@@ -49,6 +48,8 @@ def list_memories(entries: Iterable[ScanEntry]) -> str:
 
 def find_meant(root: Path, entries: Iterable[ScanEntry], said: str) -> list[ShownMemory]:
     """The short memories that these words may be about, nearest first, as many as there is room for."""
+    from reverie.memory.gate.marks import Marks  # not needed to list
+
     terms, marks = content_terms(said), Marks(root)
     near: list[tuple[int, ShownMemory]] = []
     for entry in entries:
