@@ -18,7 +18,7 @@ from reverie.memory.tool_writes import write_by_tool
 from reverie.models.request_log import LoggedRequest, read_log
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, TextBlock, ToolResultBlock
-from tests.layers.test_l5_minds import DEPLOY, IMPERATIVE, SAID, World
+from tests.layers.test_l5_minds import DEPLOY, IMPERATIVE, World
 
 ASKED = "Please remember that the staging server is atlas and that its port is 8443"
 FAILS = "fail authentication\nsay never"
@@ -93,7 +93,9 @@ def test_an_explicit_request_is_kept_whatever_the_model_does(world: World, mind:
 
 
 def test_an_explicit_request_that_the_run_wrote_is_not_saved_twice(world: World) -> None:
-    own = DEPLOY.replace("The release train leaves on Tuesdays at noon.", "Staging runs on the server atlas, port 8443.")
+    own = DEPLOY.replace(
+        "The release train leaves on Tuesdays at noon.", "Staging runs on the server atlas, port 8443."
+    )
     own = own.replace("Deploys on Tuesdays", "Staging server").replace("the release train leaves on Tuesdays", "atlas")
     played = world.play(world.call("Write", file="project_staging.md", content=own), said=ASKED)
     assert [name for name, text in played.files.items() if "8443" in text and name != "MEMORY.md"] == [
