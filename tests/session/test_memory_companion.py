@@ -277,16 +277,20 @@ def results(events: list[Event]) -> list[tuple[bool, str]]:
 def test_what_the_user_said_is_saved_without_asking_and_found_in_the_next_session(work: Path) -> None:
     root = memory_of(work).directory.root
     path = str(root / "feedback_tabs.md")
-    index = {"file_path": str(root / "MEMORY.md"), "content": "- [Tabs](feedback_tabs.md) — Indent with tabs\n"}
-    model = script(work, calls(("Write", {"file_path": path, "content": TABS}), ("Write", index)))
+    index, line = str(root / "MEMORY.md"), "- [Tabs](feedback_tabs.md) — Indent with tabs"
+    again = {"file_path": index, "content": f"{line}\n- [Tabs](feedback_tabs.md) — Indent with tabs, always\n"}
+    steps = (("Write", {"file_path": path, "content": TABS}), ("Read", {"file_path": index}), ("Write", again))
+    model = script(work, calls(*steps))
 
     async def talk(session: Session) -> str:
         events = await turn(session, "please remember: indent with tabs in this project")
-        assert [error for error, _ in results(events)] == [False, False], results(events)
+        assert [error for error, _ in results(events)] == [False, False, False], results(events)
+        assert line in results(events)[1][1], "the index follows by itself"
         assert "saved feedback_tabs.md" in said(events)
         return session.id
 
     session_id = in_session(talk, cwd=work, model=model)
+    assert memory_of(work).directory.index() == f"{line}, always\n", "one line per file"
     versions = list(memory_of(work).directory.log())
     assert [version.info.writer for version in versions] == ["agent", "agent"]
     assert versions[0].info.session == session_id and versions[0].info.message
@@ -332,8 +336,8 @@ def test_what_a_tool_said_waits_in_the_inbox(work: Path) -> None:
     async def talk(session: Session) -> None:
         events = await turn(session, "please summarise page.txt for me")
         error, sentence = results(events)[1]
-        assert error and "the user did not say" in sentence
-        assert any("waits in the inbox" in text for text in said(events))
+        assert not error and "Kept for the user to confirm" in sentence and "evil.example.net" in sentence
+        assert any("waits in the inbox" in text for text in said(events)), said(events)
 
     in_session(talk, cwd=work, model=model)
     memory = memory_of(work)

@@ -4,7 +4,6 @@ write: judging by a whole long conversation would take seconds."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -19,15 +18,14 @@ BLOCK_CHARACTERS: Final = 50_000
 ALL_CHARACTERS: Final = 1_000_000
 """Of the text of others: the newest part counts."""
 _PIECE: Final = 1_000
-_SMALL: Final = 20_000
+_SMALL: Final = 60_000
 """Text of others up to this size is judged as a whole."""
-_PER_TERM: Final = 3
+_PER_TERM: Final = 8
 _MOST: Final = 40
 _PREFIX: Final = 5
 _RECENT: Final = 24
 """Texts of others, newest first, that the user may point at."""
 _SHORT_ANSWER: Final = 60
-_LINE = re.compile(r"\n+")
 
 
 def gather_evidence(entries: Sequence[Entry], new: int | None = None) -> tuple[Evidence, ...]:
@@ -95,17 +93,12 @@ def _choose(pieces: Sequence[tuple[int, str]], prefixes: Iterable[str]) -> set[i
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text in pieces of whole lines."""
-    held, size = list[str](), 0
-    for line in _LINE.split(text):
-        if size + len(line) > _PIECE and held:
-            yield "\n".join(held)
-            held, size = [], 0
-        held.append(line)
-        size += len(line)
-        while size > 4 * _PIECE:  # a line without end
-            whole = "\n".join(held)
-            yield whole[: 4 * _PIECE]
-            held, size = [whole[4 * _PIECE - 200 :]], len(whole) - 4 * _PIECE + 200
-    if held:
-        yield "\n".join(held)
+    """The text in pieces of whole lines; a line without end is cut."""
+    start = 0
+    while start < len(text):
+        end = start + _PIECE
+        if end < len(text):
+            line_end = text.rfind("\n", start + 1, end)
+            end = line_end if line_end > start else end
+        yield text[start:end]
+        start = end

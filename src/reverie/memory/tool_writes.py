@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from reverie.memory.changes import ABSENT, WriteInfo
-from reverie.memory.directory import MemoryDirectory, Outcome
+from reverie.memory.changes import ABSENT, Outcome, WriteInfo
+from reverie.memory.directory import MemoryDirectory
 from reverie.memory.evidence import select_near
 from reverie.memory.topic_file import decode
 from reverie.regular_files import read_regular
