@@ -131,7 +131,7 @@ class Engine:
             parts,
             tasks,
             host.forks,
-            memory=memory.directory if memory is not None else None,
+            memory=memory,
             interactive=interactive,
             emit=emit,
             clock=clock,

@@ -3,10 +3,12 @@ answer that says what became of it. Used by the main agent, agents with a memory
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from reverie.memory.changes import ABSENT, Outcome, WriteInfo
 from reverie.memory.directory import MemoryDirectory
+from reverie.memory.evidence import select_near
 from reverie.memory.topic_file import decode
 from reverie.regular_files import read_regular
 from reverie.storage.history.objects import blob_id
@@ -18,7 +20,8 @@ def write_by_tool(
 ) -> tuple[Kept, Outcome]:
     """Carries out a Write or Edit of a memory file. `before` is what the agent saw; None: no file."""
     base = ABSENT if before is None else blob_id(before)
-    outcome = directory.apply_tool_write(str(path), decode(data), info, base=base)
+    near = select_near(info.evidence, f"{decode(data)}\n{decode(before or b'')}")
+    outcome = directory.apply_tool_write(str(path), decode(data), replace(info, evidence=near), base=base)
     name = path.resolve().relative_to(directory.root).as_posix()
     stored = directory.root / outcome.name_of(name)
     note = outcome.note

@@ -15,13 +15,14 @@ from reverie.agents.definition import AgentDefinition
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.memory.changes import Evidence, Gate, WriteInfo, Writer
+from reverie.memory.evidence import gather_evidence
 from reverie.memory.opening import ProjectGate
 from reverie.memory.sharing.agent_memory import AgentMemory, AgentMemoryPlace
 from reverie.memory.tool_writes import write_by_tool
 from reverie.paths import MemoryPlace, memory_switch
 from reverie.permissions.memory_paths import is_inside
 from reverie.permissions.rules import ToolCall
-from reverie.session.memory_companion import evidence_of, writes_memory
+from reverie.session.memory_companion import writes_memory
 from reverie.session.parts import SessionParts
 from reverie.tools.base import Keeper, Kept
 
@@ -87,7 +88,7 @@ class AgentMemories:
         except ReverieError as error:
             self._emit(Notice(f"the agent {kind.name} has no memory: {error}", "warning", "agents"))
             return None
-        return KindMemory(memory, self._parts.log.session_id, lambda: evidence_of(self._parts.log.view))
+        return KindMemory(memory, self._parts.log.session_id, lambda: gather_evidence(self._parts.log.view.history))
 
     def _begin(self, memory: AgentMemory) -> None:
         """Copies a snapshot into an empty memory. If the memory is not empty, a newer snapshot is only announced."""

@@ -13,8 +13,9 @@ from reverie.errors import UserError
 from reverie.events import Event, Notice
 from reverie.layers.base import Companion
 from reverie.memory.age import age_note
-from reverie.memory.changes import Evidence, WriteInfo, Writer
+from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.daily_log import reason_against_write as not_in_a_log
+from reverie.memory.evidence import gather_evidence
 from reverie.memory.opening import open_memory
 from reverie.memory.taxonomy import is_index
 from reverie.memory.tool_writes import write_by_tool
@@ -23,16 +24,13 @@ from reverie.permissions.memory_paths import PermissionRefused, check_memory_wri
 from reverie.permissions.rules import ToolCall
 from reverie.session.parts import SessionParts
 from reverie.storage.transcript.session_log import Clock
-from reverie.storage.transcript.view import View
 from reverie.tools.base import Keeper, Kept, ToolOutput
-from reverie.types import Block, JsonObject, Origin, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, JsonObject, Origin, TextBlock, ToolUseBlock
 
 if TYPE_CHECKING:
     from reverie.memory.gate.write_gate import Refusal
 
 T = TypeVar("T")
-
-_EVIDENCE_BYTES = 1_000_000
 
 
 class MemoryCompanion(Companion):
@@ -69,7 +67,7 @@ class MemoryCompanion(Companion):
                 "Saved while working.",
                 session=self._parts.log.session_id,
                 message=self._parts.log.head or "",
-                evidence=evidence_of(self._parts.log.view),
+                evidence=gather_evidence(self._parts.log.view.history),
             )
             return write_by_tool(self.directory, path, data, before, info)[0]
 
@@ -121,18 +119,6 @@ class MemoryCompanion(Companion):
         if not is_index(name):
             self._emit(Notice(f"saved {name}", source="memory"))
         return ""
-
-
-def evidence_of(view: View) -> tuple[Evidence, ...]:
-    """Returns the blocks of a conversation with their origins, oldest first; of a very long one, only its end."""
-    found, size = list[Evidence](), 0
-    for entry in reversed(view.history):
-        for block in reversed(entry.message.content):
-            text = block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
-            size += len(text)
-            if text and size <= _EVIDENCE_BYTES:
-                found.append(Evidence(block.origin, text, entry.uuid or "", entry.timestamp or ""))
-    return tuple(reversed(found))
 
 
 def writes_memory(call: ToolCall, root: Path) -> bool:

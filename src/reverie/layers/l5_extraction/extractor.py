@@ -16,7 +16,7 @@ from reverie.layers.l5_extraction.gates import WRITER, ExtractionGate, RunState,
 from reverie.layers.l5_extraction.learning import ExtractionNumbers, LearningResult, learn
 from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites, new_since
 from reverie.layers.l5_extraction.writes import VERBS, Done
-from reverie.memory.directory import MemoryDirectory
+from reverie.memory.opening import OpenedMemory
 from reverie.runtime.heartbeat import Heartbeat
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
@@ -35,7 +35,7 @@ class Extractor:
     tasks: Tasks
     forks: Forks
     _: KW_ONLY
-    memory: MemoryDirectory | None
+    memory: OpenedMemory | None
     interactive: bool
     emit: Callable[[Event], None]
     clock: Clock
@@ -100,7 +100,7 @@ class Extractor:
         if not span.has_person:
             return ExtractionGate.NOTHING_NEW
         parts = self.parts
-        own = OwnWrites(memory.root, parts.places.cwd, parts.settings.places.user_home)
+        own = OwnWrites(memory.directory.root, parts.places.cwd, parts.settings.places.user_home)
         if span.wrote_memory(own.is_one):
             self._move_cursor(span)
             return ExtractionGate.OWN_WRITE
@@ -145,22 +145,43 @@ class Extractor:
             self._heartbeat.stop(gate.value)
             return
         began = self.clock()
-        learnt = await self.forks.attempt(
-            Purpose.EXTRACTION,
-            turn,
-            lambda fork: learn(
-                fork,
-                span,
-                memory,
-                parts.numbers(ExtractionNumbers, "extraction"),
-                session=parts.log.session_id,
-                today=began.astimezone().date(),
-                report=lambda kind, reason: parts.background.write(f"extraction_{kind}", reason=reason),
-                progress=task.progress,
-            ),
-        )
+        try:
+            learnt = await self.forks.attempt(
+                Purpose.EXTRACTION,
+                turn,
+                lambda fork: learn(
+                    fork,
+                    span,
+                    memory.directory,
+                    parts.numbers(ExtractionNumbers, "extraction"),
+                    session=parts.log.session_id,
+                    today=began.astimezone().date(),
+                    report=lambda kind, reason: parts.background.write(f"extraction_{kind}", reason=reason),
+                    progress=task.progress,
+                ),
+            )
+        except Exception:
+            await self._keep_requests(memory, span, {})
+            raise
         self._move_cursor(span)
         self._tell(learnt, (self.clock() - began).total_seconds())
+        await self._keep_requests(memory, span, learnt.done)
+
+    async def _keep_requests(self, memory: OpenedMemory, span: MessageSpan, written: Mapping[str, Done]) -> None:
+        """Saves what the user asked to remember and the run did not write."""
+        from reverie.layers.l5_extraction.explicit import keep_requests
+
+        kept = await asyncio.to_thread(
+            keep_requests,
+            memory,
+            span,
+            self.parts.log.session_id,
+            today=self.clock().astimezone().date(),
+            written=written,
+        )
+        if kept:
+            self.parts.background.write("extraction_kept_request", files=list(kept))
+            self.emit(Notice(f"{notice(kept)}, as you asked", source="memory"))
 
     def _tell(self, learnt: LearningResult, seconds: float) -> None:
         figures = {"seconds": round(seconds, 3), **learnt.figures()}

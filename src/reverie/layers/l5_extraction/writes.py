@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -16,6 +16,7 @@ from reverie.memory.tool_writes import write_by_tool
 from reverie.memory.topic_file import body_statements, decode
 from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
 from reverie.tools.base import Keeper, Kept
+from reverie.types import ToolUseBlock
 
 Done = Literal["added", "updated", "forgotten"]
 VERBS: Mapping[Done, str] = {"added": "remembered", "updated": "updated", "forgotten": "forgot"}
@@ -50,6 +51,14 @@ class MemoryWrites:
     unstored: StorageError | None = field(default=None, init=False)
     """The disk refused a write: the messages must be looked at again."""
     _losses: set[str] = field(default_factory=set[str], init=False)
+    _is_open: bool = field(default=False, init=False)
+    """A write was not carried out, and its answer says which file to change instead."""
+
+    def are_enough(self, calls: Sequence[ToolUseBlock]) -> bool:
+        """Returns whether the run is over after these calls, which all succeeded: they were writes, and each was
+        carried out or waits for the user."""
+        is_open, self._is_open = self._is_open, False
+        return not is_open and all(call.name in ("Write", "Edit") for call in calls)
 
     def keeper(self, path: Path) -> Keeper | None:
         """Returns the function that writes a file of the memory directory; None for any other file."""
@@ -90,6 +99,7 @@ class MemoryWrites:
         )
         kept, outcome = write_by_tool(self.directory, path, data, before, info)
         self.held += outcome.held
+        self._is_open |= bool(outcome.version is None and not outcome.held and outcome.note)
         if outcome.version is not None and is_topic(name):
             stored = outcome.name_of(name)
             is_gone = not (self.directory.root / stored).exists()

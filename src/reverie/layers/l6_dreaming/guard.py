@@ -8,12 +8,14 @@ results and pages are read to know what does not. Holds are logged by file, neve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.dreamer import MOST_LINES
+from reverie.layers.l6_dreaming.sources import TypedMessage
 from reverie.memory.changes import Decision, Evidence, Gate, ProposedWrite, Writer
 from reverie.memory.gate.write_gate import Refused
 from reverie.memory.taxonomy import is_log, is_topic
@@ -50,19 +52,34 @@ class DreamGuard:
         self._transcripts = transcripts
         self._conversation = conversation
         self._on_write = on_write
-        self._sources: Sources | None = None
         self.held: dict[str, tuple[str, ...]] = {}
         """Statements that were kept for the user, or could not be written, by file."""
         self.permission = BackgroundWriter(
             copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._log_denied
         )
 
+    @cached_property
+    def _sessions(self) -> list[tuple[str, list[Evidence]]]:
+        return read_sessions(self._transcripts)
+
+    @cached_property
+    def _sources(self) -> Sources:
+        said = [one for _, texts in self._sessions for one in texts]
+        return Sources([*said, *message_evidence(self._conversation)])
+
     def evidence(self, *texts: str) -> tuple[Evidence, ...]:
         """Returns texts of the sessions of this dream that are near these texts, with their origins."""
-        if self._sources is None:  # read when it is first needed
-            said = (*transcript_evidence(self._transcripts), *message_evidence(self._conversation))
-            self._sources = Sources(said)
         return self._sources.near(*texts)
+
+    def typed(self) -> list[TypedMessage]:
+        """Returns what the user typed in the sessions of this dream, oldest first."""
+        found = [
+            TypedMessage(session[:8], one.at, one.text)
+            for session, texts in self._sessions
+            for one in texts
+            if one.origin.is_users
+        ]
+        return sorted(found, key=lambda one: one.at)
 
     def keeper(self, path: Path) -> Keeper | None:
         """Returns the function that writes a file of the memory directory into the copy; None for any other file."""
@@ -152,9 +169,9 @@ _ALL_CHARACTERS: Final = 3_000_000
 _MOST_NEAR: Final = 300
 
 
-def transcript_evidence(paths: Sequence[Path]) -> tuple[Evidence, ...]:
-    """Returns the texts of these transcripts (given newest first), oldest first; if too much, the newest part."""
-    found: list[list[Evidence]] = []
+def read_sessions(paths: Sequence[Path]) -> list[tuple[str, list[Evidence]]]:
+    """Returns the texts of these transcripts (given newest first) by session, oldest first; if too much, the newest."""
+    found: list[tuple[str, list[Evidence]]] = []
     size = 0
     for path in paths[:MOST_TRANSCRIPTS]:
         try:
@@ -172,8 +189,8 @@ def transcript_evidence(paths: Sequence[Path]) -> tuple[Evidence, ...]:
         size += sum(len(one.text) for one in said)
         if found and size > _ALL_CHARACTERS:
             break
-        found.append(said)
-    return tuple(one for said in reversed(found) for one in said)
+        found.append((path.stem, said))
+    return found[::-1]
 
 
 def message_evidence(messages: Iterable[tuple[Message, str, str]]) -> list[Evidence]:

@@ -247,19 +247,34 @@ def _is_order(sentence: str, verb: re.Match[str]) -> bool:
 def clause_to_keep(text: str) -> str:
     """What a message asks to keep in so many words: “remember that …”, “note: …”; empty if it only points at it."""
     for sentence in sentences(text, is_chat=True):
-        found = _EXPLICIT.match(sentence)
-        if found and len(content_terms(found["what"])) >= 2:
-            return found["what"].strip()
+        bare = sentence.strip()
+        found = _EXPLICIT.match(bare) or _EXPLICIT_AT_END.fullmatch(bare)
+        if found is None or (bare.endswith(("?", "？")) and not _POLITE.match(bare)):
+            continue
+        what = (found.groupdict().get("korean") or found["what"]).strip().rstrip("?？")
+        if len(content_terms(what)) >= 2:
+            return what
     return ""
 
 
+_POLITE: Final = late(r"(?:please |pls )?(?:can|could|would|will) you\b", re.IGNORECASE)
 _EXPLICIT: Final = late(
     r"(?:(?:please|pls|also|and|ok(?:ay)?|hey|so|bitte|por favor|s'il te plaît)[,\s]+)*"
-    r"(?:(?:can|could|would) you (?:please )?)?"
-    r"(?:remember|don['’]?t forget|keep in mind|note|make a note|save (?:to|in) memory|merk dir|merke dir"
-    r"|denk dran|notier dir"
-    r"|recuerda|ten en cuenta|anota|souviens-toi|retiens|note bien|lembre-se|ricordati|onthoud|запомни|zapamiętaj"
-    r"|请记住|記住|记住|记一下)"
-    r"(?:\s*(?:that|this|,?\s*dass|que|che|dat|,?\s*что|,?\s*że)\b)?\s*[:,：，]?\s*(?P<what>\S.{5,})",
+    r"(?:(?:can|could|would|will) you (?:please )?)?"
+    r"(?:(?:remember|don['’]?t forget|keep in mind|make a note|save (?:to|in) memory|merke? dir|denk dran|notier dir"
+    r"|recuerda|ten en cuenta|anota|souviens-toi|retiens|note bien|lembre-se|ricordati|onthoud|запомни|zapamiętaj)"
+    r"(?:(?:\s*[:,：，]|\s+this:)\s*(?:(?:dass|that|que|что|że)\s+)?"
+    r"|\s+(?:that|dass|que|qu['’]|che|dat|что|że|de que)\s*(?<=\W)"
+    r"|\s+(?=(?:i|i['’]m|we|my|our|to|not to|never|always|ich|wir|mein|unser|immer|nie|yo|mi|nuestr\w+"
+    r"|je|nous|mon|notre)\b))"
+    r"|(?:please |pls )?note\s*[:：]\s*"
+    r"|(?:请|請)?(?:记住|記住|记一下|记下)[,，:：]?\s*)"
+    r"(?P<what>\S.{5,})",
     re.IGNORECASE | re.DOTALL,
+)
+"""“Note that …” alone is a remark about the work at hand; “remember the …” and “remember when …” only look back."""
+_EXPLICIT_AT_END: Final = late(
+    r"(?P<what>\S.{5,}?)(?:という(?:こと|の)を|ことを|のを|って|と|を)?(?:覚え|記憶し)(?:ておいて|といて|て)(?:ください|下さい|ね)*[。！!]?"
+    r"|(?P<korean>\S.{5,}?)(?:(?:는|은|라는)\s*(?:것|점|걸)[을를]?|[을를])?\s*기억해\s*(?:줘|둬|주세요|두세요)[.。!]?",
+    re.DOTALL,
 )

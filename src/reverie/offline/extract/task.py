@@ -32,7 +32,7 @@ def next_step(request: Request) -> Step:
     forgets = any(message.forgets for message in messages)
     if not brief.looked and brief.known and "Read" in offered and (candidates or forgets):
         said = " ".join(f"{one.text} {one.answer} {one.before}" if forgets else one.text for one in brief.said)
-        if near := find_related(brief.known, content_terms(said)):
+        if near := [one for one in find_related(brief.known, content_terms(said)) if one.file not in brief.texts]:
             reads = tuple(PlannedCall("Read", {"file_path": f"{brief.directory}/{one.file}"}) for one in near)
             return Act("These may have to change.", reads)
     found = plan_writes(brief, messages, candidates)
