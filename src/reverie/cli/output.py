@@ -110,6 +110,11 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
+def has_terminal() -> bool:
+    """Whether one of the standard streams is a terminal."""
+    return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
 def line_width(elsewhere: int = 10_000) -> int:
     """How long a line may be: as wide as the terminal, or `elsewhere` in a file or a pipe."""
     return columns() if sys.stdout.isatty() else elsewhere

@@ -166,9 +166,7 @@ def reject(memory: MemoryDirectory, one: MarkedStatement, info: WriteInfo) -> Ve
         trust = marks.trust_of(rest[0], topic)
         changed = topic.with_changes(body=body, fields={"trust": trust.value if trust else None})
         if _is_same(topic.description, one.text) or _is_same(topic.name, title_of(one.text)):
-            changed = changed.with_changes(
-                name=title_of(rest[0]), description=shorten(rest[0], DESCRIPTION_CHARACTERS)
-            )
+            changed = changed.with_changes(name=title_of(rest[0]), description=shorten(rest[0], DESCRIPTION_CHARACTERS))
         return changed
 
     return memory.edit(one.file, change, info)
