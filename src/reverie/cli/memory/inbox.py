@@ -130,7 +130,7 @@ def _review(found: Sequence[T], lines: Callable[[T], Iterable[str]], decide: Cal
         key = ""
         while key not in KEYS:
             key = click.getchar().lower()
-            key = "q" if key in ("", "\x1b", "\x04") else key
+            key = key if key.isalnum() else "q"  # Escape, Ctrl-D, the end of the input
         say(KEYS[key])
         if key == "q":
             return

@@ -67,10 +67,10 @@ def command(
     """Remove a secret, or a forgotten memory, from all files of Reverie.
 
     Removes it from the content and the names of memory files (yours and those of agents), from all versions of these
-    files, and from the memory inbox, the marks of trust, the search index, transcripts, tool results, notes, messages, the request log,
-    files of Reverie's home (~/.reverie) that belong to no project, and the folder that you share with colleagues. The
-    history is rewritten, so the ids of versions change. A later sync does not restore the secret. This cannot be
-    undone.
+    files, and from the memory inbox, the marks of trust, the search index, transcripts, tool results, notes, messages,
+    the request log, files of Reverie's home (~/.reverie) that belong to no project, and the folder that you share with
+    colleagues. The history is rewritten, so the ids of versions change. A later sync does not restore the secret. This
+    cannot be undone.
 
     The history of a git remote cannot be purged from here. In other projects the secret is only searched for and
     reported; with --everywhere it is removed there too. Files that you wrote yourself (settings, instructions) are

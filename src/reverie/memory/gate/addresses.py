@@ -1,6 +1,6 @@
-"""Addresses and commands of a tool call that only an inferred memory has. Such a call is asked for even where it would be
-allowed: text of others may have come into memory, and must not choose where the agent goes. It only finds reasons to
-ask, never to allow."""
+"""Addresses and commands of a tool call that only an inferred memory has. Such a call is asked for even where it would
+be allowed: text of others may have come into memory, and must not choose where the agent goes. It only finds reasons
+to ask, never to allow."""
 
 from __future__ import annotations
 
