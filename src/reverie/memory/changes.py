@@ -10,6 +10,7 @@ from typing import Final
 
 from reverie.errors import ReverieError
 from reverie.memory.taxonomy import Trust, is_index, is_log, is_topic
+from reverie.storage.history.versions import Version
 from reverie.types import Origin
 
 
@@ -131,8 +132,9 @@ class Decision:
 
 
 Gate = Callable[[ProposedWrite], Decision | None]
-"""Decides how a write ends (None: as proposed), or raises a `ReverieError` to refuse it; the sentence says what to do instead and never
-repeats a secret. Called for every file of every change under the directory's lock: it writes only the inbox."""
+"""Decides how a write ends (None: as proposed), or raises a `ReverieError` to refuse it; the sentence says what to do
+instead and never repeats a secret. Called for every file of every change under the directory's lock: it writes only the
+inbox."""
 
 ABSENT: Final = "absent"
 """As a `Change.base`: the file must not exist."""
@@ -149,6 +151,28 @@ class Change:
     """The digest of what the caller saw (`Document.digest`), or `ABSENT`. None: any present content."""
     reason: str = ""
     """Why this file changes, where a version has more than one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a change: its version, None if nothing changed, and the gate's decision per file."""
+
+    version: Version | None
+    decisions: Mapping[str, Decision]
+
+    @property
+    def note(self) -> str:
+        """What the writer should know: what was kept for the user, and why."""
+        return " ".join(one.note for one in self.decisions.values() if one.note)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        return tuple(text for one in self.decisions.values() for text in one.held)
+
+    def name_of(self, name: str) -> str:
+        """The name that a file has got."""
+        decided = self.decisions.get(name)
+        return decided.name or name if decided else name
 
 
 class ChangedUnderneath(ReverieError):

@@ -5,7 +5,7 @@ becomes one version. Changes that somebody else made meanwhile are recorded as t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from reverie.memory.changes import (
     Decision,
     Gate,
     Mark,
+    Outcome,
     ProposedWrite,
     WriteInfo,
     Writer,
@@ -27,13 +28,14 @@ from reverie.memory.index import follow_change, without_entry
 from reverie.memory.scan import ScanEntry, scan
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode, encode
+from reverie.memory.upkeep.purge_plan import PurgePlan
 from reverie.memory.upkeep.undo import plan_restore, plan_undo
 from reverie.permissions.memory_paths import check_memory_write, is_inside
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.history.folder import ChangedOnDisk, LockedFolder, VersionedFolder, history_place
 from reverie.storage.history.objects import blob_id
-from reverie.storage.history.purge import HistoryPurge, make_unique
+from reverie.storage.history.purge import HistoryPurge
 from reverie.storage.history.versions import Version, VersionInfo
 
 if TYPE_CHECKING:
@@ -63,28 +65,6 @@ class Document:
     @property
     def topic(self) -> TopicFile:
         return TopicFile.parse(self.content)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a change: its version, None if nothing changed, and the gate's decision per file."""
-
-    version: Version | None
-    decisions: Mapping[str, Decision]
-
-    @property
-    def note(self) -> str:
-        """What the writer should know: what was kept for the user, and why."""
-        return " ".join(one.note for one in self.decisions.values() if one.note)
-
-    @property
-    def held(self) -> tuple[str, ...]:
-        return tuple(text for one in self.decisions.values() for text in one.held)
-
-    def name_of(self, name: str) -> str:
-        """The name that a file has got."""
-        decided = self.decisions.get(name)
-        return decided.name or name if decided else name
 
 
 class MemoryDirectory:
@@ -237,7 +217,7 @@ class MemoryDirectory:
         """
         with self._locked() as held:
             past = {change.name for version in self.history.log() for change in version.files}
-            clean = _PurgePlan(past | set(held.files), replace, rename)
+            clean = PurgePlan(past | set(held.files), replace, rename)
             writes = {
                 name: data for old in held.files for name, data in clean.writes(old, held.read(old) or b"").items()
             }
@@ -404,36 +384,3 @@ def _version_info(
 def _require_version(version: Version | None) -> Version:
     assert version is not None, "a new or removed file makes a version"
     return version
-
-
-class _PurgePlan:
-    """Applies `replace` to texts and `rename` to paths, and keeps both consistent for renamed files."""
-
-    def __init__(self, names: Iterable[str], replace: Callable[[str], str], rename: Callable[[str], str]) -> None:
-        self._replace, self._rename = replace, rename
-        given = make_unique({name: rename(name) for name in names})
-        self._moved = {old: new for old, new in given.items() if old != new}
-        self._parts = {
-            part: after
-            for old, new in self._moved.items()
-            for part, after in zip(old.split("/"), new.split("/"), strict=True)
-            if part != after
-        }
-
-    def content(self, data: bytes) -> bytes:
-        """The content without the secret; index lines follow renamed files."""
-        text = decode(data)
-        for old, new in self._parts.items():
-            text = text.replace(old, new)
-        return encode(self._replace(text))
-
-    def part(self, name: str) -> str:
-        """One file or folder name without the secret."""
-        return self._parts.get(name) or self._rename(name)
-
-    def writes(self, name: str, data: bytes) -> dict[str, bytes | None]:
-        """The writes for one file; empty if it is clean."""
-        new = self.content(data)
-        if name in self._moved:
-            return {name: None, self._moved[name]: new}
-        return {name: new} if new != data else {}

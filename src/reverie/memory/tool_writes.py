@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reverie.memory.changes import ABSENT, WriteInfo
-from reverie.memory.directory import MemoryDirectory, Outcome
+from reverie.memory.changes import ABSENT, Outcome, WriteInfo
+from reverie.memory.directory import MemoryDirectory
 from reverie.memory.topic_file import decode
+from reverie.regular_files import read_regular
 from reverie.storage.history.objects import blob_id
 from reverie.tools.base import Kept
 
@@ -26,7 +27,7 @@ def write_by_tool(
         return Kept(None, note or gone), outcome
     if stored != directory.root / name:
         return Kept(None, f"Stored as {stored}. {note}".strip()), outcome
-    now = stored.read_bytes()
+    now = read_regular(stored)
     if now != data and not note:
         note = f"Stored {path}; its head was completed, so read it again before you change it."
     return Kept(now, note), outcome

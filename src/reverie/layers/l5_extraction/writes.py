@@ -74,7 +74,7 @@ class MemoryWrites:
     def _write(self, name: str, path: Path, data: bytes, before: bytes | None) -> Kept:
         if is_log(name):
             raise WriteRefused(f"{name} is a daily log: only the main agent adds to it.")
-        if before is not None and is_topic(name) and find_lost(_standing(name, before), body_statements(decode(data))):
+        if before is not None and is_topic(name) and find_lost(_standing(name, before), _standing(name, data)):
             if len(self._losses | {name}) > self.most_losses:
                 raise WriteRefused(
                     f"{name}: not changed, because one look at a conversation may shorten or remove at most "

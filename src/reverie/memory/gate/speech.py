@@ -4,6 +4,7 @@ only; the rule that uses it is in `rule`."""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from reverie.memory.gate.requests import is_assent, is_lasting, last_question, p
 from reverie.moments import local_day
 from reverie.text.dates.phrases import find_days
 from reverie.text.folding import visible
+from reverie.text.sentences import sentences
 from reverie.text.tongue import language_of
 from reverie.text.word_lists import NUMBER_WORDS
 from reverie.text.words import CJK, content_terms, is_negated, terms, words
@@ -26,9 +28,23 @@ _PREFIX: Final = 5
 _RUN: Final = 4
 _RUN_OF_PAIRS: Final = 7
 """Content words in a row that are a quotation; in scripts without spaces, pairs of characters."""
+_RARE: Final = 8
+_FREQUENT: Final = 60
+"""Passages of others that have a word: up to so many it counts whole, and half."""
 _LEAST_WORDS: Final = 5
 _SURE_WORDS: Final = 9
 """Words that are enough to recognise a language, and to see that it is none of those we know."""
+
+_NEAR_PASTE: Final = 14
+"""Content words that a request to keep the paste beside it may have."""
+
+_SHORT_LINES: Final = 240
+"""Characters of a few lines that count as one passage."""
+_LOOK_ALIKES: Final = str.maketrans(
+    "аеорсухіјѕԁһӏкмтвнгзАВЕКМНОРСТУХІЈЅοαενρτυκχ",
+    "aeopcyxijsdhlkmtbhrzABEKMHOPCTYXIJSoaevptukx",
+)
+_MIXED = re.compile(r"[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 
 _INJECTED = re.compile(
     r"<(system-reminder|persisted-output|command-[\w-]++|local-command-[\w-]++|bash-[\w-]++|task-notification|memory"
@@ -49,10 +65,13 @@ _ADDRESS = re.compile(
     r"(?![\w-]|\.\w)",
     re.IGNORECASE,
 )
+_PROGRAM: Final = (
+    r"curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go (?:run|get|install)|gem|docker|kubectl|ssh"
+    r"|scp|nc|bash|sh|chmod|git|sudo|eval|powershell|iwr"
+)
 _COMMAND = re.compile(
     r"`((?!-)[^`\n]*[\w./-]\s+[^`\n]+)`|`((?:\./|~/|/)[^`\s]+|[^`\s]+\.(?:sh|ps1|bat|cmd|exe))`"
-    r"|(?<![\w`])((?:curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go|gem|docker|kubectl|ssh|scp|nc|bash"
-    r"|sh|chmod|git|sudo|eval|powershell|iwr) (?:-\S+ )*(?!and |or |the |is |to |for |in |on |with )[\w@./:~-]+)"
+    rf"|(?<![\w`])((?:{_PROGRAM}) (?:-\S+ )*(?!and |or |the |is |to |for |in |on |with )[\w@./:~-]+)"
 )
 
 
@@ -92,8 +111,10 @@ class EvidenceText:
         return sum(map(self.has, wanted))
 
     def has_number(self, number: str) -> bool:
-        short = f"{number[:-3]}k" if number.endswith("000") and len(number) > 3 else "\0"
-        return number in self.numbers or short in self.lower
+        if number in self.numbers:
+            return True
+        is_round = number.endswith("000") and len(number) > 3
+        return is_round and re.search(rf"(?<![\w.,]){number[:-3]}k(?!\w)", self.lower) is not None
 
     def has_fact(self, fact: str) -> bool:
         """Whether the texts have a number, name or address, even in another spelling: `1,000`, `1k`, `three`."""
@@ -126,6 +147,11 @@ class UserMessage(EvidenceText):
         if self.day is not None:
             written |= {self.day.isoformat(), *(one.moment.iso for one in find_days(self.text[:4_000], self.day))}
         return frozenset(written)
+
+    @cached_property
+    def stated(self) -> str:
+        """What it says, without its questions."""
+        return _without_questions(self.text)
 
     def denies(self, wanted: frozenset[str]) -> bool | None:
         """Whether its sentences about these words deny something; None if they say both or nothing."""
@@ -173,9 +199,12 @@ class Speech:
         """All texts of others, oldest first."""
         own: list[str] = []
         asked: list[str] = []
+        refused: list[str] = []
         answers: list[str] = []
         last: Evidence | None = None
         adopted = _adopted_pastes(evidence)
+        since: list[Evidence] = []
+        self._before: dict[int, list[Evidence]] = {}
         for at, block in enumerate(evidence):
             text = visible(block.text)
             if at in adopted:
@@ -185,10 +214,11 @@ class Speech:
                 own_words = _INJECTED.sub(" ", text)
                 self.blocks += [Evidence(Origin.CODE, found[0]) for found in _INJECTED.finditer(text)]
                 own.append(own_words)
+                self._before[id(block)], since = since, []
                 if block.is_new:
                     self.said.append(UserMessage(block, own_words))
-                    if last is not None:
-                        asked.append(last_question(visible(last.text)))
+                    if last is not None and (question := last_question(visible(last.text))):
+                        (refused if is_negated(own_words) else asked).append(question)
                     if last is not None and is_assent(own_words):
                         self._answer(last, block)
                 last = None
@@ -196,11 +226,20 @@ class Speech:
                 last = block if text.strip() else last
                 answers.append(text)
             else:
-                self.blocks.append(Evidence(block.origin, text, block.message, block.at, block.is_new))
+                shown = text + _hidden(block.text)
+                self.blocks.append(Evidence(block.origin, shown, block.message, block.at, block.is_new))
+                since.append(self.blocks[-1])
         self.own = EvidenceText([*own, *(one.text for one in self.said if one.how == "yes")])
         """Everything the user wrote, also before the new part."""
         self.asked = EvidenceText(asked)
         """What the model asked and the user answered: these words are nobody's."""
+        self.refused = EvidenceText([*asked, *refused])
+        """The same with what the user said no to: for a statement that says no too."""
+        self.stated = EvidenceText([message.stated for message in self.said])
+        self.claimed = EvidenceText(
+            [*map(_without_questions, own), *(one.text for one in self.said if one.how == "yes")]
+        )
+        """Everything the user wrote, without questions: asking about a text does not make it theirs."""
         self.new = EvidenceText(message.text for message in self.said)
         self.foreign = EvidenceText(block.text for block in self.blocks)
         self._answers = answers
@@ -218,6 +257,10 @@ class Speech:
         named = foreign_names(one, heard, foreign)
         confirms = answer.origin is Origin.TYPED and is_lasting(question) and not named
         self.said.append(UserMessage(answer, question, how="yes", can_confirm=confirms))
+
+    def before(self, message: UserMessage) -> list[Evidence]:
+        """The texts of others between a message and the user's message before it."""
+        return self._before.get(id(message.block), [])
 
     def anchor(self, one: Features, wanted: frozenset[str]) -> UserMessage | None:
         """The message that a statement rests on: it has a third of the wanted words, and two of them. Between languages
@@ -248,8 +291,8 @@ class Speech:
         return len(shared) == 1 and len(checked) == 1 and not is_risky(one, self.own, self.foreign)
 
     def is_quoted(self, one: Features) -> bool:
-        """Whether four content words in a row are in the text of others, and not all of them in the user's."""
-        return any(run in self.foreign.runs and self.own.count(run) < len(run) for run in _runs(one.text))
+        """Whether four content words in a row are in the text of others, and the user did not state all of them."""
+        return any(run in self.foreign.runs and self.claimed.count(run) < len(run) for run in _runs(one.text))
 
     def foreign_addresses(self, one: Features, known: EvidenceText) -> list[str]:
         """Addresses that the user did not write, and commands that somebody else did."""
@@ -262,14 +305,18 @@ class Speech:
                 found.append(command)
         return found
 
-    def foreign_share(self, one: Features) -> int:
-        """How many of its words one sentence of somebody else has that the user never used."""
-        counts: dict[int, int] = {}
+    def foreign_share(self, one: Features) -> float:
+        """How many of its words a sentence of somebody else, or a few lines, have that the user never used. A word that
+        is all over their texts says little, and counts half or nothing."""
+        counts: dict[int, float] = {}
+        answered = self.refused if is_negated(one.text) else self.asked
         for term in one.terms:
-            if self.own.has(term) or self.asked.has(term):
+            if self.claimed.has(term) or answered.has(term):
                 continue
-            for at in self._sentences.get(term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term, ()):
-                counts[at] = counts.get(at, 0) + 1
+            places = self._sentences.get(term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term, ())
+            weight = 1.0 if len(places) <= _RARE else 0.5 if len(places) <= _FREQUENT else 0.0
+            for at in places if weight else ():
+                counts[at] = counts.get(at, 0) + weight
         return max(counts.values(), default=0)
 
     def model_share(self, one: Features) -> int:
@@ -283,7 +330,7 @@ class Speech:
         found: dict[str, set[int]] = {}
         number = 0
         for block in self.blocks:
-            for part in re.split(r"(?<=[.!?;。！？])\s|\n+", block.text):
+            for part in _passages(block.text):
                 number += 1
                 for term in content_terms(part):
                     key = term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term
@@ -318,7 +365,7 @@ def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
     """The pastes that the user asked to keep in the same breath: these are the user's words too."""
     found: set[int] = set()
     for at, block in enumerate(evidence):
-        if not (block.is_new and block.origin.is_users and points_at_text(block.text)):
+        if not (block.is_new and block.origin.is_users and points_at_text(block.text, _NEAR_PASTE)):
             continue
         for step in (-1, 1):
             near = at + step
@@ -327,6 +374,36 @@ def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
                     found.add(near)
                 near += step
     return found
+
+
+def _without_questions(text: str) -> str:
+    return "\n".join(part for part in sentences(text, is_chat=True) if not part.rstrip().endswith(("?", "？")))
+
+
+def _passages(text: str) -> Iterator[str]:
+    """The sentences of a text, and short lines in a row together: a paragraph may be broken anywhere."""
+    yield from (part for part in re.split(r"(?<=[.!?;。！？])\s|\n+", text) if part.strip())
+    lines = [line for line in text.splitlines() if line.strip()]
+    for at in range(0, len(lines) - 1, 2):
+        joined = " ".join(lines[at : at + 4])
+        if len(joined) <= _SHORT_LINES:
+            yield joined
+
+
+def _hidden(text: str) -> str:
+    """What a text says in characters that nobody sees or that look like others: tags, look-alikes, entities."""
+    found = ""
+    if not text.isascii():
+        tags = "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) <= 0xE007E)
+        plain = visible(text).translate(_LOOK_ALIKES)
+        found = f"\n{tags}" if tags else ""
+        found += f"\n{plain}" if _MIXED.search(visible(text)) else ""
+    return found + (f"\n{html.unescape(text)}" if "&" in text and ";" in text else "")
+
+
+def has_mixed_word(text: str) -> bool:
+    """Whether a word mixes letters that look alike: Latin with Cyrillic or Greek."""
+    return _MIXED.search(text) is not None
 
 
 def is_risky(one: Features, own: EvidenceText, foreign: EvidenceText) -> bool:
@@ -360,6 +437,11 @@ def is_other_language(one: str, other: str) -> bool:
     return here != there and is_sure
 
 
+def is_other_script(one: str, other: str) -> bool:
+    """Whether two texts are written in different scripts, so that not even names are shared."""
+    return _script(one) != _script(other)
+
+
 def _script(text: str) -> str:
     if CJK.search(text):
         return "cjk"
@@ -372,7 +454,7 @@ def _runs(text: str) -> tuple[tuple[str, ...], ...]:
     """Content words in a row, sentence by sentence."""
     content = content_terms(text)
     found: list[tuple[str, ...]] = []
-    for line in re.split(r"[.!?;。！？\n]+(?=\s|$)|\n", text):
+    for line in re.split(r"[.!?;。！？]+(?=\s|$)|\n\s*\n", text):
         row = [term for term in terms(line) if term in content]
         length = _RUN_OF_PAIRS if CJK.search(line) else _RUN
         found += [tuple(row[at : at + length]) for at in range(len(row) - length + 1)]

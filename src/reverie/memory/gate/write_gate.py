@@ -4,7 +4,6 @@ in the inbox. It writes only the inbox."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,21 +11,22 @@ from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
-from reverie.memory.changes import Decision, Evidence, Mark, ProposedWrite, Writer
+from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
 from reverie.memory.gate.forgotten import Forgotten, find_brought_back
-from reverie.memory.gate.inbox import InboxFull, Item, ItemSource, MemoryInbox
-from reverie.memory.gate.lines import body_parts, first_words, put_back, quote_lines, take_out
+from reverie.memory.gate.head import lead_of, rebuild_head, rebuild_name
+from reverie.memory.gate.inbox import InboxFull, MemoryInbox
+from reverie.memory.gate.lines import body_parts, put_back, quote_lines, take_out
 from reverie.memory.gate.marks import Marks
+from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
 from reverie.memory.gate.rule import Case, End, Standing, Verdict, find_lost, judge, may_remove
-from reverie.memory.gate.speech import EvidenceText, Speech, features, foreign_names
-from reverie.memory.index import entries, index_line
+from reverie.memory.gate.speech import Speech
+from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust, file_name
+from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
 from reverie.memory.topic_file import TopicFile, decode, encode, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
 from reverie.regular_files import read_regular
-from reverie.storage.history.objects import blob_id
 from reverie.text.cutting import shorten
 from reverie.text.folding import fold_text, visible
 from reverie.text.words import content_terms
@@ -38,13 +38,7 @@ Instructions = Callable[[], Mapping[str, str]]
 LARGEST: Final = 200_000
 """Bytes of one file that an agent may write."""
 _RELATED: Final = 40
-_SHOWN: Final = 3
 _LONGEST: Final = 120
-_SOURCES: Final = 6
-_TITLE_WORDS: Final = 8
-_HEAD: Final = frozenset({"name", "description", "type", "trust"})
-_COMMENT = re.compile(r"(?:^|\s)#\s*(.+)")
-_LOG_TIME = re.compile(r"^\d{1,2}:\d\d\b[\s:—–-]*")
 _BACKGROUND: Final = (Writer.EXTRACTION, Writer.DREAM)
 
 
@@ -106,7 +100,7 @@ class WriteGate:
         if write.is_topic:
             return self._decide_topic(write)
         if write.is_index and write.text is not None:
-            return self._decide_index(write, write.text)
+            return decide_index(write, write.text, lambda name: _text_of(self._root / name))
         if write.is_log and write.text is not None:
             return self._decide_log(write, write.text)
         return Decision(write.text)
@@ -178,9 +172,9 @@ class WriteGate:
             return self._hold_all(write, held[0].why, held)
         final = self._compose(write, topic, before, case, verdicts, lost)
         item = self._keep(write, held, lost) if held or lost else ""
-        name = "" if final is None or write.before is not None else self._good_name(write, final, case)
+        name = "" if final is None or write.before is not None else rebuild_name(write.name, final, case)
         marks = {one.text: one.mark for one in stored if one.mark is not None}
-        note = self._note(write, held, lost, item, stored_any=final is not None)
+        note = explain(write, held, lost, item, stored_any=final is not None)
         return Decision(final, name, marks, tuple(one.text for one in held), item, note)
 
     def _case(self, write: ProposedWrite, text: str) -> Case:
@@ -212,7 +206,7 @@ class WriteGate:
 
     def _standing(self, name: str, text: str) -> list[Standing]:
         topic = TopicFile.parse(text)
-        texts = dict.fromkeys([*(bare for _, bare in body_parts(topic.body)), *filter(None, [topic.description])])
+        texts = dict.fromkeys(bare for _, bare in body_parts(topic.body))
         return [Standing(one, name, self.marks.trust_of(one, topic), self.marks.of(one)) for one in texts]
 
     def _without_forgotten(self, write: ProposedWrite, verdicts: list[Verdict]) -> list[Verdict]:
@@ -237,10 +231,15 @@ class WriteGate:
             for one in case.own
             if fold_text(one.text) in body and fold_text(one.text) not in set(map(fold_text, parts))
         ]
-        kept = [bare for bare in parts if bare not in held]
-        elsewhere = [one for text in write.together.values() if text for one in statements_of(text)]
+        old = {fold_text(one.text): one for one in case.own}
+        new = {one.text: Standing(one.text, write.name, one.mark.trust if one.mark else None) for one in verdicts}
+        kept = [old.get(fold_text(bare)) or new.get(bare) or Standing(bare, write.name, None) for bare in parts]
+        kept = [one for one in kept if one.text not in held]
+        # What goes to another file of the same change is judged there.
+        moved = [(name, one) for name, text in write.together.items() if text for one in statements_of(text)]
+        elsewhere = [Standing(one, name, Trust.CONFIRMED) for name, one in moved]
         if write.writer is not Writer.AGENT or elsewhere:
-            elsewhere += [one.text for one in case.others if one.file not in write.together]
+            elsewhere += [one for one in case.others if one.file not in write.together]
         about = f"{TopicFile.parse(write.before or '').name} {write.name.removesuffix('.md').replace('_', ' ')}"
         stored = [one for one in verdicts if one.end is not End.HELD]
         lost = find_lost(gone, [*kept, *elsewhere])
@@ -258,7 +257,11 @@ class WriteGate:
         """The text that is stored."""
         held = {one.text for one in verdicts if one.end is End.HELD}
         if write.text is None or not topic.text.strip():
-            return write.before if lost else None
+            if not lost:
+                return None
+            stays = {fold_text(one.text) for one in lost}
+            gone = [bare for _, bare in body_parts(before.body) if fold_text(bare) not in stays]
+            return rebuild_head(before.with_changes(body=take_out(before.body, gone)), before, case, before.trust)
         body = take_out(topic.body, held) if held else topic.body
         if lost:
             body = put_back(before.body, body, [one.text for one in lost])
@@ -270,54 +273,13 @@ class WriteGate:
                 topic = topic.with_changes(type=MemoryType.REFERENCE)
         if body != topic.body:
             topic = topic.with_changes(body=body)
-        return self._with_head(topic, before, case, verdicts)
+        return rebuild_head(topic, before, case, self._trust_of(lead_of(topic), verdicts, before))
 
-    def _with_head(self, topic: TopicFile, before: TopicFile, case: Case, verdicts: Sequence[Verdict]) -> str:
-        """The text with a head whose title and description are the user's or the memory's, and with its trust."""
-        parts = [bare for _, bare in body_parts(topic.body)]
-        lead = parts[0] if parts else topic.description
-        if topic.name != before.name and not _is_own(topic.name, case, parts):
-            topic = topic.with_changes(name=first_words(lead, _TITLE_WORDS))
-        if topic.description != before.description and not _is_own(topic.description, case, parts):
-            topic = topic.with_changes(description=shorten(lead, _LONGEST))
-        unknown = {
-            key: None
-            for key, value in topic.fields.items()
-            if key.rpartition(".")[2] not in _HEAD
-            and before.fields.get(key) != value
-            and not _is_own(value, case, parts)
-        }
-        if unknown:
-            topic = topic.with_changes(fields=unknown)
-        stood = set(before.front.lines)
-        for line in topic.front.lines:
-            said = _COMMENT.search(line)
-            if line not in stood and said and not _is_own(said[1], case, parts):
-                topic = TopicFile.parse(
-                    topic.text.replace(
-                        line, line[: said.start()].rstrip() + "\n" if line[: said.start()].strip() else "", 1
-                    )
-                )
-        trust = self._lead_trust(lead, verdicts, topic, before)
-        if trust is not topic.trust:
-            topic = topic.with_changes(fields={"trust": trust.value if trust else None})
-        return topic.text
-
-    def _lead_trust(self, lead: str, verdicts: Sequence[Verdict], topic: TopicFile, before: TopicFile) -> Trust | None:
+    def _trust_of(self, lead: str, verdicts: Sequence[Verdict], before: TopicFile) -> Trust | None:
         for one in verdicts:
             if one.text == lead:
                 return one.mark.trust if one.mark else None
         return self.marks.trust_of(lead, before)
-
-    def _good_name(self, write: ProposedWrite, text: str, case: Case) -> str:
-        """Another name for a new file, if the words of its own are somebody else's."""
-        folder, _, file = write.name.rpartition("/")
-        words = file.removesuffix(".md").replace("_", " ").replace("-", " ")
-        topic = TopicFile.parse(text)
-        if _is_own(words, case, [*(bare for _, bare in body_parts(topic.body)), topic.name]):
-            return ""
-        name = file_name(topic.type, topic.name)
-        return f"{folder}/{name}" if folder else name
 
     def _known_elsewhere(self, write: ProposedWrite, new: Sequence[str]) -> str:
         """Says where all of a new memory is written down already; empty if it is new."""
@@ -329,119 +291,31 @@ class WriteGate:
         instead = f"Change {found.where} if there is something new" if found.is_memory else "Nothing is missing"
         return f"{write.name}: not written again, because {found.where} says this already. {instead}."
 
-    # The index and the daily log.
-
-    def _decide_index(self, write: ProposedWrite, text: str) -> Decision:
-        """Lines for files are built from the files; other new lines must be the user's; the user's own lines stay."""
-        folder = write.name.rpartition("/")[0]
-        before = (write.before or "").splitlines()
-        listed = {entry.line: entry for entry in entries(text)}
-        case = Case(write.writer, Speech(write.evidence), ())
-        lines: list[str] = []
-        held: list[Verdict] = []
-        for number, line in enumerate(visible(text).splitlines(), 1):
-            entry = listed.get(number)
-            if line in before or not any(char.isalnum() for char in line):
-                lines.append(line)
-            elif entry is not None:
-                name = f"{folder}/{entry.file}" if folder else entry.file
-                held_text = write.together.get(name, None) or _text_of(self._root / name)
-                topic = TopicFile.parse(held_text)
-                if held_text and not _is_own(
-                    f"{entry.title} {entry.hook}", case, [*statements_of(held_text), topic.name]
-                ):
-                    line = index_line(topic.name or entry.file, entry.file, topic.description)
-                lines.append(line)
-            elif _is_own(line.strip("#*- "), case, []) and len(content_terms(line)) <= 6:
-                lines.append(line)
-            else:
-                held.append(Verdict(line.strip("#*- "), End.HELD, why="an index has one line per file"))
-        kept = set(lines)
-        own = {entry.text for entry in entries(write.before or "")}
-        lines += [line for line in before if line.strip() and line not in own and line not in kept]
-        note = f"{write.name}: lines that are not about a file were left out." if held else ""
-        return Decision("\n".join(lines) + "\n" if lines else "", held=tuple(one.text for one in held), note=note)
-
     def _decide_log(self, write: ProposedWrite, text: str) -> Decision:
-        """New entries of a daily log: what comes from somebody else waits, the rest is the agent's note."""
-        before = write.before or ""
-        added = visible(text[len(before) :] if text.startswith(before) else text)
-        case = Case(write.writer, Speech(write.evidence), ())
-        held: list[Verdict] = []
-        marks: dict[str, Mark] = {}
-        near = EvidenceText([case.speech.own.text])
-        for _, bare in body_parts(added):
-            said = _LOG_TIME.sub("", bare)
-            one = judge(case, [said])[0]
-            found = features(said)
-            is_foreign = case.speech.foreign_addresses(found, near) or case.speech.is_quoted(found)
-            if one.end is End.HELD and (is_foreign or foreign_names(found, near, case.speech.foreign)):
-                held.append(Verdict(bare, End.HELD, why=one.why))
-            else:
-                marks[bare] = one.mark or Mark(Trust.INFERRED)
-        kept = take_out(added, {one.text for one in held}) if held else added
+        kept, marks, held = split_log(write, text)
         item = self._keep(write, held, ()) if held else ""
-        note = self._note(write, held, (), item, stored_any=bool(kept.strip()))
-        text = (text[: len(before)] if text.startswith(before) else "") + kept
-        return Decision(text, marks=marks, held=tuple(one.text for one in held), item=item, note=note)
+        note = explain(write, held, (), item, stored_any=kept.strip() != (write.before or "").strip())
+        return Decision(kept, marks=marks, held=tuple(one.text for one in held), item=item, note=note)
 
     # What waits.
 
     def _hold_all(self, write: ProposedWrite, why: str, held: Sequence[Verdict] = ()) -> Decision:
         texts = held or [Verdict(one, End.HELD, why=why) for one in _new(write)]
         item = self._keep(write, texts, ())
-        note = self._note(write, texts, (), item, stored_any=False)
+        note = explain(write, texts, (), item, stored_any=False)
         return Decision(write.before, held=tuple(one.text for one in texts), item=item, note=note)
 
     def _keep(self, write: ProposedWrite, held: Sequence[Verdict], lost: Sequence[Standing]) -> str:
         """Puts what waits into the inbox; returns the id, empty if there is no room."""
         if self._inbox is None or write.is_index:
             return ""
-        against = next((one for one in held if one.contradicts is not None), None)
-        why, question = "evidence", ""
-        if lost:
-            why = "removal"
-            was = "; ".join(f"“{shorten(one.text, _LONGEST)}”" for one in lost[:_SHOWN])
-            now = "; ".join(f"“{shorten(one.text, _LONGEST)}”" for one in held[:_SHOWN])
-            question = f"{write.name} says: {was} " + (f"Is this true now: {now}?" if now else "Shall it be removed?")
-        elif against is not None and against.contradicts is not None:
-            why = "contradiction"
-            was, now = shorten(against.contradicts.text, _LONGEST), shorten(against.text, _LONGEST)
-            question = f"{against.contradicts.file} says, confirmed by you: “{was}” Is this true now: “{now}”?"
-        item = Item(
-            why=why,
-            file=write.name,
-            text=write.text or "",
-            statements=tuple(one.text for one in held),
-            removes=tuple(one.text for one in lost),
-            question=question,
-            reason=held[0].why if held else "nothing you said asks for it",
-            before=blob_id(encode(write.before)) if write.before is not None else "",
-            sources=tuple(map(_source, _relevant(write.evidence, [one.text for one in held]))),
-            writer=write.writer.value,
-            session=write.session,
-        )
+        item = make_item(write, held, lost)
         try:
             kept = self._inbox.add(item)
         except InboxFull:
             kept = ""
-        self._tell(write, "question" if question else "held", item=kept)
+        self._tell(write, "question" if item.question else "held", item=kept)
         return kept
-
-    def _note(
-        self, write: ProposedWrite, held: Sequence[Verdict], lost: Sequence[Standing], item: str, *, stored_any: bool
-    ) -> str:
-        if not held and not lost:
-            return ""
-        quoted = "; ".join(f"“{shorten(one.text, _LONGEST)}” ({one.why})" for one in held[:_SHOWN])
-        more = f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
-        where = f" (inbox {item})" if item else ""
-        first = "stored without a part. " if stored_any and held else ""
-        parts = [f"{first}Kept for the user to confirm{where}: {quoted}{more}."] if held else []
-        if lost:
-            stays = "; ".join(f"“{shorten(one.text, _LONGEST)}”" for one in lost[:_SHOWN])
-            parts.append(f"These statements stay until the user decides{where}: {stays}.")
-        return f"{write.name}: {' '.join(parts)} This is not an error; go on."
 
     def _tell(self, write: ProposedWrite, kind: RefusalKind, detail: str = "", item: str = "") -> Refusal:
         refusal = Refusal(kind, _safe(write.name), write.writer, detail, item)
@@ -455,20 +329,6 @@ class WriteGate:
 
     def _private_texts(self) -> list[str]:
         return [text for name, text in self._texts.texts().items() if not name.startswith(f"{TEAM}/")]
-
-
-def _is_own(text: str, case: Case, parts: Sequence[str]) -> bool:
-    """Whether a title, name or line of an index is made of the memory's and the user's words."""
-    one = features(text)
-    near = EvidenceText([*parts, case.speech.own.text, *(known.text for known in case.own)])
-    if any(address.lower() not in near.lower for address in one.addresses):
-        return False
-    quoted = case.speech.is_quoted(one) and near.count(one.terms) < len(one.terms)
-    return (
-        not quoted
-        and not foreign_names(one, near, case.speech.foreign)
-        and (not one.terms or bool(near.count(one.terms)) or not case.speech.foreign.count(one.terms))
-    )
 
 
 def _whole_sentences(body: str, verdicts: list[Verdict]) -> list[Verdict]:
@@ -501,18 +361,6 @@ def _new(write: ProposedWrite) -> list[str]:
 
 def _own_names(write: ProposedWrite) -> set[str]:
     return {write.name, *(name for name in write.together)}
-
-
-def _relevant(evidence: tuple[Evidence, ...], held: Sequence[str]) -> list[Evidence]:
-    """The texts that the held statements come from, then the user's last words: enough to see where it came from."""
-    terms = frozenset[str]().union(*map(content_terms, held))
-    scored = sorted(evidence, key=lambda block: len(terms & content_terms(block.text)), reverse=True)
-    users = [block for block in evidence if block.origin.is_users][-_SOURCES // 2 :]
-    return list(dict.fromkeys([*scored[: _SOURCES // 2], *users]))
-
-
-def _source(block: Evidence) -> ItemSource:
-    return ItemSource(str(block.origin), block.text, block.message)
 
 
 def _text_of(path: Path) -> str:
