@@ -16,9 +16,8 @@ from reverie.events import Event, Notice
 from reverie.instructions import load_instructions
 from reverie.layers.base import Companion
 from reverie.memory.age import age_note
-from reverie.memory.changes import Evidence, WriteInfo, Writer
+from reverie.memory.changes import Evidence, Outcome, WriteInfo, Writer
 from reverie.memory.daily_log import reason_against_write as not_in_a_log
-from reverie.memory.directory import Outcome
 from reverie.memory.gate.addresses import InferredAddresses
 from reverie.memory.opening import open_memory
 from reverie.memory.taxonomy import Trust, is_index

@@ -91,7 +91,7 @@ def decide_statement(memory: OpenedMemory, id: str, verb: str, *, session: str =
     """`confirm` marks a statement as the user's, `reject` removes it, `doubt` makes it inferred again."""
     memory.require_on("nothing is changed")
     one = find_statement(memory.directory, id)
-    info = WriteInfo(Writer.USER, f"Asked for with `reverie memory inferred {verb}`.", session, confirms=True)
+    info = WriteInfo(Writer.USER, f"Asked for with `reverie memory inferred {verb}`.", session)
     version = {"confirm": confirm, "reject": reject, "doubt": doubt}[verb](memory.directory, one, info)
     done = {"confirm": "confirmed", "reject": "rejected", "doubt": "doubted"}[verb]
     said = f"{done.capitalize()} {one.id}: {one_line(one.text)}"

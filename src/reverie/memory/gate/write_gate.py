@@ -56,6 +56,8 @@ class Refusal:
 class Refused(ReverieError):
     """A write that the gate refuses; the sentence says what to do instead."""
 
+    exit_code = 2
+
     def __init__(self, message: str, refusal: Refusal) -> None:
         super().__init__(message)
         self.refusal = refusal

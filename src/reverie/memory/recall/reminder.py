@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from reverie.memory.age import age_note, age_words
-from reverie.memory.gate.lines import body_parts, take_out
+from reverie.memory.gate.lines import body_parts, plain, take_out
 from reverie.memory.gate.review import MarkedStatement
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
@@ -20,7 +20,7 @@ from reverie.origins import escape_tags
 from reverie.parsing import load_json
 from reverie.prompts import render
 from reverie.text.folding import fold_text, visible
-from reverie.text.sentences import statements_in, strip_marks
+from reverie.text.sentences import statements_in
 from reverie.text.words import CJK
 from reverie.types import JsonObject
 
@@ -142,7 +142,7 @@ def _lines(memory: RecalledMemory) -> Iterator[str]:
     notes = {
         bare: one.label
         for one in statements_in(topic.body)
-        if (bare := strip_marks(one.text)) in known and known[bare].is_note
+        if (bare := plain(one.text)) in known and known[bare].is_note
     }
     if topic.trust is not None:  # the marks decide, not the head
         topic = topic.with_changes(fields={"trust": None})
