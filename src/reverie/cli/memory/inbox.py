@@ -17,7 +17,7 @@ from reverie.cli.memory.decisions import (
 )
 from reverie.cli.memory.opening import undo_hint, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, can_ask, get_paint, plural, say, say_all
+from reverie.cli.output import answer, can_ask, get_paint, plural, read_key, say, say_all
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
@@ -126,11 +126,12 @@ def _review(found: Sequence[T], lines: Callable[[T], Iterable[str]], decide: Cal
     offered = "  ".join(f"{paint.bold(key)} {word}" for key, word in KEYS.items())
     for number, one in enumerate(found, 1):
         say_all(lines(one))
-        click.echo(f"{paint.dim(f'{number} of {len(found)}')}  {offered} › ", nl=False, color=paint.on)
-        key = ""
-        while key not in KEYS:
-            key = click.getchar().lower()
-            key = key if key.isalnum() else "q"  # Escape, Ctrl-D, the end of the input
+        question = f"{paint.dim(f'{number} of {len(found)}')}  {offered} › "
+        while (key := read_key(question)) not in KEYS:
+            if not key.isalnum():  # Escape, Ctrl-D, the end of the input
+                key = "q"
+                break
+            question = ""
         say(KEYS[key])
         if key == "q":
             return

@@ -12,7 +12,6 @@ from reverie.errors import ReverieError
 from reverie.memory.changes import ChangedUnderneath, Mark, ProposedWrite, WriteInfo, Writer
 from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.review import confirm, list_statements
-from reverie.memory.gate.speech import EvidenceText
 from reverie.memory.note import Note, Related, find_related, revise
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.secrets.scan import find_secrets
@@ -20,8 +19,9 @@ from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts
 from reverie.storage.history.versions import Version
-from reverie.text.folding import fold_text
-from reverie.text.words import content_terms
+from reverie.text.folding import fold, fold_text
+from reverie.text.word_lists import FUNCTION_WORDS
+from reverie.text.words import words
 from reverie.types import Origin
 
 Choice = Literal["update", "new", "nothing"]
@@ -29,6 +29,7 @@ _NAMES = 100
 _CLEAR = 0.5  # of a perfect match by words
 _BEHIND = 0.6  # the largest share of the second, relative to the first, for the first to be clear
 _FEWEST = 0.1  # the smallest share that counts
+_BEGINNING = 5  # letters by which `allergy` is found with `Allergie`
 
 
 class HoldsSecret(ReverieError):
@@ -151,14 +152,18 @@ def find_memories(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[l
 
 def _by_beginnings(memory: OpenedMemory, text: str) -> list[MemoryMatch]:
     """Memories that share names, numbers or beginnings of words with a text, maybe in another language."""
-    terms = content_terms(text)
+    wanted = _beginnings(text)
     about = {entry.name: entry.description for entry in memory.directory.list()}
     found = list[MemoryMatch]()
-    for name, said in MemoryTexts(memory.directory.root).texts().items() if terms else ():
-        share = EvidenceText([said, name.replace("_", " ")]).count(terms) / len(terms)
+    for name, said in MemoryTexts(memory.directory.root).texts().items() if wanted else ():
+        share = len(wanted & _beginnings(said)) / len(wanted)
         if share > _FEWEST and name in about:
             found.append(MemoryMatch(name, about[name], share))
     return found
+
+
+def _beginnings(text: str) -> set[str]:
+    return {fold(word)[:_BEGINNING] for word in words(text) if word not in FUNCTION_WORDS}
 
 
 def find_other_mentions(memory: OpenedMemory, text: str) -> list[str]:
