@@ -282,18 +282,22 @@ def results(events: list[Event]) -> list[tuple[bool, str]]:
 def test_what_the_user_said_is_saved_without_asking_and_found_in_the_next_session(work: Path) -> None:
     root = memory_of(work).directory.root
     path = str(root / "feedback_tabs.md")
-    model = script(work, calls(("Write", {"file_path": path, "content": TABS})))
+    index, line = str(root / "MEMORY.md"), "- [Tabs](feedback_tabs.md) — Indent with tabs"
+    again = {"file_path": index, "content": f"{line}\n- [Tabs](feedback_tabs.md) — Indent with tabs, always\n"}
+    steps = (("Write", {"file_path": path, "content": TABS}), ("Read", {"file_path": index}), ("Write", again))
+    model = script(work, calls(*steps))
 
     async def talk(session: Session) -> str:
         events = await turn(session, "please remember: indent with tabs in this project")
-        assert [error for error, _ in results(events)] == [False], results(events)
+        assert [error for error, _ in results(events)] == [False, False, False], results(events)
+        assert line in results(events)[1][1], "the index follows by itself"
         assert "saved feedback_tabs.md (inferred from what you said)" in said(events), "it was not typed on a terminal"
         return session.id
 
     session_id = in_session(talk, cwd=work, model=model)
+    assert memory_of(work).directory.index() == f"{line}, always\n", "one line per file"
     versions = list(memory_of(work).directory.log())
-    assert [version.info.writer for version in versions] == ["agent"]
-    assert "- [Tabs](feedback_tabs.md) — Indent with tabs" in (root / "MEMORY.md").read_text()
+    assert [version.info.writer for version in versions] == ["agent", "agent"]
     assert versions[0].info.session == session_id and versions[0].info.message
 
     async def ask(session: Session) -> None:
@@ -337,7 +341,7 @@ def test_what_a_tool_said_waits_in_the_inbox(work: Path) -> None:
     async def talk(session: Session) -> None:
         events = await turn(session, "please summarise page.txt for me")
         error, sentence = results(events)[1]
-        assert not error and "Kept for the user to confirm" in sentence
+        assert not error and "Kept for the user to confirm" in sentence and "evil.example.net" in sentence
         assert "1 line waits: /memory inbox" in said(events) and not any("forgot" in text for text in said(events))
 
     in_session(talk, cwd=work, model=model)

@@ -5,9 +5,9 @@ becomes one version. Changes that somebody else made meanwhile are recorded as t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -311,8 +311,10 @@ class MemoryDirectory:
                 confirms=info.confirms,
             )
             decided = self._gate(proposed) or Decision(after[name])
-            decisions[name], after[name] = decided, decided.text
-            target = self._free(held, decided.name) if decided.name else name
+            target = self._free(decided.name, held.files, settled) if decided.name else name
+            decisions[name] = replace(decided, name=target)
+            del after[name]
+            after[target] = decided.text
             if decided.text is not None or before is not None:
                 settled[target] = None if decided.text is None else encode(decided.text)
         if not restores:
@@ -329,11 +331,11 @@ class MemoryDirectory:
 
             Marks(self.root).add(marks)
 
-    def _free(self, held: LockedFolder, name: str) -> str:
+    def _free(self, name: str, *taken: Collection[str]) -> str:
         """A name like this one that no file has."""
         stem = name.removesuffix(".md")
         numbered = (name if number == 1 else f"{stem}_{number}.md" for number in range(1, 1_000))
-        return self._name(next(one for one in numbered if one not in held.files))
+        return self._name(next(one for one in numbered if not any(one in names for names in taken)))
 
     def _follow_index(self, held: LockedFolder, settled: dict[str, bytes | None], hook: str) -> None:
         """Lets the lines of the index follow the topic files that change."""

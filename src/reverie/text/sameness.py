@@ -191,8 +191,12 @@ def relations_of(text: str) -> frozenset[str]:
 
 
 def is_in_order(one: str, other: str) -> bool:
-    """Whether the content words that two texts share come in the same order, nearly all of them."""
+    """Whether the content words that two texts share come in the same order, nearly all of them; or all of them, if a
+    part of the sentence was moved to the front."""
     shared = content_terms(one) & content_terms(other)
-    rows = [[term for term in terms(text) if term in shared] for text in (one, other)]
-    same = sum(block.size for block in SequenceMatcher(None, *rows, autojunk=False).get_matching_blocks())
-    return same >= 0.8 * len(rows[0])
+    mine, theirs = ([term for term in terms(text) if term in shared] for text in (one, other))
+    matched = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
+    if sum(block.size for block in matched) >= 0.8 * len(mine):
+        return True
+    left = iter(theirs * 2)
+    return all(term in left for term in mine)

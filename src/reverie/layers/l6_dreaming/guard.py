@@ -15,6 +15,7 @@ from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.dreamer import MOST_LINES
 from reverie.memory.changes import Decision, Evidence, Gate, ProposedWrite, Writer
+from reverie.memory.gate.write_gate import Refused
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.topic_file import decode, encode
 from reverie.permissions.background import BackgroundWriter
@@ -76,7 +77,12 @@ class DreamGuard:
                 self._on_write(name)
                 return Kept(None, f"Removed {name}.")
             self.held[name] = (decode(data),)  # if it is refused, what was to move here must stay
-            decided = self._decide(name, data)
+            try:
+                decided = self._decide(name, data)
+            except ReverieError as error:
+                kind = error.refusal.kind if isinstance(error, Refused) else type(error).__name__
+                self._log.write("dream_refused", file=name, refused=kind)
+                raise
             self.held.pop(name)
             if decided.held:
                 self.held[name] = decided.held

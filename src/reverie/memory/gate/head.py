@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from reverie.memory.gate.lines import body_parts, first_words
@@ -13,9 +14,12 @@ from reverie.memory.gate.speech import EvidenceText, features, foreign_names, ha
 from reverie.memory.taxonomy import Trust, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.text.cutting import shorten
+from reverie.text.sameness import contradicts
 
 _LONGEST: Final = 120
 _TITLE_WORDS: Final = 8
+_FOREIGN_WORDS: Final = 2
+"""Words of one sentence of somebody else that a title may not have."""
 _HEAD: Final = frozenset({"name", "description", "type", "trust"})
 _COMMENT = re.compile(r"(?:^|\s)#\s*(.+)")
 
@@ -31,7 +35,10 @@ def is_own(text: str, case: Case, parts: Sequence[str]) -> bool:
         return True
     if case.speech.is_quoted(one) or has_mixed_word(text) or foreign_names(one, near, case.speech.foreign):
         return False
-    return case.speech.foreign_share(one) <= own and (own > 0 or not case.speech.foreign.count(one.terms))
+    unknown = replace(one, terms=frozenset(term for term in one.terms if not near.has(term)))
+    if case.speech.foreign_share(unknown) >= _FOREIGN_WORDS:
+        return False
+    return own > 0 or not case.speech.foreign.count(one.terms)
 
 
 def lead_of(topic: TopicFile) -> str:
@@ -46,7 +53,8 @@ def rebuild_head(topic: TopicFile, before: TopicFile, case: Case, trust: Trust |
     stays = trust is Trust.CONFIRMED and bool(before.name) and lead == lead_of(before)
     if topic.name != before.name and (stays or not is_own(topic.name, case, parts)):
         topic = topic.with_changes(name=before.name if stays else first_words(lead, _TITLE_WORDS))
-    if topic.description != before.description and (stays or not is_own(topic.description, case, parts)):
+    is_kept = topic.description == before.description or (not stays and is_own(topic.description, case, parts))
+    if not is_kept or any(contradicts(topic.description, one) for one in parts):
         topic = topic.with_changes(description=before.description if stays else shorten(lead, _LONGEST))
     unknown = {
         key: None

@@ -43,7 +43,8 @@ def take_out(body: str, unwanted: Collection[str]) -> str:
         rest = body[lead_of(body, start).end() : end] if lead_of(body, start).end() <= end else ""
         if not any(char.isalnum() for char in rest):
             body = body[:start] + body[min(end + 1, len(body)) :]
-    return _BLANKS.sub("\n\n", body)
+    bare = _BLANKS.sub("\n\n", body).rstrip("\n")
+    return f"{bare}\n" if bare else ""
 
 
 def put_back(before: str, after: str, lost: Collection[str]) -> str:

@@ -101,7 +101,10 @@ class Case:
     confirmed: Callable[[frozenset[str]], Iterable[Standing]] = field(default=lambda _terms: ())
     """Confirmed statements, and those of the team, that share words with a statement."""
     session: str = ""
-    dropped: tuple[str, ...] = ()
+    stays: frozenset[str] = frozenset()
+    """The statements of the file that the new text has too, folded."""
+    names_another: Callable[[str], bool] = field(default=lambda _message: False)
+    """Whether a message has words of the title of another memory."""
 
     @cached_property
     def exact(self) -> Mapping[str, Standing]:
@@ -125,7 +128,8 @@ def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
     new = [one.text for one in found if one.end is not End.HELD and not one.is_old]
     if not is_based and not _is_users(case, new):
         return [one if one.end is End.HELD or one.is_old else _hold(one, "you did not say it") for one in found]
-    return [one if one.is_anchored or one.end is End.HELD else _judge_line(case, one) for one in found]
+    near = EvidenceText([case.speech.new.text, case.known.text, *(one.text for one in found if one.is_anchored)])
+    return [one if one.is_anchored or one.end is End.HELD else _judge_line(case, one, near) for one in found]
 
 
 def _is_users(case: Case, statements: Sequence[str]) -> bool:
@@ -139,7 +143,12 @@ def _is_users(case: Case, statements: Sequence[str]) -> bool:
         return True
     if _foreign_words(case, whole) > _FOREIGN_WORDS or case.speech.model_share(whole) > own + _FOREIGN_WORDS:
         return False
-    return own > 0 or all(is_other_script(whole.text, message.text) for message in case.speech.said)
+    return own > 0 or _is_translated(case, whole.text)
+
+
+def _is_translated(case: Case, text: str) -> bool:
+    """Whether a text is in another script than all that the user said, so that shared words cannot be expected."""
+    return bool(case.speech.said) and all(is_other_script(text, message.text) for message in case.speech.said)
 
 
 def _prior(case: Case, one: Features) -> EvidenceText:
@@ -201,9 +210,13 @@ def _judge(case: Case, statement: str) -> Verdict:
     return _question(case, verdict, one)
 
 
-def _judge_line(case: Case, one: Verdict) -> Verdict:
-    """A line without an anchor of its own in a memory that has one: the writer's note."""
-    return _question(case, one, features(one.text))
+def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
+    """A line without an anchor of its own in a memory that has one: the writer's note, if it is about the same."""
+    found = features(one.text)
+    is_new = fold_text(one.text) not in case.exact and bool(found.terms)
+    if is_new and not near.count(found.terms) and _foreign_words(case, found) >= 1:
+        return _hold(one, "you did not say it, and others did")
+    return _question(case, one, found)
 
 
 def _hold(one: Verdict, why: str) -> Verdict:
@@ -283,7 +296,7 @@ def _shares(terms: frozenset[str], others: frozenset[str]) -> bool:
 
 def _question(case: Case, one: Verdict, found: Features) -> Verdict:
     """A conclusion against what the user confirmed becomes a question; against the team's it is only marked."""
-    own = [known for known in case.own if known.trust is Trust.CONFIRMED]
+    own = [known for known in case.own if known.trust is Trust.CONFIRMED and fold_text(known.text) in case.stays]
     for standing in (*own, *case.confirmed(found.terms)):
         if not contradicts(one.text, standing.text):
             continue
@@ -339,8 +352,9 @@ def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]
             return True
         if speaks and message.block.origin is Origin.TYPED and _tells_change_of(message, gone.text):
             return True
-        if is_order and case.writer is not Writer.DREAM and asks_to_forget(message.text):
-            return True
+        is_wish = is_order and case.writer is not Writer.DREAM and asks_to_forget(message.text)
+        if is_wish and not case.names_another(message.text):
+            return True  # it names nothing by words: the writer has chosen what it means
     return False
 
 

@@ -55,12 +55,13 @@ _DATE = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NAME = re.compile(
     r"`[^`\n]{2,80}`|(?<!\w)[A-Za-z]+(?:[._-]?\d[\w.-]*\w|\d)|(?<!\w)[a-z]+(?:_[a-z0-9]+)+(?!\w)"
-    r"|(?<!\w)[a-z]+[A-Z]\w+|(?<!\w)[A-Z]{2,}[A-Z0-9]*(?!\w)"
+    r"|(?<!\w)[a-z]+[A-Z]\w+|(?<!\w)[A-Z]{2}[A-Z0-9]*+(?!\w)"
 )
 _CAPITAL = re.compile(r"(?<=[\wà-ÿ,;)] )[A-ZÀ-ÝА-Я][\wà-ÿ]+")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]+")
 _ADDRESS = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^\s)>\]\"'`]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w/@.])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|ai|app"
+    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+://[^\s)>\]\"'`]+|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
+    r"|(?<![\w/@.-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|ai|app"
     r"|sh|co|xyz|info|biz|cloud|site|online|test|example|internal|local|ru|cn|de|uk|fr|eu|me|tk|gg|to|ly)(?:[:/][^\s)>\]\"'`]*)?"
     r"(?![\w-]|\.\w)",
     re.IGNORECASE,
@@ -70,7 +71,7 @@ _PROGRAM: Final = (
     r"|scp|nc|bash|sh|chmod|git|sudo|eval|powershell|iwr"
 )
 _COMMAND = re.compile(
-    r"`((?!-)[^`\n]*[\w./-]\s+[^`\n]+)`|`((?:\./|~/|/)[^`\s]+|[^`\s]+\.(?:sh|ps1|bat|cmd|exe))`"
+    r"`((?!-)[^`\n]{0,200}[\w./-]\s{1,9}[^`\n]{1,200})`|`((?:\./|~/|/)[^`\s]{1,200}|[^`\s]{1,200}\.(?:sh|ps1|bat|cmd|exe))`"
     rf"|(?<![\w`])((?:{_PROGRAM}) (?:-\S+ )*(?!and |or |the |is |to |for |in |on |with )[\w@./:~-]+)"
 )
 
@@ -157,7 +158,7 @@ class UserMessage(EvidenceText):
         """Whether its sentences about these words deny something; None if they say both or nothing."""
         said = {
             is_negated(part)
-            for part in re.split(r"[.!?;。！？\n]+", self.text)
+            for part in re.split(r"[.!?;,:。！？，、；\n]+|\s[–—-]\s", self.text)
             if (found := content_terms(part)) and 2 * len(found & wanted) >= min(len(found), len(wanted))
         }
         return said.pop() if len(said) == 1 else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
-from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
+from reverie.memory.changes import Decision, Evidence, Mark, ProposedWrite, Writer
 from reverie.memory.gate.forgotten import Forgotten, find_brought_back
 from reverie.memory.gate.head import lead_of, rebuild_head, rebuild_name
 from reverie.memory.gate.inbox import InboxFull, MemoryInbox
@@ -20,7 +20,7 @@ from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
 from reverie.memory.gate.rule import Case, End, Standing, Verdict, find_lost, judge, may_remove
-from reverie.memory.gate.speech import Speech
+from reverie.memory.gate.speech import EvidenceText, Speech
 from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
@@ -84,6 +84,7 @@ class WriteGate:
         self._texts = MemoryTexts(root)
         self._root = root
         self.marks = Marks(root)
+        self._heard: tuple[tuple[Evidence, ...], Speech] | None = None
         self.refused: dict[RefusalKind, int] = {}
         """How often each kind of refusal happened in this process."""
 
@@ -198,13 +199,28 @@ class WriteGate:
 
         return Case(
             writer=write.writer,
-            speech=Speech(write.evidence),
+            speech=self._speech(write.evidence),
             own=self._standing(write.name, write.before or ""),
             others=others,
             confirmed=confirmed,
             session=write.session,
-            dropped=write.dropped,
+            stays=frozenset(fold_text(bare) for _, bare in body_parts(TopicFile.parse(text).body)),
+            names_another=lambda message: self._names_another(write.name, message),
         )
+
+    def _names_another(self, name: str, message: str) -> bool:
+        said = EvidenceText([message])
+        titles = ((other, TopicFile.parse(text)) for other, text in self._texts.texts().items() if other != name)
+        return any(
+            said.count(content_terms(f"{topic.name} {topic.description} {other.removesuffix('.md').replace('_', ' ')}"))
+            for other, topic in titles
+        )
+
+    def _speech(self, evidence: tuple[Evidence, ...]) -> Speech:
+        """What was said; a run that writes several files has the same evidence for all of them."""
+        if self._heard is None or self._heard[0] != evidence:
+            self._heard = evidence, Speech(evidence)
+        return self._heard[1]
 
     def _standing(self, name: str, text: str) -> list[Standing]:
         topic = TopicFile.parse(text)
@@ -267,6 +283,8 @@ class WriteGate:
         body = take_out(topic.body, held) if held else topic.body
         if lost:
             body = put_back(before.body, body, [one.text for one in lost])
+            if [bare for _, bare in body_parts(body)] == [bare for _, bare in body_parts(before.body)]:
+                return write.before  # nothing is new, and nothing is gone
         adopted = {one.text for one in verdicts if one.mark is not None and one.mark.how == "adopted"}
         foreign = {one.text for one in verdicts if one.text in adopted and one.mark and one.mark.source != "pasted"}
         if foreign:
@@ -340,7 +358,7 @@ def _whole_sentences(body: str, verdicts: list[Verdict]) -> list[Verdict]:
     for (_, before), (one, bare) in pairwise(parts):
         if before in held and body[: one.start].rstrip().endswith((";", "；")) and bare not in held:
             held[bare] = held[before]
-    return [_held(one, held[one.text]) if one.text in held else one for one in verdicts]
+    return [_held(one, held[one.text]) if one.text in held and one.end is not End.HELD else one for one in verdicts]
 
 
 def _held(one: Verdict, why: str) -> Verdict:

@@ -31,6 +31,7 @@ _VALUE = re.compile(
 )
 """What a correction changes: numbers, dates, days."""
 _HEAD = ("name:", "description:", "type:", "trust:", "---")
+_UNWRITTEN = re.compile(r"\.md: (?:not written again|Kept for the user|These statements stay)")
 _LINE = 150
 _TEXT = 300
 
@@ -110,6 +111,11 @@ def _texts(talk: Talk, known: Done) -> dict[str, str]:
     return {name: "\n".join(lines) for name, lines in found.items()}
 
 
+def is_unwritten(wrote: Done) -> bool:
+    """Whether nothing was stored: it was refused, is written down already, or waits for the user."""
+    return wrote.failed or bool(_UNWRITTEN.search(wrote.text))
+
+
 def below_memory(talk: Talk, path: str) -> str:
     """A memory's name from a path as a search shows it, which may lead up from the working folder first."""
     root = talk.place.memory.rstrip("/")
@@ -128,7 +134,7 @@ def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
         topic = TopicFile.parse("\n".join(line.text for line in read.lines()) + "\n")
         now = _revised(topic, old, note)
         return talk.act("It has changed, so I change it there.", "Write", {"file_path": path, "content": now.text})
-    if wrote.failed:
+    if is_unwritten(wrote):
         return Answer(talk.word("refused", why=first_line(wrote.text)))
     name = path[len(root) + 1 :]
     if talk.place.keeps_index and talk.can("Edit") and not any(talk.results("Edit")):
@@ -166,7 +172,7 @@ def _write_new(talk: Talk, note: Note, root: str) -> Step:
         path = f"{root}/{_free_name(talk, note)}"
         return talk.act("I write it down.", "Write", {"file_path": path, "content": note.topic.text})
     name = str(wrote.input.get("file_path", ""))[len(root) + 1 :]
-    if wrote.failed:
+    if is_unwritten(wrote):
         return Answer(talk.word("refused", why=first_line(wrote.text)))
     indexed = talk.result("Edit", file_path=index) or talk.result("Write", file_path=index)
     if talk.place.keeps_index and indexed is None:
@@ -212,7 +218,7 @@ def _append_to_log(talk: Talk, statement: str, today: date) -> Step:
     path = path.replace("YYYY", f"{today:%Y}").replace("MM", f"{today:%m}")
     wrote = talk.result("Write", file_path=path) or talk.result("Edit", file_path=path)
     if wrote is not None:
-        if wrote.failed:
+        if is_unwritten(wrote):
             return Answer(talk.word("refused", why=first_line(wrote.text)))
         return Answer(talk.word("logged", file=PurePath(path).name, text=statement))
     if not talk.can("Write", "Edit", "Read"):
