@@ -214,8 +214,9 @@ def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
     """A line without an anchor of its own in a memory that has one: the writer's note, if it is about the same."""
     found = features(one.text)
     is_new = fold_text(one.text) not in case.exact and bool(found.terms)
-    if is_new and not near.count(found.terms) and _foreign_words(case, found) >= 1:
-        return _hold(one, "you did not say it, and others did")
+    is_claim = bool(found.names or found.numbers) or _foreign_words(case, found) >= 1
+    if is_new and is_claim and not near.count(found.terms):
+        return _hold(one, "you did not say it")
     return _question(case, one, found)
 
 
