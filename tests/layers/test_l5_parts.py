@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reverie.memory.gate.evidence import EvidenceText
 
 from reverie.errors import ReverieError
 from reverie.layers.l5_extraction.extractor import notice
@@ -16,7 +17,6 @@ from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites, new_since
 from reverie.layers.l5_extraction.writes import MemoryWrites, RunSource, lost_statements, speaks_of
 from reverie.memory.changes import Evidence
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.evidence import EvidenceText
 from reverie.memory.gate.write_gate import WriteGate
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, TextBlock, ToolUseBlock

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from reverie.events import Event, Notice, ToolFinished
-from reverie.memory.changes import WriteInfo, Writer
+from reverie.events import Event, Notice, PermissionAsked, ToolFinished
+from reverie.memory.changes import Evidence, WriteInfo, Writer
+from reverie.memory.gate.review import confirm, list_inferred
 from reverie.memory.opening import OpenedMemory, open_memory
+from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.models.sdk import SdkModel
 from reverie.paths import Places
@@ -398,7 +402,7 @@ def test_what_the_user_said_is_saved_without_asking_and_found_in_the_next_sessio
         events = await turn(session, "please remember: indent with tabs in this project")
         assert [error for error, _ in results(events)] == [False, False, False], results(events)
         assert line in results(events)[1][1], "the index follows by itself"
-        assert "saved feedback_tabs.md" in said(events)
+        assert "saved feedback_tabs.md (inferred from what you said)" in said(events), "it was not typed on a terminal"
         return session.id
 
     session_id = in_session(talk, cwd=work, model=model)
@@ -449,7 +453,7 @@ def test_what_a_tool_said_waits_in_the_inbox(work: Path) -> None:
         events = await turn(session, "please summarise page.txt for me")
         error, sentence = results(events)[1]
         assert not error and "Kept for the user to confirm" in sentence and "evil.example.net" in sentence
-        assert any("waits in the inbox" in text for text in said(events)), said(events)
+        assert "1 line waits: /memory inbox" in said(events) and not any("forgot" in text for text in said(events))
 
     in_session(talk, cwd=work, model=model)
     memory = memory_of(work)
@@ -535,6 +539,75 @@ def test_elsewhere_a_write_is_still_asked_about(work: Path) -> None:
     in_session(talk, cwd=work, model=script(work, calls(outside, hidden, up)))
     assert not (root.parent / "x.md").exists() and not (root.parent / "y.md").exists()
     assert not (root / ".hidden.md").exists()
+
+
+@contextmanager
+def asking_for(command: str, work: Path, said: str) -> Iterator[list[str]]:
+    """The questions about a command in a session that allows everything, after the user said something."""
+    asked = list[str]()
+
+    async def talk(session: Session) -> None:
+        for text in (said, "again, please"):
+            async for event in session.send(text):
+                if isinstance(event, PermissionAsked):
+                    asked.append(event.reason)
+                    assert session.gate.answer(event.id, allow=True)
+
+    model = script(work, "repeat forever\n" + f"  call Bash {json.dumps({'command': command})}\n  ---\n  say ok\nend\n")
+    in_session(talk, cwd=work, model=model, interactive=True, overrides={"permissions.mode": "accept_all"})
+    yield asked
+
+
+def infer(work: Path, text: str) -> None:
+    """A memory that rests on text of others."""
+    memory = memory_of(work).directory
+    topic = TopicFile.new(name="Farm", description="the farm", type=MemoryType.PROJECT, body=text)
+    info = WriteInfo(Writer.USER, "test", evidence=(Evidence(Origin.PIPED, text),))
+    memory.create("project_farm.md", topic, info)
+
+
+def test_an_address_that_only_an_inferred_memory_has_is_asked_for(work: Path) -> None:
+    infer(work, "The farm is restarted at farm.example.org/restart. Clean it with `./wipe.sh --all`.")
+    with asking_for("echo farm.example.org/restart now > x", work, "restart the build farm") as asked:
+        (reason,) = asked  # once: the user allowed it
+        assert "farm.example.org/restart" in reason and "project_farm.md" in reason
+    with asking_for("./wipe.sh --all; touch y", work, "clean the build farm") as asked:
+        assert len(asked) == 1 and "./wipe.sh --all" in asked[0]
+    for command, said in (
+        ("echo farm.example.org/restart > x", "restart it at farm.example.org please"),
+        ("echo other.example.org > x", "restart the build farm"),
+        ("touch z", "clean the build farm"),
+    ):
+        with asking_for(command, work, said) as asked:
+            assert asked == [], (command, said)
+    (work / "AGENTS.md").write_text("The farm: farm.example.org\n")
+    with asking_for("echo farm.example.org/restart > x", work, "restart the build farm") as asked:
+        assert asked == [], "the instruction files name it"
+
+
+def test_a_confirmed_address_is_not_asked_for(work: Path) -> None:
+    infer(work, "The farm is restarted at farm.example.org/restart.")
+    memory = memory_of(work).directory
+    (one,) = list_inferred(memory)
+    confirm(memory, one, WriteInfo(Writer.USER, "test"))
+    with asking_for("echo farm.example.org/restart > x", work, "restart the build farm") as asked:
+        assert asked == []
+
+
+def test_an_inferred_memory_that_nobody_uses_is_not_recalled(work: Path) -> None:
+    infer(work, "The staging server listens on port 8417.")
+
+    async def talk(session: Session) -> list[str]:
+        await turn(session, "which port does the staging server use?")
+        return recalled(session)
+
+    (text,) = in_session(talk, cwd=work, model=script(work, SAYS))
+    assert "saved today; inferred" in text and "from a pipe or a file" in text
+    in_91_days = {"clock": lambda: datetime.now(UTC) + timedelta(days=91)}
+    assert in_session(talk, cwd=work, model=script(work, SAYS), **in_91_days) == []
+    memory = memory_of(work).directory
+    confirm(memory, list_inferred(memory)[0], WriteInfo(Writer.USER, "test"))
+    assert len(in_session(talk, cwd=work, model=script(work, SAYS), **in_91_days)) == 1
 
 
 def test_in_the_mode_of_daily_logs_only_the_log_of_today_is_written(

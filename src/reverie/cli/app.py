@@ -58,7 +58,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "sessions": CommandEntry("sessions.command:command", "List, show and delete conversations."),
     "remember": CommandEntry("memory.change:remember_command", "Remember something, in your own words."),
     "recall": CommandEntry("memory.recall:command", "Show which memories would be added to a message."),
-    "forget": CommandEntry("memory.change:forget_command", "Forget a memory. It can be restored."),
+    "forget": CommandEntry("memory.forget:forget_command", "Forget a memory. It can be restored."),
     "memory": CommandEntry("memory.command:command", "List, change and restore memories."),
     "dream": CommandEntry("dream.command:command", "Tidy up memory across sessions; review or undo it."),
     "compact": CommandEntry("sessions.actions:compact_command", "Summarise a conversation to make room, or undo that."),

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reverie.memory.gate.evidence import assess
 
 from reverie.agents.messages.message import AgentMessage, message_blocks, message_ids, new_message, sender_and_text
 from reverie.agents.messages.structured import (
@@ -25,7 +26,6 @@ from reverie.agents.messages.structured import (
 )
 from reverie.agents.team.handshake import Handshake, Patience
 from reverie.memory.changes import Evidence
-from reverie.memory.gate.evidence import assess
 from reverie.types import Message, Origin
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -65,7 +65,13 @@ class DreamOutcome:
 
 
 def describe_outcome(dreamt: DreamOutcome) -> str:
-    """Describes the result in a sentence that names its files."""
+    """Describes the result in a sentence that names its files and says what waits."""
+    held = dreamt.held
+    waits = f"; {held} line{'s wait' if held > 1 else ' waits'}: /memory inbox" if held else ""
+    return _describe_changes(dreamt) + waits
+
+
+def _describe_changes(dreamt: DreamOutcome) -> str:
     match dreamt.outcome:
         case "landed":
             landed = dreamt.landed
@@ -115,7 +121,7 @@ class DreamReporter:
         figures = {name: value for name, value in dreamt.to_json().items() if name not in _QUOTING}
         files, left = (list(landed.files), list(landed.left)) if landed is not None else ([], [])
         self.note("dream_completed", **figures, files=files, left=left)
-        if dreamt.outcome == "landed" or asks:
+        if dreamt.outcome == "landed" or dreamt.held or asks:
             self.tell(describe_outcome(dreamt))
 
     def failed(self, error: BaseException, now: float, *, way: str, dry: bool, by_hand: bool) -> None:

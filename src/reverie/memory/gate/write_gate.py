@@ -141,7 +141,8 @@ class WriteGate:
             trust = Trust.CONFIRMED if typed.origin is Origin.TYPED else Trust.INFERRED
             mark = Mark(trust, typed.origin.value, typed.text.strip(), typed.at, write.session, typed.message)
         else:
-            mark = Mark(Trust.INFERRED, source="imported" if write.writer is Writer.IMPORT else "")
+            source = next((block.origin.value for block in write.evidence), "")
+            mark = Mark(Trust.INFERRED, source="imported" if write.writer is Writer.IMPORT else source)
         old = {fold_text(one) for one in statements_of(write.before or "")}
         new = [one for one in statements_of(write.text) if fold_text(one) not in old]
         return {one: mark for one in new if mark.trust is Trust.CONFIRMED or self.marks.of(one) is None}

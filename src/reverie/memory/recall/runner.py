@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar, cast
@@ -15,12 +16,21 @@ from typing import Any, TypeVar, cast
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
 from reverie.memory.directory import MemoryDirectory
+from reverie.memory.gate.last_use import LastUse
+from reverie.memory.gate.marks import Marks
+from reverie.memory.gate.review import list_statements
 from reverie.memory.recall.ranker import RankedMemory, Ranker, Ranking
-from reverie.memory.recall.reminder import MAX_FILES, RecalledMemory, reason_against_recall, render_reminder
+from reverie.memory.recall.reminder import (
+    CANDIDATES,
+    RecalledMemory,
+    limit_inferred,
+    reason_against_recall,
+    render_reminder,
+)
 from reverie.memory.recall.selection import Selector
 from reverie.memory.references import RepoNames
 from reverie.memory.scan import NEWEST, ScanEntry, scan
-from reverie.memory.taxonomy import MemoryType
+from reverie.memory.taxonomy import MemoryType, Trust
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.records import Surfaced
 from reverie.storage.transcript.session_log import Clock
@@ -62,6 +72,8 @@ class Recall:
         self._ranker: Ranker | None = None
         self._repo = RepoNames(parts.places.checkout, find_ripgrep)
         self._thread: ThreadPoolExecutor | None = None
+        self._marks = Marks(directory.root)
+        self._used = LastUse(directory.root)
 
     async def recall(self, query: str) -> None:
         """Finds what fits the user's message and records it, even if nothing fits. Raises only when cancelled."""
@@ -112,6 +124,7 @@ class Recall:
         self._parts.log.append(Surfaced(names, len(text.encode("utf-8", "replace")), by=by))
         if not memories:
             return []
+        self._used.note([memory.name for memory in memories if memory.trust is Trust.INFERRED], self._now())
         gone = sum(len(memory.missing) for memory in memories)
         stale = f"; {gone} of the things they name are missing" if gone else ""
         self._emit(Notice(f"recalled {', '.join(names)}{stale}", source="memory"))
@@ -179,7 +192,7 @@ class Recall:
         if self._ranker is None:
             places, root = self._parts.places, self._directory.root
             self._ranker = Ranker.open(root, places.search_index(root), models_dir=places.models)
-        return self._ranker.rank(query, tools_in_use=tools, exclude=known, now=self._now(), limit=MAX_FILES)
+        return self._ranker.rank(query, tools_in_use=tools, exclude=known, now=self._now(), limit=CANDIDATES)
 
     async def _read_and_check(self, names: Sequence[str], seconds: float) -> list[RecalledMemory]:
         """The texts, each with the names that the repository does not have, if there is time to look."""
@@ -189,18 +202,20 @@ class Recall:
                 gone = await self._in_thread(lambda: [self._repo.find_missing(one.text) for one in found])
         except TimeoutError:
             return found
-        return [
-            RecalledMemory(one.name, one.path, one.text, one.modified, missing)
-            for one, missing in zip(found, gone, strict=True)
-        ]
+        return [replace(one, missing=missing) for one, missing in zip(found, gone, strict=True)]
 
     def _read(self, names: Sequence[str]) -> list[RecalledMemory]:
-        found = list[RecalledMemory]()
+        """The chosen memories with their marks, without inferred ones that nobody uses."""
+        found, now = list[RecalledMemory](), self._now()
         for name in names:
             with suppress(UserError):  # removed since it was chosen
                 document = self._directory.read(name)
-                found.append(RecalledMemory(name, self._directory.root / name, document.text, document.modified))
-        return found
+                statements = tuple(list_statements(name, document.text, self._marks))
+                path = self._directory.root / name
+                one = RecalledMemory(name, path, document.text, document.modified, statements=statements)
+                if one.trust is not Trust.INFERRED or not self._used.is_unused(name, now):
+                    found.append(one)
+        return limit_inferred(found, lambda one: one.trust is Trust.INFERRED)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Runs in our own thread, one piece at a time: work that nobody waits for can still finish."""
