@@ -181,3 +181,19 @@ def test_on_a_terminal_a_memory_in_other_words_can_be_chosen(reverie: Command) -
         terminal.press("y\r")
         terminal.until("Forgot user_peanut_allergy.md")
     assert asked(reverie, "memory", "list")["memories"] == []
+
+
+def test_one_key_each_in_the_chat(reverie: Command) -> None:
+    reverie("remember", stdin="The kiln is loaded on Thursdays.\n")
+    with Terminal("chat", "--model", "embedded", cwd=reverie.work, env=reverie.env) as terminal:
+        terminal.say("/memory inferred")
+        terminal.until("1 of 1")
+        terminal.until("quit")
+        terminal.press("y")
+        terminal.until("Confirmed")
+        terminal.say("/remember I keep bees")
+        terminal.until("Remembered as")
+        terminal.say("/exit")
+        terminal.process.wait()
+    trust = {one["file"]: one["trust"] for one in asked(reverie, "memory", "list")["memories"]}
+    assert set(trust.values()) == {"confirmed"} and len(trust) == 2, "typed on a terminal"

@@ -289,6 +289,7 @@ class Dreaming:
             if begun is not fork:  # the embedded model takes over from the beginning
                 copy.restore()
                 guard.held.clear()
+                guard.waits.clear()
                 begun, run.way = fresh_dreamer(begun, EMBEDDED), "embedded"
             return await run_dream(
                 begun,
@@ -361,6 +362,7 @@ class Dreaming:
             tokens=usage.prompt + usage.output_tokens,
             denied=result.denied,
             held=sum(map(len, guard.held.values())),
+            waits=sum(guard.waits.values()),
             proposal=proposal,
         )
         if proposal is None:

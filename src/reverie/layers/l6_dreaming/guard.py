@@ -54,6 +54,8 @@ class DreamGuard:
         self._on_write = on_write
         self.held: dict[str, tuple[str, ...]] = {}
         """Statements that were kept for the user, or could not be written, by file."""
+        self.waits: dict[str, int] = {}
+        """How many statements of a file wait in the inbox."""
         self.permission = BackgroundWriter(
             copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._log_denied
         )
@@ -101,6 +103,8 @@ class DreamGuard:
                 self._log.write("dream_refused", file=name, refused=kind)
                 raise
             self.held.pop(name)
+            if decided.item:
+                self.waits[name] = len(decided.held)
             if decided.held:
                 self.held[name] = decided.held
                 self._log.write("dream_held", file=name, statements=len(decided.held))

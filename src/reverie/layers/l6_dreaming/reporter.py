@@ -36,7 +36,9 @@ class DreamOutcome:
     tokens: int = 0
     denied: tuple[str, ...] = ()
     held: int = 0
-    """Statements that wait for the user."""
+    """Statements that were kept for the user, or could not be written."""
+    waits: int = 0
+    """Statements that wait in the inbox."""
     proposal: Proposal | None = None
     landed: LandingResult | None = None
 
@@ -55,6 +57,7 @@ class DreamOutcome:
             "hit_rate": round(self.hit_rate, 4),
             "denied": list(self.denied),
             "held": self.held,
+            "waits": self.waits,
             "id": self.proposal.id if self.proposal is not None else None,
             "files": [{"file": one.name, "change": one.verb, "reason": one.reason} for one in changes],
             "lost": list(self.proposal.lost) if self.proposal is not None else [],
@@ -66,8 +69,8 @@ class DreamOutcome:
 
 def describe_outcome(dreamt: DreamOutcome) -> str:
     """Describes the result in a sentence that names its files and says what waits."""
-    held = dreamt.held
-    waits = f"; {held} line{'s wait' if held > 1 else ' waits'}: /memory inbox" if held else ""
+    count = dreamt.waits
+    waits = f"; {count} line{'s wait' if count > 1 else ' waits'}: /memory inbox" if count else ""
     return _describe_changes(dreamt) + waits
 
 
@@ -121,7 +124,7 @@ class DreamReporter:
         figures = {name: value for name, value in dreamt.to_json().items() if name not in _QUOTING}
         files, left = (list(landed.files), list(landed.left)) if landed is not None else ([], [])
         self.note("dream_completed", **figures, files=files, left=left)
-        if dreamt.outcome == "landed" or dreamt.held or asks:
+        if dreamt.outcome == "landed" or dreamt.waits or asks:
             self.tell(describe_outcome(dreamt))
 
     def failed(self, error: BaseException, now: float, *, way: str, dry: bool, by_hand: bool) -> None:
