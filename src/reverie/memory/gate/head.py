@@ -45,8 +45,10 @@ def rebuild_head(topic: TopicFile, before: TopicFile, case: Case, trust: Trust |
     """The text with a head of the user's or the memory's words, and with its trust."""
     parts = [bare for _, bare in body_parts(topic.body)]
     lead = lead_of(topic)
-    if topic.name != before.name and not is_own(topic.name, case, parts):
-        topic = topic.with_changes(name=first_words(lead, _TITLE_WORDS))
+    if not topic.name.strip() or (topic.name != before.name and not is_own(topic.name, case, parts)):
+        topic = topic.with_changes(name=before.name or first_words(lead, _TITLE_WORDS))
+    if not topic.description.strip():
+        topic = topic.with_changes(description=before.description or shorten(lead, _LONGEST))
     is_kept = topic.description == before.description or is_own(topic.description, case, parts)
     if not is_kept or any(contradicts(topic.description, one) for one in parts):
         topic = topic.with_changes(description=shorten(lead, _LONGEST))

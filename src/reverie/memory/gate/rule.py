@@ -37,6 +37,7 @@ _LEAST_OWN: Final = 2
 _FOREIGN_WORDS: Final = 2
 _FOREIGN_SHARE: Final = 0.3
 """A statement is somebody else's if one sentence of theirs has this much of it, and more than the user's words."""
+_SAME_RULE: Final = 0.8
 _NEAR_BLOCKS: Final = 8
 """Texts of others before a request to keep something that it can point at."""
 
@@ -91,8 +92,8 @@ class Case:
     """Confirmed statements, and those of the team, that share words with a statement."""
     session: str = ""
     dropped: tuple[str, ...] = ()
-    names_another: Callable[[str], bool] = field(default=lambda _message: False)
-    """Whether a message has words of the title of another memory."""
+    means_another: Callable[[UserMessage], bool] = field(default=lambda _message: False)
+    """Whether a request to forget that has no word of this memory means another one."""
 
     @cached_property
     def exact(self) -> Mapping[str, Standing]:
@@ -230,9 +231,15 @@ def _reworded(case: Case, one: Features) -> Verdict | None:
     ):
         return None
     nearest = max(sources, key=lambda known: len(one.terms & content_terms(known.text)))
-    if is_negated(one.text) != is_negated(nearest.text):
+    if is_negated(one.text) != is_negated(nearest.text) or contradicts(one.text, nearest.text):
         return None
+    was = content_terms(nearest.text)
+    is_part = EvidenceText([one.text]).count(was) < _SAME_RULE * len(was)
+    if is_part and missing:
+        return None  # another value, not other words
     lowest = max((known.end for known in sources), key=[End.CONFIRMED, End.UNMARKED, End.INFERRED].index)
+    if is_part and lowest is End.CONFIRMED:
+        lowest = End.INFERRED  # a part of a rule says more than the rule
     mark = (
         None
         if lowest is End.UNMARKED
@@ -306,7 +313,7 @@ def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]
             return True
         if asks_to_remove(message.text) and message.count(content_terms(f"{about} {gone.text}")):
             return True
-        if asks_to_forget(message.text) and not case.names_another(message.text):
+        if asks_to_forget(message.text) and not case.means_another(message):
             return True  # it names nothing by words: the writer has chosen what it means
     return False
 
@@ -346,16 +353,19 @@ def find_lost(gone: Sequence[Standing], kept: Iterable[str]) -> list[Standing]:
     """The statements that no other statement says any more."""
     texts = list(kept)
     index = StatementIndex(texts)
-    return [one for one in gone if content_terms(one.text) and not (index.has(one.text) and _is_said(one.text, texts))]
+    return [one for one in gone if content_terms(one.text) and not (index.has(one.text) and _is_said(one, texts))]
 
 
-def _is_said(text: str, kept: Sequence[str]) -> bool:
-    """Whether one of the statements says it with the same values and the same negation."""
-    one = features(text)
+def _is_said(gone: Standing, kept: Sequence[str]) -> bool:
+    """Whether one of the statements says it with the same values and the same negation. Of a confirmed statement it
+    must have nearly every word: a shorter rule is another rule."""
+    one = features(gone.text)
+    least = _SAME_RULE * len(one.terms) if gone.trust is Trust.CONFIRMED else 0
     return any(
         share(one.terms, content_terms(other)) >= REWORDED
-        and is_negated(other) == is_negated(text)
+        and is_negated(other) == is_negated(gone.text)
         and all(map(EvidenceText([other]).has_number, one.numbers))
+        and EvidenceText([other]).count(one.terms) >= least
         for other in kept
     )
 
@@ -377,4 +387,5 @@ def _mark(trust: Trust, one: Features, message: UserMessage, session: str) -> Ma
         session=session,
         message=message.block.message,
         span=(start, start + len(quote)),
+        source=message.block.origin.value if message.how == "adopted" else "",
     )

@@ -20,7 +20,7 @@ from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
 from reverie.memory.gate.rule import Case, End, Standing, Verdict, find_lost, judge, may_remove
-from reverie.memory.gate.speech import EvidenceText, Speech
+from reverie.memory.gate.speech import Speech, UserMessage
 from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
@@ -29,6 +29,7 @@ from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
 from reverie.regular_files import read_regular
 from reverie.text.cutting import shorten
 from reverie.text.folding import fold_text, visible
+from reverie.text.sameness import overlap
 from reverie.text.words import content_terms
 from reverie.types import Origin
 
@@ -83,6 +84,8 @@ class WriteGate:
         self._forgotten = forgotten
         self._texts = MemoryTexts(root)
         self._root = root
+        self._forgot: dict[str, str] = {}
+        """The file that was removed for a request to forget, by its message."""
         self.marks = Marks(root)
         self.refused: dict[RefusalKind, int] = {}
         """How often each kind of refusal happened in this process."""
@@ -94,7 +97,7 @@ class WriteGate:
         if write.restores:
             return Decision(write.text)
         if write.writer in (Writer.USER, Writer.IMPORT, Writer.HAND):
-            return Decision(write.text, marks=self._marks_of_user(write))
+            return self._decide_user(write)
         if write.text is not None and len(encode(write.text)) > LARGEST:
             self._refuse(
                 write, "size", f"{write.name}: over {LARGEST:,} bytes; a memory is short: write what it teaches."
@@ -128,6 +131,17 @@ class WriteGate:
                 "instead (the entry in the password manager, the name of the environment variable).",
                 found.kind,
             )
+
+    def _decide_user(self, write: ProposedWrite) -> Decision:
+        """What a person writes is stored as it is. The head of what the user confirmed has the trust of its lead."""
+        marks = self._marks_of_user(write)
+        if not write.confirms or not write.is_topic or write.text is None:
+            return Decision(write.text, marks=marks)
+        topic = TopicFile.parse(write.text)
+        lead = lead_of(topic)
+        trust = marks[lead].trust if lead in marks else self.marks.trust_of(lead, TopicFile.parse(write.before or ""))
+        text = write.text if topic.trust is trust else topic.with_changes(trust=trust).text
+        return Decision(text, marks=marks)
 
     def _marks_of_user(self, write: ProposedWrite) -> dict[str, Mark]:
         """Marks for what the user or an import writes: confirmed if the user typed it or saw it, else inferred."""
@@ -203,16 +217,18 @@ class WriteGate:
             confirmed=confirmed,
             session=write.session,
             dropped=write.dropped,
-            names_another=lambda message: self._names_another(write.name, message),
+            means_another=lambda message: self._means_another(write.name, message),
         )
 
-    def _names_another(self, name: str, message: str) -> bool:
-        said = EvidenceText([message])
-        titles = ((other, TopicFile.parse(text)) for other, text in self._texts.texts().items() if other != name)
-        return any(
-            said.count(content_terms(f"{topic.name} {topic.description} {other.removesuffix('.md').replace('_', ' ')}"))
-            for other, topic in titles
-        )
+    def _means_another(self, name: str, message: UserMessage) -> bool:
+        """Whether a request to forget names another memory, or was already carried out on one."""
+        for other, text in self._texts.texts().items():
+            topic = TopicFile.parse(text)
+            about = f"{topic.name} {topic.description} {other.removesuffix('.md').replace('_', ' ')}"
+            if other != name and (message.count(content_terms(about)) or message.count(content_terms(text)) > 1):
+                return True
+        said = message.block.message
+        return bool(said) and self._forgot.setdefault(said, name) != name
 
     def _standing(self, name: str, text: str) -> list[Standing]:
         topic = TopicFile.parse(text)
@@ -274,6 +290,9 @@ class WriteGate:
             body = quote_lines(body, foreign)
             if topic.type not in (MemoryType.REFERENCE, MemoryType.PROJECT):
                 topic = topic.with_changes(type=MemoryType.REFERENCE)
+        named = MemoryType.read(write.name.rpartition("/")[2].partition("_")[0])
+        if write.before is None and topic.type is None and named is not None:
+            topic = topic.with_changes(type=named)
         if body != topic.body:
             topic = topic.with_changes(body=body)
         return rebuild_head(topic, before, case, self._trust_of(lead_of(topic), verdicts, before))
@@ -351,7 +370,7 @@ def _held(one: Verdict, why: str) -> Verdict:
 def _wait_too(one: Verdict, lost: Sequence[Standing]) -> Verdict:
     """Holds a new statement that would replace one that stays."""
     terms = content_terms(one.text)
-    if any(2 * len(terms & content_terms(was.text)) >= len(content_terms(was.text)) for was in lost):
+    if any(overlap(terms, content_terms(was.text)) >= 0.5 for was in lost):
         return _held(one, "it would change what you confirmed")
     return one
 
