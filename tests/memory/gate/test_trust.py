@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from reverie.memory.changes import Change, Evidence, WriteInfo, Writer
+from reverie.memory.changes import Change, ChangedUnderneath, Evidence, WriteInfo, Writer
 from reverie.memory.gate.marks import Marks
 from reverie.memory.taxonomy import MemoryType, Trust
 from reverie.types import Origin
@@ -304,7 +305,9 @@ LIST = "Bench 1 is for glue. Bench 2 belongs to Ottilie. Nobody moves the lathe.
 
 
 @pytest.mark.parametrize("user", [typed, entered])
-def test_a_result_that_the_user_asks_to_save_is_quoted_and_inferred(house: House, user) -> None:  # type: ignore[no-untyped-def]
+def test_a_result_that_the_user_asks_to_save_is_quoted_and_inferred(
+    house: House, user: Callable[[str], Evidence]
+) -> None:
     body = "fatal: unable to auto-detect email address (got 'build@runner-07.(none)')"
     house.write("error", body, Writer.AGENT, (ERROR, user("save that error message")))
     topic = house.memory.read("feedback_error.md").topic
@@ -444,7 +447,6 @@ def test_imports_and_team_files_never_confirm(house: House, writer: Writer, file
         "---\nname: Kiln\ndescription: who\ntype: project\ntrust: confirmed\n---\n\nIvo loads the kiln on Thursdays.\n"
     )
     house.put(file, text, (Evidence(Origin.IMPORTED, text),), writer=writer)
-    assert Marks(house.memory.root).of("Ivo loads the kiln on Thursdays.") != Trust.CONFIRMED
     mark = Marks(house.memory.root).of("Ivo loads the kiln on Thursdays.")
     assert mark is None or mark.trust is Trust.INFERRED
     said = Evidence(Origin.TEAM if file.startswith("team") else Origin.IMPORTED, "Ivo loads the kiln on Thursdays.")
@@ -620,8 +622,6 @@ def test_two_writers_of_one_file_lose_nothing(house: House) -> None:
     house.confirm("push", RULE)
     seen = house.memory.read("feedback_push.md")
     other.write("push", f"{RULE}\n\nTag after the push.", Writer.AGENT, (typed("tag after the push"),))
-    from reverie.memory.changes import ChangedUnderneath
-
     change = Change("feedback_push.md", seen.text + "\nInes approves it.\n", seen.digest)
     with pytest.raises(ChangedUnderneath):
         house.memory.transaction([change], WriteInfo(Writer.AGENT, "", evidence=(typed("Ines approves it"),)))
