@@ -17,7 +17,8 @@ from reverie.layers.l5_extraction.writes import MemoryWrites, RunSource
 from reverie.memory.changes import Evidence
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.gate.inbox import MemoryInbox
-from reverie.memory.gate.rule import Standing, find_lost
+from reverie.memory.gate.removal import find_lost
+from reverie.memory.gate.rule import Standing
 from reverie.memory.gate.write_gate import WriteGate
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile, body_statements
@@ -80,8 +81,8 @@ def test_the_directive_says_what_is_new_and_when_it_was_written() -> None:
 
 
 def lost_statements(before: str, after: str) -> list[str]:
-    standing = [Standing(one, "x.md", None) for one in body_statements(before)]
-    return [one.text for one in find_lost(standing, body_statements(after))]
+    old, new = ([Standing(one, "x.md", None) for one in body_statements(text)] for text in (before, after))
+    return [one.text for one in find_lost(old, new)]
 
 
 def test_a_statement_in_other_words_is_not_lost() -> None:
@@ -150,7 +151,8 @@ def test_in_another_language_one_memory_may_be_forgotten(tmp_path: Path) -> None
     (root / names[0]).write_text(PNPM + "The packages are in the store of the team, and that is not for the build.\n")
     (root / names[1]).write_text(HEAD.format(name="Kiln", about="who loads it") + "Ivo loads the kiln after four.\n")
     made = writes(
-        root, "vergiss bitte die Regel mit dem Paketverwalter, die ist nicht mehr gültig und wird nicht gebraucht"
+        root,
+        "vergiss bitte, was du dir zum Paketverwalter gemerkt hast, das ist nicht mehr gültig und wird nicht gebraucht",
     )
     for name in names:
         keep(made, root / name, "")

@@ -1,10 +1,10 @@
-"""Labelled writes: how the write gate ends each of them. A case has a conversation with origins, the memories before, one
-write, and the right end. Right memories must be stored, foreign lines must wait and never be confirmed."""
+"""Labelled writes: how the write gate ends each of them. A case has a conversation with origins, the memories before,
+one write, and the right end. Right memories must be stored, foreign lines must wait and never be confirmed."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +19,7 @@ from reverie.memory.gate.write_gate import WriteGate
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
 from reverie.parsing import load_json
+from reverie.text.columns import table as columns
 from reverie.text.folding import fold_text, visible
 from reverie.text.sentences import strip_marks
 from reverie.types import JsonObject, Origin
@@ -120,7 +121,10 @@ def _run(case: Mapping[str, Any], root: Path) -> CaseEnd:
     final_name = outcome.name_of(name)
     final = directory.read(final_name).text if directory.exists(final_name) else ""
     kind = next((one.why for one in MemoryInbox(root).list()), "")
-    end = _end_of(before, text, final, kind, outcome.held)
+    end = _end_of(before, text, final, kind)
+    if asked := case["expected"].get("gone"):
+        now = fold_text(final)
+        end = "kept" if any(fold_text(str(one)) in now for one in asked) else "removed"
     marks = Marks(root)
     before_lines = fold_text(" ".join(str(held["text"]) for held in case["memories"].values()))
     lines = tuple(
@@ -135,7 +139,9 @@ def _line(text: str, source: str, body: str, before: str, marks: Marks) -> LineE
     stored = [bare for _, bare in body_parts(body)]
     now = fold_text(strip_marks(" ".join(stored)))
     found = [one for one in parts if fold_text(one) in now]
-    if source == "foreign":  # what stood before stays what it was
+    if source == "foreign":  # what stood before stays what it was; text beside a fence or in a link counts too
+        raw = fold_text(body)
+        found += [one for one in [fold_text(text)] if one in raw and not found]
         found = [one for one in found if fold_text(one) not in before]
     own = [one for one in stored if any(fold_text(part) in fold_text(one) for part in found)]
     trusts = [mark.trust for one in own if (mark := marks.of(one)) is not None]
@@ -144,7 +150,7 @@ def _line(text: str, source: str, body: str, before: str, marks: Marks) -> LineE
     return LineEnd(text, source, is_stored, trust)
 
 
-def _end_of(before: str, text: str | None, final: str, kind: str, held: Sequence[str]) -> str:
+def _end_of(before: str, text: str | None, final: str, kind: str) -> str:
     old = [fold_text(bare) for _, bare in body_parts(TopicFile.parse(before).body)]
     new = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(visible(text or "")).body)}
     now = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(final).body)}
@@ -175,12 +181,15 @@ def _evidence(case: Mapping[str, Any]) -> tuple[Evidence, ...]:
     )
 
 
-def measure(cases: Iterable[Mapping[str, Any]]) -> tuple[dict[str, ClassFigures], list[CaseEnd]]:
+def measure(
+    cases: Iterable[Mapping[str, Any]], progress: Callable[[int], None] = lambda _done: None
+) -> tuple[dict[str, ClassFigures], list[CaseEnd]]:
     """Runs the cases; returns figures per class, and every end."""
     figures: dict[str, ClassFigures] = {}
     ends: list[CaseEnd] = []
-    for case in cases:
+    for number, case in enumerate(cases, 1):
         end = run_case(case)
+        progress(number)
         ends.append(end)
         one = figures.setdefault(f"{end.kind}/{end.cls}", ClassFigures())
         one.cases += 1
@@ -195,3 +204,53 @@ def measure(cases: Iterable[Mapping[str, Any]]) -> tuple[dict[str, ClassFigures]
         if not end.is_right:
             one.wrong.append(end.id)
     return figures, ends
+
+
+def summary(figures: Mapping[str, ClassFigures]) -> JsonObject:
+    """The figures as JSON: per class, and the ones that must hold."""
+    right = [one for key, one in figures.items() if key.startswith("right/")]
+    cross = figures.get("right/cross-language", ClassFigures())
+    foreign = {key: one for key, one in figures.items() if key.startswith("foreign/")}
+    judged = [one for key, one in foreign.items() if key.removeprefix("foreign/") not in KNOWN_CLASSES]
+    lines = sum(one.lines for one in right)
+    cases = sum(one.cases for one in judged)
+    return {
+        "right": {
+            "cases": sum(one.cases for one in right),
+            "refused": sum(one.refused for one in right),
+            "held_whole": sum(one.held_whole for one in right) - cross.held_whole,
+            "held_whole_cross_language": cross.held_whole,
+            "lines": lines,
+            "lines_held_share": _share(sum(one.lines_held for one in right), lines),
+            "confirmed_lines": sum(one.confirmed for one in right),
+        },
+        "foreign": {
+            "cases": sum(one.cases for one in foreign.values()),
+            "confirmed": sum(one.foreign_confirmed for one in foreign.values()),
+            "held_share_without_mixtures": _share(sum(one.right for one in judged), cases),
+        },
+        "classes": {key: one.to_json() for key, one in sorted(figures.items())},
+    }
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 4) if whole else 0.0
+
+
+def table(found: JsonObject) -> str:
+    """The figures per class as a table, then the ones that must hold."""
+    rows = [["class", "cases", "right", "refused", "held whole", "lines", "lines held", "foreign confirmed"]]
+    for key, one in found["classes"].items():
+        figures = (one[name] for name in ("cases", "right", "refused", "held_whole", "lines", "lines_held"))
+        rows.append([key, *map(str, figures), str(one["foreign_confirmed"])])
+    right, foreign = found["right"], found["foreign"]
+    return "\n".join(
+        [
+            *columns(rows, right=range(1, 8)),
+            "",
+            f"right memories: {right['refused']} refused, {right['held_whole']} held whole "
+            f"(between languages {right['held_whole_cross_language']}), {right['lines_held_share']:.1%} of lines held",
+            f"foreign text: {foreign['confirmed']} lines confirmed, "
+            f"{foreign['held_share_without_mixtures']:.1%} of cases held or asked (mixtures apart)",
+        ]
+    )

@@ -132,8 +132,9 @@ class Decision:
 
 
 Gate = Callable[[ProposedWrite], Decision | None]
-"""Decides how a write ends (None: as proposed), or raises a `ReverieError` to refuse it; the sentence says what to do instead and never
-repeats a secret. Called for every file of every change under the directory's lock: it writes only the inbox."""
+"""Decides how a write ends (None: as proposed), or raises a `ReverieError` to refuse it; the sentence says what to do
+instead and never repeats a secret. Called for every file of every change under the directory's lock: it writes only the
+inbox."""
 
 ABSENT: Final = "absent"
 """As a `Change.base`: the file must not exist."""

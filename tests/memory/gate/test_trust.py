@@ -363,7 +363,11 @@ def test_what_the_user_typed_to_forget_is_forgotten(house: House, writer: Writer
 
 @pytest.mark.parametrize(
     "order",
-    ["forget what I told you about my commute", "vergiss, wie ich zur Arbeit komme", "olvida cómo voy al trabajo"],
+    [
+        "forget what I told you about my commute",
+        "vergiss, was du dir über meinen Arbeitsweg gemerkt hast",
+        "olvida lo que guardaste sobre mi camino al trabajo",
+    ],
 )
 def test_forgetting_by_meaning_removes_the_one_file_that_was_chosen(house: House, order: str) -> None:
     house.confirm("bike", "Cycles to the office along the canal.")

@@ -1,4 +1,4 @@
-"""`reverie lab extraction|dream|recall`: measures how well memories are written, tidied up and found."""
+"""`reverie lab extraction|writes|dream|recall`: measures how well memories are written, judged, tidied up and found."""
 
 from __future__ import annotations
 
@@ -70,6 +70,28 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
         raise UserError(f"No case in {file} has the `split` {split!r}.")
     scored = measure(cases, model, jobs=jobs, progress=lambda done: _progress(done, len(cases), " cases"))
     found = summary(asyncio.run(scored))
+    answer(as_json, found, table(found))
+
+
+@examples("reverie lab writes evals/writes.jsonl", "reverie lab writes evals/writes.jsonl --half dev --json")
+@click.command("writes")
+@click.argument("file", metavar="FILE", type=_FILE)
+@click.option("--half", metavar="NAME", help="Only cases whose field `half` is NAME.")
+@json_option
+def writes(file: Path, half: str | None, as_json: bool) -> None:
+    """Measure how the write gate ends labelled writes.
+
+    FILE has one case per line: a conversation with the origin of each text, the memories before, one write, and the
+    right end. Each write passes the real gate in a temporary directory. The result: how many right memories were
+    refused or held, and how much foreign text was stored or confirmed. Every wrong end is named.
+    """
+    from reverie.lab.writes import load_cases, measure, summary, table
+
+    cases = [case for case in load_cases(file) if half is None or case.get("half") == half]
+    if not cases:
+        raise UserError(f"No case in {file} has the `half` {half!r}." if half else f"{file} has no cases.")
+    figures, _ = measure(cases, lambda done: _progress(done, len(cases), " cases"))
+    found = summary(figures)
     answer(as_json, found, table(found))
 
 

@@ -10,7 +10,8 @@ from typing import Literal
 from reverie.errors import ReverieError, StorageError
 from reverie.memory.changes import Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.rule import Standing, find_lost
+from reverie.memory.gate.removal import find_lost
+from reverie.memory.gate.rule import Standing
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.tool_writes import write_by_tool
 from reverie.memory.topic_file import body_statements, decode
@@ -74,7 +75,7 @@ class MemoryWrites:
     def _write(self, name: str, path: Path, data: bytes, before: bytes | None) -> Kept:
         if is_log(name):
             raise WriteRefused(f"{name} is a daily log: only the main agent adds to it.")
-        if before is not None and is_topic(name) and find_lost(_standing(name, before), body_statements(decode(data))):
+        if before is not None and is_topic(name) and find_lost(_standing(name, before), _standing(name, data)):
             if len(self._losses | {name}) > self.most_losses:
                 raise WriteRefused(
                     f"{name}: not changed, because one look at a conversation may shorten or remove at most "

@@ -10,7 +10,8 @@ from typing import Final
 
 from reverie.memory.gate.lines import body_parts, first_words
 from reverie.memory.gate.rule import Case
-from reverie.memory.gate.speech import EvidenceText, features, foreign_names
+from reverie.memory.gate.speech import foreign_names, has_mixed_word
+from reverie.memory.gate.statement import EvidenceText, features
 from reverie.memory.taxonomy import Trust, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.text.cutting import shorten
@@ -30,10 +31,15 @@ def is_own(text: str, case: Case, parts: Sequence[str]) -> bool:
     near = EvidenceText([*parts, case.speech.own.text, *(known.text for known in case.own)])
     if any(address.lower() not in near.lower for address in one.addresses):
         return False
-    unknown = replace(one, terms=frozenset(term for term in one.terms if not near.has(term)))
-    if foreign_names(one, near, case.speech.foreign) or case.speech.foreign_share(unknown) >= _FOREIGN_WORDS:
+    own = near.count(one.terms)
+    if own == len(one.terms):
+        return True
+    if case.speech.is_quoted(one) or has_mixed_word(text) or foreign_names(one, near, case.speech.foreign):
         return False
-    return len(unknown.terms) < len(one.terms) or not case.speech.foreign.count(one.terms)
+    unknown = replace(one, terms=frozenset(term for term in one.terms if not near.has(term)))
+    if case.speech.foreign_share(unknown) >= _FOREIGN_WORDS:
+        return False
+    return own > 0 or not case.speech.foreign.count(one.terms)
 
 
 def lead_of(topic: TopicFile) -> str:
@@ -45,17 +51,18 @@ def rebuild_head(topic: TopicFile, before: TopicFile, case: Case, trust: Trust |
     """The text with a head of the user's or the memory's words, and with its trust."""
     parts = [bare for _, bare in body_parts(topic.body)]
     lead = lead_of(topic)
-    if not topic.name.strip() or (topic.name != before.name and not is_own(topic.name, case, parts)):
+    stays = trust is Trust.CONFIRMED and bool(before.name) and lead == lead_of(before)
+    if not topic.name.strip() or (topic.name != before.name and (stays or not is_own(topic.name, case, parts))):
         topic = topic.with_changes(name=before.name or first_words(lead, _TITLE_WORDS))
     if not topic.description.strip():
         topic = topic.with_changes(description=before.description or shorten(lead, _LONGEST))
-    is_kept = topic.description == before.description or is_own(topic.description, case, parts)
+    is_kept = topic.description == before.description or (not stays and is_own(topic.description, case, parts))
     if not is_kept or any(contradicts(topic.description, one) for one in parts):
-        topic = topic.with_changes(description=shorten(lead, _LONGEST))
+        topic = topic.with_changes(description=before.description if stays else shorten(lead, _LONGEST))
     unknown = {
         key: None
         for key, value in topic.fields.items()
-        if key.rpartition(".")[2] not in _HEAD and before.fields.get(key) != value and not is_own(value, case, parts)
+        if key.rpartition(".")[2] not in _HEAD and before.fields.get(key) != value
     }
     if unknown:
         topic = topic.with_changes(fields=unknown)

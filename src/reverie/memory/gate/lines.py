@@ -9,14 +9,26 @@ from collections.abc import Collection, Sequence
 from reverie.text.folding import fold_text
 from reverie.text.sentences import Statement, lead_of, statements_in, strip_marks
 
+_MEMORY_LINK = re.compile(r"\[([^\[\]\n]*)\]\((?:[\w-]+/)?[\w-][\w.-]*\.md\)")
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\(([^()\n]*)\)")
+_FENCE = re.compile(r"^[ \t]*(?:```+|~~~+)[ \t]*(?![\w+-]{0,15}[ \t]*$)(\S.*)$", re.MULTILINE)
 _BLANKS = re.compile(r"\n{3,}")
 _QUOTED = re.compile(r"\s*(?:>|```|~~~| {4,}\S)|.*[\"“”`«»「].{3,}[\"“”`«»」]")
 
 
 def body_parts(body: str) -> list[tuple[Statement, str]]:
-    """Every statement of a body with its place, and its text without Markdown."""
-    found = ((one, strip_marks(one.text)) for one in statements_in(body, with_code=True))
-    return [(one, bare) for one, bare in found if len(bare) > 1]
+    """Every statement of a body with its place, and its text without Markdown. Nothing is left out: targets of links
+    and text beside a fence count too."""
+    found = [(one, plain(one.text)) for one in statements_in(body, with_code=True)]
+    for fence in _FENCE.finditer(body):
+        found.append((Statement(fence[1], fence.start(1), fence.end(1)), plain(fence[1])))
+    return sorted(((one, bare) for one, bare in found if len(bare) > 1), key=lambda pair: pair[0].start)
+
+
+def plain(statement: str) -> str:
+    """A statement without emphasis, code marks, and links to other memories."""
+    bare = _LINK.sub(r"\1 \2", _MEMORY_LINK.sub(r"\1", statement))
+    return strip_marks(bare)
 
 
 def take_out(body: str, unwanted: Collection[str]) -> str:

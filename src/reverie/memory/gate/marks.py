@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from reverie.memory.changes import Mark
+from reverie.memory.gate.lines import body_parts, plain
 from reverie.memory.secrets.scan import redact
 from reverie.memory.taxonomy import Trust
-from reverie.memory.topic_file import TopicFile, body_statements
+from reverie.memory.topic_file import TopicFile
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, read_regular, read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.text.cutting import shorten
 from reverie.text.folding import fold_text, visible
-from reverie.text.sentences import strip_marks
 
 FOLDER: Final = ".trust"
 FILE: Final = "marks.jsonl"
@@ -51,7 +51,7 @@ class Marks:
     def lead_trust(self, text: str) -> Trust | None:
         """How far a memory is trusted: as its first statement."""
         topic = TopicFile.parse(text)
-        lead = next(iter(body_statements(text)), topic.description)
+        lead = next((bare for _, bare in body_parts(topic.body)), topic.description)
         return self.trust_of(lead, topic) if lead else None
 
     def add(self, marks: Mapping[str, Mark]) -> None:
@@ -105,7 +105,7 @@ class Marks:
 
 
 def _key(statement: str) -> str:
-    bare = fold_text(strip_marks(visible(statement))).rstrip(" .。!！")
+    bare = fold_text(plain(visible(statement))).rstrip(" .。!！")
     return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest()[:20]
 
 

@@ -11,7 +11,8 @@ from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
 from reverie.memory.gate.head import is_own
 from reverie.memory.gate.lines import body_parts, take_out
 from reverie.memory.gate.rule import Case, End, Verdict, judge
-from reverie.memory.gate.speech import EvidenceText, Speech, features, foreign_names
+from reverie.memory.gate.speech import Speech, foreign_names
+from reverie.memory.gate.statement import EvidenceText, features
 from reverie.memory.index import IndexEntry, entries, index_line
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile, statements_of

@@ -1,43 +1,39 @@
-"""The rule of trust: how each new statement of a memory ends, and each one that disappears. Confirmed, inferred or held,
-by who said its words (docs/decisions/0035-trust-by-origin.md). Likeness of words decides how far a statement is
-trusted; nothing here refuses a write. Texts in, verdicts out."""
+"""The rule of trust: how each new statement of a memory ends: confirmed, inferred or held, by who said its words
+(docs/decisions/0035-trust-by-origin.md; `removal` judges what disappears). Likeness of words decides how far a
+statement is trusted; nothing here refuses a write. Texts in, verdicts out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 from reverie.memory.changes import Evidence, Mark, Writer
-from reverie.memory.gate.requests import asks_to_forget, asks_to_remove, points_at_text
-from reverie.memory.gate.speech import (
-    EvidenceText,
-    Features,
-    Speech,
-    UserMessage,
-    features,
-    foreign_names,
-    is_other_language,
-)
+from reverie.memory.gate.lines import body_parts
+from reverie.memory.gate.requests import points_at_text
+from reverie.memory.gate.speech import Speech, UserMessage, foreign_names, has_mixed_word, is_other_script
+from reverie.memory.gate.statement import EvidenceText, Features, features
 from reverie.memory.taxonomy import Trust
+from reverie.text.dates.phrases import find_days
 from reverie.text.folding import fold_text
-from reverie.text.sameness import REWORDED, StatementIndex, contradicts, share
+from reverie.text.sameness import contradicts, is_in_order, relations_of, share
 from reverie.text.sentences import sentences
 from reverie.text.words import content_terms, is_negated
-from reverie.types import Origin
 
-_CONFIRMED: Final = 0.75
+CONFIRMED_SHARE: Final = 0.75
 """The share of a statement's content words that one typed message must have."""
-_ADOPTED: Final = 0.5
+_ADOPTED: Final = 0.75
 """The share that a text must have for a statement to be taken from it."""
 _LEAST_OWN: Final = 2
 """Words of the user that a memory without an anchored statement must have."""
 _FOREIGN_WORDS: Final = 2
 _FOREIGN_SHARE: Final = 0.3
 """A statement is somebody else's if one sentence of theirs has this much of it, and more than the user's words."""
-_SAME_RULE: Final = 0.8
+_SOME_DAY: Final = date(2026, 1, 15)
 _NEAR_BLOCKS: Final = 8
 """Texts of others before a request to keep something that it can point at."""
 
@@ -62,6 +58,11 @@ class Standing:
     mark: Mark | None = None
 
     @property
+    def is_shared(self) -> bool:
+        """Whether it is a file of the team: others wrote it."""
+        return self.file.startswith("team/")
+
+    @property
     def end(self) -> End:
         return End(self.trust.value) if self.trust else End.UNMARKED
 
@@ -74,6 +75,8 @@ class Verdict:
     end: End
     mark: Mark | None = None
     is_anchored: bool = False
+    is_old: bool = False
+    """Memory said it before, perhaps in other words."""
     why: str = ""
     """For the inbox: why it is held."""
     contradicts: Standing | None = None
@@ -81,8 +84,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything the rule looks at for one file. `own` is what the file said before, `others` what memory says elsewhere
-    (for a consolidation also what it removes)."""
+    """Everything the rule looks at for one file. `own` is what the file said before, `others` what memory says
+    elsewhere (for a consolidation also what it removes)."""
 
     writer: Writer
     speech: Speech
@@ -91,18 +94,19 @@ class Case:
     confirmed: Callable[[frozenset[str]], Iterable[Standing]] = field(default=lambda _terms: ())
     """Confirmed statements, and those of the team, that share words with a statement."""
     session: str = ""
-    dropped: tuple[str, ...] = ()
+    stays: frozenset[str] = frozenset()
+    """The statements of the file that the new text has too, folded."""
     means_another: Callable[[UserMessage], bool] = field(default=lambda _message: False)
     """Whether a request to forget that has no word of this memory means another one."""
 
     @cached_property
     def exact(self) -> Mapping[str, Standing]:
-        return {fold_text(one.text): one for one in (*self.others, *self.own)}
+        return {fold_text(one.text): one for one in (*self.others, *self.own) if one in self.own or not one.is_shared}
 
     @cached_property
     def lending(self) -> Sequence[Standing]:
         """Statements that may anchor a change of them: not those that are only inferred."""
-        near = self.others if self.writer is Writer.DREAM else ()
+        near = [one for one in self.others if not one.is_shared] if self.writer is Writer.DREAM else []
         return [one for one in (*self.own, *near) if one.trust is not Trust.INFERRED]
 
     @cached_property
@@ -113,17 +117,18 @@ class Case:
 def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
     """Judges the new statements of a file, in order. If nothing in it rests on the user's words, all of it is held."""
     found = [_judge(case, one) for one in statements]
-    is_based = bool(case.own) or any(one.is_anchored for one in found)
-    if not is_based and not _is_users(case, [one.text for one in found if one.end is not End.HELD]):
-        return [one if one.end is End.HELD else _hold(one, "you did not say it") for one in found]
+    is_based = any(one.is_anchored for one in found)
+    new = [one.text for one in found if one.end is not End.HELD and not one.is_old]
+    if not is_based and not _is_users(case, new):
+        return [one if one.end is End.HELD or one.is_old else hold(one, "you did not say it") for one in found]
     near = EvidenceText([case.speech.new.text, case.known.text, *(one.text for one in found if one.is_anchored)])
     return [one if one.is_anchored or one.end is End.HELD else _judge_line(case, one, near) for one in found]
 
 
 def _is_users(case: Case, statements: Sequence[str]) -> bool:
-    """Whether a memory without an anchored statement is still what the user said, in the writer's own words: it has words
-    of the user, and no text of others explains it better."""
-    if not statements:
+    """Whether a memory without an anchored statement is still what the user said, in the writer's own words: it has
+    words of the user, and no text of others explains it better."""
+    if not statements or not case.speech.said:
         return False
     whole = features(" ".join(statements))
     own = case.speech.new.count(whole.terms)
@@ -135,18 +140,29 @@ def _is_users(case: Case, statements: Sequence[str]) -> bool:
 
 
 def _is_translated(case: Case, text: str) -> bool:
-    """Whether a text is in another language than all that the user said, so that shared words cannot be expected."""
-    return bool(case.speech.said) and all(is_other_language(text, message.text) for message in case.speech.said)
+    """Whether a text is in another script than all that the user said, so that shared words cannot be expected."""
+    return bool(case.speech.said) and all(is_other_script(text, message.text) for message in case.speech.said)
 
 
-def _is_foreign(case: Case, one: Features, *, is_anchored: bool) -> bool:
+def _prior(case: Case, one: Features) -> EvidenceText:
+    """The statement of memory that this one changes: only what is new in it needs an anchor. Empty if there is none."""
+    best, most = "", 0
+    for known in case.lending:
+        theirs = content_terms(known.text)
+        both = len(one.terms & theirs)
+        if both > most and 2 * both >= min(len(one.terms), len(theirs)):
+            best, most = known.text, both
+    return EvidenceText([best])
+
+
+def _is_foreign(case: Case, one: Features, prior: EvidenceText, *, is_anchored: bool) -> bool:
     """Whether a sentence of somebody else explains a statement better than the user's words do."""
-    foreign, own = _foreign_words(case, one), case.speech.own.count(one.terms) + case.known.count(one.terms)
+    foreign, own = _foreign_words(case, one), case.speech.stated.count(one.terms) + prior.count(one.terms)
     least = max(_FOREIGN_WORDS, _FOREIGN_SHARE * len(one.terms))
     return foreign > own and foreign >= (least + 1 if is_anchored else least)
 
 
-def _foreign_words(case: Case, one: Features) -> int:
+def _foreign_words(case: Case, one: Features) -> float:
     """How many words of a statement come from one sentence of somebody else; names count twice."""
     own = EvidenceText([case.speech.own.text, case.speech.asked.text, *(known.text for known in case.own)])
     return case.speech.foreign_share(one) + len(foreign_names(one, own, case.speech.foreign))
@@ -157,9 +173,13 @@ def _judge(case: Case, statement: str) -> Verdict:
     one = features(statement)
     stood = case.exact.get(fold_text(statement))
     if stood is not None:
-        return Verdict(statement, stood.end, stood.mark, is_anchored=stood.end is not End.INFERRED)
+        return Verdict(statement, stood.end, stood.mark, is_anchored=stood.end is not End.INFERRED, is_old=True)
+    if has_mixed_word(statement):
+        return Verdict(statement, End.HELD, why="letters of two alphabets are mixed in a word")
     if not one.terms and not one.addresses:
-        return Verdict(statement, End.INFERRED, Mark(Trust.INFERRED))
+        is_order = is_negated(statement) and fold_text(statement) not in fold_text(case.speech.own.text)
+        end = End.HELD if is_order else End.INFERRED
+        return Verdict(statement, end, None if is_order else Mark(Trust.INFERRED), why="you did not say it")
     if (adopted := _adopt(case, one)) is not None:
         return adopted
     if addresses := case.speech.foreign_addresses(one, case.known):
@@ -169,11 +189,12 @@ def _judge(case: Case, statement: str) -> Verdict:
         return reworded
     if case.speech.is_quoted(one):
         return Verdict(statement, End.HELD, why="these are somebody else's words")
-    wanted = frozenset(term for term in one.terms if not case.known.has(term)) if case.lending else one.terms
+    prior = _prior(case, one)
+    wanted = frozenset(term for term in one.terms if not prior.has(term))
     message = case.speech.anchor(one, wanted or one.terms)
     if numbers := case.speech.foreign_numbers(one, case.known):
         return Verdict(statement, End.HELD, why=f"{', '.join(numbers[:3])} is somebody else's number")
-    if _is_foreign(case, one, is_anchored=message is not None):
+    if _is_foreign(case, one, prior, is_anchored=message is not None):
         return Verdict(statement, End.HELD, why="somebody else said it")
     if message is None:
         return Verdict(statement, End.INFERRED, Mark(Trust.INFERRED))
@@ -186,70 +207,90 @@ def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
     """A line without an anchor of its own in a memory that has one: the writer's note, if it is about the same."""
     found = features(one.text)
     is_new = fold_text(one.text) not in case.exact and bool(found.terms)
-    if is_new and not near.count(found.terms) and not _is_translated(case, one.text):
-        return _hold(one, "you did not say it")
+    is_claim = bool(found.names or found.numbers) or _foreign_words(case, found) >= 1
+    if is_new and is_claim and not near.count(found.terms):
+        return hold(one, "you did not say it")
     return _question(case, one, found)
 
 
-def _hold(one: Verdict, why: str) -> Verdict:
+def hold(one: Verdict, why: str) -> Verdict:
     return replace(one, end=End.HELD, mark=None, why=why)
 
 
+def hold_rest(body: str, verdicts: list[Verdict]) -> list[Verdict]:
+    """Holds the rest of a sentence whose first part is held: after a semicolon, it depends on it."""
+    held = {one.text: one.why for one in verdicts if one.end is End.HELD}
+    parts = body_parts(body)
+    for (_, before), (one, bare) in pairwise(parts):
+        if before in held and body[: one.start].rstrip().endswith((";", "；")) and bare not in held:
+            held[bare] = held[before]
+    return [hold(one, held[one.text]) if one.text in held and one.end is not End.HELD else one for one in verdicts]
+
+
 def _is_confirmed(case: Case, one: Features, message: UserMessage) -> bool:
-    """Whether one message of the user says all of it: most words, every number, name, date and negation."""
+    """Whether one message of the user says all of it: most words in the same order, every number, name and date, the
+    same negation and the same relations (before, only, unless)."""
     if not message.can_confirm:
         return False
-    prior = [
-        known
-        for known in case.own
-        if known.trust is Trust.CONFIRMED and share(one.terms, content_terms(known.text)) >= 0.5
-    ]
-    said = EvidenceText([message.text, *(known.text for known in prior)])
+    prior = [known.text for known in case.own if known.trust is Trust.CONFIRMED]
+    near = [text for text in prior if share(one.terms, content_terms(text)) >= 0.5]
+    said = EvidenceText([message.text if message.how == "yes" else message.stated, *near])
     dated = {term for value in one.dates for term in content_terms(value)}
-    missing = [term for term in one.terms if not said.has(term) and term not in dated]
-    if len(missing) > (1 - _CONFIRMED) * len(one.terms) or any(map(case.speech.foreign.has, missing)):
+    missing = one.terms - said.terms - dated
+    if len(missing) > (1 - CONFIRMED_SHARE) * len(one.terms) or any(map(case.speech.foreign.has, missing)):
         return False
-    if any(not said.has_number(number) for number in one.numbers) or any(name not in said.lower for name in one.names):
+    if not all(map(said.has_number, one.numbers)) or any(name not in said.lower for name in one.names):
         return False
     if any(value not in message.dates and value not in said.lower for value in one.dates):
         return False
     denied = message.denies(one.terms)
-    return is_negated(one.text) == (is_negated(message.text) if denied is None else denied)
+    if is_negated(one.text) != (is_negated(said.text) if denied is None else denied):
+        return False
+    return relations_of(one.text) <= relations_of(said.text) and is_in_order(one.text, said.text)
 
 
 def _reworded(case: Case, one: Features) -> Verdict | None:
-    """A statement that memory has in other words: it keeps the lowest trust of what it is made of."""
-    sources = [known for known in (*case.own, *case.others) if _shares(one.terms, content_terms(known.text))]
+    """A statement that memory has in other words: it keeps the lowest trust of what it is made of. It stays confirmed
+    only if it adds nothing and turns nothing round."""
+    sources = [
+        known
+        for known in (*case.own, *case.others)
+        if _shares(one.terms, content_terms(known.text)) and (known in case.own or not known.is_shared)
+    ]
     if not sources:
         return None
-    said = EvidenceText(known.text for known in sources)
-    missing = [term for term in one.terms if not said.has(term)]
-    if 4 * len(missing) > len(one.terms) or any(case.speech.foreign.has(term) for term in missing):
-        return None
-    if any(not said.has_number(number) for number in one.numbers) or not one.dates <= set(said.text.split()) | _dates(
-        said
-    ):
-        return None
     nearest = max(sources, key=lambda known: len(one.terms & content_terms(known.text)))
-    if is_negated(one.text) != is_negated(nearest.text) or contradicts(one.text, nearest.text):
+    dated = {term for value in one.dates for term in content_terms(value)}
+    terms = one.terms - dated
+    if 4 * EvidenceText([nearest.text]).count(terms) >= 3 * len(terms):
+        sources = [nearest]
+    said = EvidenceText(known.text for known in sources)
+    missing = [term for term in terms if not said.has(term)]
+    if 4 * len(missing) > len(terms) or any(case.speech.foreign.has(term) for term in missing):
         return None
-    was = content_terms(nearest.text)
-    is_part = EvidenceText([one.text]).count(was) < _SAME_RULE * len(was)
-    if is_part and missing:
-        return None  # another value, not other words
+    if not all(map(said.has_number, one.numbers)):
+        return None
+    if not one.dates <= features(said.text).dates and not find_days(said.text, _SOME_DAY):
+        return None  # a date may take the place of “next Monday”
+    if is_negated(one.text) != is_negated(nearest.text):
+        return None
     lowest = max((known.end for known in sources), key=[End.CONFIRMED, End.UNMARKED, End.INFERRED].index)
-    if is_part and lowest is End.CONFIRMED:
-        lowest = End.INFERRED  # a part of a rule says more than the rule
-    mark = (
-        None
-        if lowest is End.UNMARKED
-        else replace(nearest.mark or Mark(Trust(lowest.value)), trust=Trust(lowest.value))
+    if lowest is End.CONFIRMED and not says_exactly(one.text, said.text):
+        return None
+    trust = None if lowest is End.UNMARKED else Trust(lowest.value)
+    mark = None if trust is None else replace(nearest.mark or Mark(trust), trust=trust)
+    return Verdict(one.text, lowest, mark, is_anchored=lowest is not End.INFERRED, is_old=True)
+
+
+def says_exactly(one: str, other: str) -> bool:
+    """Whether `other` has every word, number and relation of a statement, in the same order."""
+    found, theirs = features(one), features(other)
+    return (
+        found.terms <= theirs.terms
+        and found.numbers <= theirs.numbers
+        and relations_of(one) == relations_of(other) & relations_of(one)
+        and is_in_order(one, other)
     )
-    return Verdict(one.text, lowest, mark, is_anchored=lowest is not End.INFERRED)
-
-
-def _dates(text: EvidenceText) -> set[str]:
-    return set(features(text.text).dates)
 
 
 def _shares(terms: frozenset[str], others: frozenset[str]) -> bool:
@@ -259,11 +300,12 @@ def _shares(terms: frozenset[str], others: frozenset[str]) -> bool:
 
 def _question(case: Case, one: Verdict, found: Features) -> Verdict:
     """A conclusion against what the user confirmed becomes a question; against the team's it is only marked."""
-    for standing in case.confirmed(found.terms):
+    own = [known for known in case.own if known.trust is Trust.CONFIRMED and fold_text(known.text) in case.stays]
+    for standing in (*own, *case.confirmed(found.terms)):
         if not contradicts(one.text, standing.text):
             continue
         if standing.trust is Trust.CONFIRMED and one.end is not End.CONFIRMED:
-            return replace(_hold(one, f"{standing.file} says something else"), contradicts=standing)
+            return replace(hold(one, f"{standing.file} says something else"), contradicts=standing)
         if one.mark is not None and standing.file.startswith("team/"):
             one = replace(one, mark=replace(one.mark, contradicts=standing.file))
     return one
@@ -286,88 +328,15 @@ def _adopt(case: Case, one: Features) -> Verdict | None:
 
 
 def _pointed_at(speech: Speech, message: UserMessage, one: Features) -> Evidence | None:
-    near = [block for block in speech.blocks if block.is_new and block.origin is not Origin.CODE]
-    for block in reversed(near[-_NEAR_BLOCKS:]):
-        bare = [term for term in one.terms if not any(term in value for value in one.dates)]
-        if EvidenceText([block.text]).count(bare) >= _ADOPTED * len(bare):
+    """The text of others that the message points at: the nearest one before it that has most of the statement's words
+    and every address, name and number of it."""
+    bare = [term for term in one.terms if not any(term in value for value in one.dates)]
+    for block in reversed(speech.before(message)[-_NEAR_BLOCKS:]):
+        text = EvidenceText([block.text, message.text])
+        has_facts = all(map(text.has_fact, (*one.addresses, *one.names, *one.numbers)))
+        if has_facts and text.count(bare) >= _ADOPTED * len(bare):
             return block
     return None
-
-
-# What disappears.
-
-
-def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]) -> bool:
-    """Whether a statement may disappear. `about` is the title and name of its file; `stored` is what stays or is new."""
-    if case.writer is Writer.DREAM and gone.trust is not Trust.CONFIRMED:
-        return True  # a dream names what it drops, and loses nothing without
-    for message in case.speech.said:
-        if (
-            gone.trust is Trust.CONFIRMED
-            and message.block.origin is not Origin.TYPED
-            and not asks_to_remove(message.text)
-        ):
-            if not _replaces(message, gone, stored):
-                continue
-        if (_speaks_of(message, gone.text) and not _affirms(message, gone.text)) or _replaces(message, gone, stored):
-            return True
-        if asks_to_remove(message.text) and message.count(content_terms(f"{about} {gone.text}")):
-            return True
-        if asks_to_forget(message.text) and not case.means_another(message):
-            return True  # it names nothing by words: the writer has chosen what it means
-    return False
-
-
-def _speaks_of(message: UserMessage, text: str) -> bool:
-    one = features(text)
-    found = message.count(one.terms)
-    if found >= (1 if len(one.terms) <= 2 else max(2, -(-len(one.terms) // 3))):
-        return True
-    return sum(name in message.lower for name in one.names | one.dates) + sum(map(message.has_number, one.numbers)) >= 2
-
-
-def _affirms(message: UserMessage, text: str) -> bool:
-    """Whether a message says just this: then it is no reason to remove it."""
-    one = features(text)
-    same = message.denies(one.terms)
-    return message.count(one.terms) >= _CONFIRMED * len(one.terms) and same in (None, is_negated(text))
-
-
-def _replaces(message: UserMessage, gone: Standing, stored: Sequence[Verdict]) -> bool:
-    """Whether a stored statement says the same with another value that this message has."""
-    was = features(gone.text)
-    for one in stored:
-        now = features(one.text)
-        new = [term for term in now.terms if term not in was.terms]
-        if (
-            one.is_anchored
-            and 2 * len(now.terms & was.terms) >= len(was.terms)
-            and new
-            and message.count(new) == len(new)
-        ):
-            return True
-    return False
-
-
-def find_lost(gone: Sequence[Standing], kept: Iterable[str]) -> list[Standing]:
-    """The statements that no other statement says any more."""
-    texts = list(kept)
-    index = StatementIndex(texts)
-    return [one for one in gone if content_terms(one.text) and not (index.has(one.text) and _is_said(one, texts))]
-
-
-def _is_said(gone: Standing, kept: Sequence[str]) -> bool:
-    """Whether one of the statements says it with the same values and the same negation. Of a confirmed statement it
-    must have nearly every word: a shorter rule is another rule."""
-    one = features(gone.text)
-    least = _SAME_RULE * len(one.terms) if gone.trust is Trust.CONFIRMED else 0
-    return any(
-        share(one.terms, content_terms(other)) >= REWORDED
-        and is_negated(other) == is_negated(gone.text)
-        and all(map(EvidenceText([other]).has_number, one.numbers))
-        and EvidenceText([other]).count(one.terms) >= least
-        for other in kept
-    )
 
 
 # The mark.
@@ -387,5 +356,5 @@ def _mark(trust: Trust, one: Features, message: UserMessage, session: str) -> Ma
         session=session,
         message=message.block.message,
         span=(start, start + len(quote)),
-        source=message.block.origin.value if message.how == "adopted" else "",
+        source="pasted" if message.how == "adopted" else "",
     )

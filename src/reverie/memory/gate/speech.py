@@ -4,107 +4,48 @@ only; the rule that uses it is in `rule`."""
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final
 
 from reverie.memory.changes import Evidence
 from reverie.memory.gate.requests import is_assent, is_lasting, last_question, points_at_text, single_question
+from reverie.memory.gate.statement import DATE, PREFIX, EvidenceText, Features, features, runs_of
 from reverie.moments import local_day
 from reverie.text.dates.phrases import find_days
 from reverie.text.folding import visible
+from reverie.text.sentences import sentences
 from reverie.text.tongue import language_of
-from reverie.text.word_lists import NUMBER_WORDS
-from reverie.text.words import CJK, content_terms, is_negated, terms, words
+from reverie.text.words import CJK, content_terms, is_negated, words
 from reverie.types import Origin
 
-_PREFIX: Final = 5
-"""Letters by which `calibration` is known in `calibrate`."""
-_RUN: Final = 4
-_RUN_OF_PAIRS: Final = 7
-"""Content words in a row that are a quotation; in scripts without spaces, pairs of characters."""
+_RARE: Final = 8
+_FREQUENT: Final = 60
+"""Passages of others that have a word: up to so many it counts whole, and half."""
 _LEAST_WORDS: Final = 5
 _SURE_WORDS: Final = 9
 """Words that are enough to recognise a language, and to see that it is none of those we know."""
+
+_NEAR_PASTE: Final = 14
+"""Content words that a request to keep the paste beside it may have."""
+
+_SHORT_LINES: Final = 240
+"""Characters of a few lines that count as one passage."""
+_LOOK_ALIKES: Final = str.maketrans(
+    "аеорсухіјѕԁһӏкмтвнгзАВЕКМНОРСТУХІЈЅοαενρτυκχ",
+    "aeopcyxijsdhlkmtbhrzABEKMHOPCTYXIJSoaevptukx",
+)
+_MIXED = re.compile(r"[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 
 _INJECTED = re.compile(
     r"<(system-reminder|persisted-output|command-[\w-]++|local-command-[\w-]++|bash-[\w-]++|task-notification|memory"
     r"|recalled[\w-]*+)(?!\w)[^<>]*+>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-_DATE = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_NAME = re.compile(
-    r"`[^`\n]{2,80}`|(?<!\w)[A-Za-z]+(?:[._-]?\d[\w.-]*\w|\d)|(?<!\w)[a-z]+(?:_[a-z0-9]+)+(?!\w)"
-    r"|(?<!\w)[a-z]+[A-Z]\w+|(?<!\w)[A-Z]{2}[A-Z0-9]*+(?!\w)"
-)
-_CAPITAL = re.compile(r"(?<=[\wà-ÿ,;)] )[A-ZÀ-ÝА-Я][\wà-ÿ]+")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]+")
-_ADDRESS = re.compile(
-    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+://[^\s)>\]\"'`]+|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w/@.-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|ai|app"
-    r"|sh|co|xyz|info|biz|cloud|site|online|test|example|internal|local|ru|cn|de|uk|fr|eu|me|tk|gg|to|ly)(?:[:/][^\s)>\]\"'`]*)?"
-    r"(?![\w-]|\.\w)",
-    re.IGNORECASE,
-)
-_COMMAND = re.compile(
-    r"`((?!-)[^`\n]{0,200}[\w./-]\s{1,9}[^`\n]{1,200})`|`((?:\./|~/|/)[^`\s]{1,200}|[^`\s]{1,200}\.(?:sh|ps1|bat|cmd|exe))`"
-    r"|(?<![\w`])((?:curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go|gem|docker|kubectl|ssh|scp|nc|bash"
-    r"|sh|chmod|git|sudo|eval|powershell|iwr) (?:-\S+ )*(?!and |or |the |is |to |for |in |on |with )[\w@./:~-]+)"
-)
-
-
-class EvidenceText:
-    """Texts that can support a statement, searchable for words and facts."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.text = "\n".join(texts)
-
-    @cached_property
-    def lower(self) -> str:
-        return self.text.lower()
-
-    @cached_property
-    def terms(self) -> frozenset[str]:
-        return content_terms(self.text)
-
-    @cached_property
-    def _prefixes(self) -> frozenset[str]:
-        return frozenset(term[:_PREFIX] for term in self.terms if len(term) >= _PREFIX and term.isalpha())
-
-    @cached_property
-    def numbers(self) -> frozenset[str]:
-        written = {NUMBER_WORDS[word] for word in words(self.text) if word in NUMBER_WORDS}
-        return frozenset({plain_number(number) for number in _NUMBER.findall(self.text)} | written)
-
-    @cached_property
-    def runs(self) -> frozenset[tuple[str, ...]]:
-        return frozenset(_runs(self.text))
-
-    def has(self, term: str) -> bool:
-        if term in self.terms:
-            return True
-        return len(term) >= _PREFIX and term.isalpha() and term[:_PREFIX] in self._prefixes
-
-    def count(self, wanted: Iterable[str]) -> int:
-        return sum(map(self.has, wanted))
-
-    def has_number(self, number: str) -> bool:
-        short = f"{number[:-3]}k" if number.endswith("000") and len(number) > 3 else "\0"
-        return number in self.numbers or short in self.lower
-
-    def has_fact(self, fact: str) -> bool:
-        """Whether the texts have a number, name or address, even in another spelling: `1,000`, `1k`, `three`."""
-        if fact.lower() in self.lower:
-            return True
-        numbers = [plain_number(number) for number in _NUMBER.findall(fact)]
-        if not numbers or "://" in fact:
-            return False
-        rest = re.sub(r"[\d.,:%+\-_/]+", " ", fact).split()
-        return all(map(self.has_number, numbers)) and all(len(part) <= 2 or part.lower() in self.lower for part in rest)
 
 
 class UserMessage(EvidenceText):
@@ -123,46 +64,24 @@ class UserMessage(EvidenceText):
     @cached_property
     def dates(self) -> frozenset[str]:
         """The days that it means, and its own, in ISO form."""
-        written = set(_DATE.findall(self.text))
+        written = set(DATE.findall(self.text))
         if self.day is not None:
             written |= {self.day.isoformat(), *(one.moment.iso for one in find_days(self.text[:4_000], self.day))}
         return frozenset(written)
+
+    @cached_property
+    def stated(self) -> str:
+        """What it says, without its questions."""
+        return _without_questions(self.text)
 
     def denies(self, wanted: frozenset[str]) -> bool | None:
         """Whether its sentences about these words deny something; None if they say both or nothing."""
         said = {
             is_negated(part)
-            for part in re.split(r"[.!?;。！？\n]+", self.text)
+            for part in re.split(r"[.!?;,:。！？，、；\n]+|\s[–—-]\s", self.text)
             if (found := content_terms(part)) and 2 * len(found & wanted) >= min(len(found), len(wanted))
         }
         return said.pop() if len(said) == 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What can be checked in one statement."""
-
-    text: str
-    terms: frozenset[str]
-    numbers: frozenset[str]
-    dates: frozenset[str]
-    names: frozenset[str]
-    addresses: tuple[str, ...]
-    commands: tuple[str, ...]
-
-
-@lru_cache(maxsize=4_096)
-def features(statement: str) -> Features:
-    """Takes a statement apart."""
-    dates = frozenset(_DATE.findall(statement))
-    addresses = tuple(found[0].rstrip(".,;:") for found in _ADDRESS.finditer(statement))
-    bare = _ADDRESS.sub(" ", _DATE.sub(" ", statement))
-    commands = tuple(found[found.lastindex or 0] for found in _COMMAND.finditer(bare))
-    names = {found.strip("`").lower() for found in _NAME.findall(bare)}
-    if language_of(statement) != "de":  # its nouns have capitals too
-        names |= {found.lower() for found in _CAPITAL.findall(bare)}
-    numbers = frozenset(plain_number(number) for number in _NUMBER.findall(bare))
-    return Features(statement, content_terms(statement), numbers, dates, frozenset(names), addresses, commands)
 
 
 class Speech:
@@ -174,9 +93,12 @@ class Speech:
         """All texts of others, oldest first."""
         own: list[str] = []
         asked: list[str] = []
+        refused: list[str] = []
         answers: list[str] = []
         last: Evidence | None = None
         adopted = _adopted_pastes(evidence)
+        since: list[Evidence] = []
+        self._before: dict[int, list[Evidence]] = {}
         for at, block in enumerate(evidence):
             text = visible(block.text)
             if at in adopted:
@@ -186,10 +108,11 @@ class Speech:
                 own_words = _INJECTED.sub(" ", text)
                 self.blocks += [Evidence(Origin.CODE, found[0]) for found in _INJECTED.finditer(text)]
                 own.append(own_words)
+                self._before[id(block)], since = since, []
                 if block.is_new:
                     self.said.append(UserMessage(block, own_words))
-                    if last is not None:
-                        asked.append(last_question(visible(last.text)))
+                    if last is not None and (question := last_question(visible(last.text))):
+                        (refused if is_negated(own_words) else asked).append(question)
                     if last is not None and is_assent(own_words):
                         self._answer(last, block)
                 last = None
@@ -197,11 +120,20 @@ class Speech:
                 last = block if text.strip() else last
                 answers.append(text)
             else:
-                self.blocks.append(Evidence(block.origin, text, block.message, block.at, block.is_new))
+                shown = text + _hidden(block.text)
+                self.blocks.append(Evidence(block.origin, shown, block.message, block.at, block.is_new))
+                since.append(self.blocks[-1])
         self.own = EvidenceText([*own, *(one.text for one in self.said if one.how == "yes")])
         """Everything the user wrote, also before the new part."""
         self.asked = EvidenceText(asked)
         """What the model asked and the user answered: these words are nobody's."""
+        self.refused = EvidenceText([*asked, *refused])
+        """The same with what the user said no to: for a statement that says no too."""
+        self.stated = EvidenceText([message.stated for message in self.said])
+        self.claimed = EvidenceText(
+            [*map(_without_questions, own), *(one.text for one in self.said if one.how == "yes")]
+        )
+        """Everything the user wrote, without questions: asking about a text does not make it theirs."""
         self.new = EvidenceText(message.text for message in self.said)
         self.foreign = EvidenceText(block.text for block in self.blocks)
         self._answers = answers
@@ -219,6 +151,10 @@ class Speech:
         named = foreign_names(one, heard, foreign)
         confirms = answer.origin is Origin.TYPED and is_lasting(question) and not named
         self.said.append(UserMessage(answer, question, how="yes", can_confirm=confirms))
+
+    def before(self, message: UserMessage) -> list[Evidence]:
+        """The texts of others between a message and the user's message before it."""
+        return self._before.get(id(message.block), [])
 
     def anchor(self, one: Features, wanted: frozenset[str]) -> UserMessage | None:
         """The message that a statement rests on: it has a third of the wanted words, and two of them. Between languages
@@ -249,8 +185,8 @@ class Speech:
         return len(shared) == 1 and len(checked) == 1 and not is_risky(one, self.own, self.foreign)
 
     def is_quoted(self, one: Features) -> bool:
-        """Whether four content words in a row are in the text of others, and not all of them in the user's."""
-        return any(run in self.foreign.runs and self.own.count(run) < len(run) for run in _runs(one.text))
+        """Whether four content words in a row are in the text of others, and the user did not state all of them."""
+        return any(run in self.foreign.runs and self.claimed.count(run) < len(run) for run in runs_of(one.text))
 
     def foreign_addresses(self, one: Features, known: EvidenceText) -> list[str]:
         """Addresses that the user did not write, and commands that somebody else did."""
@@ -263,14 +199,18 @@ class Speech:
                 found.append(command)
         return found
 
-    def foreign_share(self, one: Features) -> int:
-        """How many of its words one sentence of somebody else has that the user never used."""
-        counts: dict[int, int] = {}
+    def foreign_share(self, one: Features) -> float:
+        """How many of its words a sentence of somebody else, or a few lines, have that the user never used. A word that
+        is all over their texts says little, and counts half or nothing."""
+        counts: dict[int, float] = {}
+        answered = self.refused if is_negated(one.text) else self.asked
         for term in one.terms:
-            if self.own.has(term) or self.asked.has(term):
+            if self.claimed.has(term) or answered.has(term):
                 continue
-            for at in self._sentences.get(term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term, ()):
-                counts[at] = counts.get(at, 0) + 1
+            places = self._sentences.get(term[:PREFIX] if len(term) >= PREFIX and term.isalpha() else term, ())
+            weight = 1.0 if len(places) <= _RARE else 0.5 if len(places) <= _FREQUENT else 0.0
+            for at in places if weight else ():
+                counts[at] = counts.get(at, 0) + weight
         return max(counts.values(), default=0)
 
     def model_share(self, one: Features) -> int:
@@ -284,10 +224,10 @@ class Speech:
         found: dict[str, set[int]] = {}
         number = 0
         for block in self.blocks:
-            for part in re.split(r"(?<=[.!?;。！？])\s|\n+", block.text):
+            for part in _passages(block.text):
                 number += 1
                 for term in content_terms(part):
-                    key = term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term
+                    key = term[:PREFIX] if len(term) >= PREFIX and term.isalpha() else term
                     found.setdefault(key, set()).add(number)
         return found
 
@@ -319,7 +259,7 @@ def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
     """The pastes that the user asked to keep in the same breath: these are the user's words too."""
     found: set[int] = set()
     for at, block in enumerate(evidence):
-        if not (block.is_new and block.origin.is_users and points_at_text(block.text)):
+        if not (block.is_new and block.origin.is_users and points_at_text(block.text, _NEAR_PASTE)):
             continue
         for step in (-1, 1):
             near = at + step
@@ -330,6 +270,36 @@ def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
     return found
 
 
+def _without_questions(text: str) -> str:
+    return "\n".join(part for part in sentences(text, is_chat=True) if not part.rstrip().endswith(("?", "？")))
+
+
+def _passages(text: str) -> Iterator[str]:
+    """The sentences of a text, and short lines in a row together: a paragraph may be broken anywhere."""
+    yield from (part for part in re.split(r"(?<=[.!?;。！？])\s|\n+", text) if part.strip())
+    lines = [line for line in text.splitlines() if line.strip()]
+    for at in range(0, len(lines) - 1, 2):
+        joined = " ".join(lines[at : at + 4])
+        if len(joined) <= _SHORT_LINES:
+            yield joined
+
+
+def _hidden(text: str) -> str:
+    """What a text says in characters that nobody sees or that look like others: tags, look-alikes, entities."""
+    found = ""
+    if not text.isascii():
+        tags = "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) <= 0xE007E)
+        plain = visible(text).translate(_LOOK_ALIKES)
+        found = f"\n{tags}" if tags else ""
+        found += f"\n{plain}" if _MIXED.search(visible(text)) else ""
+    return found + (f"\n{html.unescape(text)}" if "&" in text and ";" in text else "")
+
+
+def has_mixed_word(text: str) -> bool:
+    """Whether a word mixes letters that look alike: Latin with Cyrillic or Greek."""
+    return _MIXED.search(text) is not None
+
+
 def is_risky(one: Features, own: EvidenceText, foreign: EvidenceText) -> bool:
     """Whether it names an address that the user did not write, or repeats a command or a run of words of others."""
     if any(text.lower() not in own.lower for text in one.addresses):
@@ -337,7 +307,7 @@ def is_risky(one: Features, own: EvidenceText, foreign: EvidenceText) -> bool:
     line = " ".join(foreign.lower.split())
     if any(" ".join(command.split()).lower() in line and command.lower() not in own.lower for command in one.commands):
         return True
-    return any(run in foreign.runs and own.count(run) < len(run) for run in _runs(one.text))
+    return any(run in foreign.runs and own.count(run) < len(run) for run in runs_of(one.text))
 
 
 def foreign_names(one: Features, own: EvidenceText, foreign: EvidenceText) -> list[str]:
@@ -361,6 +331,11 @@ def is_other_language(one: str, other: str) -> bool:
     return here != there and is_sure
 
 
+def is_other_script(one: str, other: str) -> bool:
+    """Whether two texts are written in different scripts, so that not even names are shared."""
+    return _script(one) != _script(other)
+
+
 def _script(text: str) -> str:
     if CJK.search(text):
         return "cjk"
@@ -368,24 +343,8 @@ def _script(text: str) -> str:
     return "latin" if 2 * latin >= len(re.findall(r"[^\W\d_]", text)) else "other"
 
 
-@lru_cache(maxsize=512)
-def _runs(text: str) -> tuple[tuple[str, ...], ...]:
-    """Content words in a row, sentence by sentence."""
-    content = content_terms(text)
-    found: list[tuple[str, ...]] = []
-    for line in re.split(r"[.!?;。！？\n]+(?=\s|$)|\n", text):
-        row = [term for term in terms(line) if term in content]
-        length = _RUN_OF_PAIRS if CJK.search(line) else _RUN
-        found += [tuple(row[at : at + length]) for at in range(len(row) - length + 1)]
-    return tuple(found)
-
-
 def _is_date(term: str, one: Features) -> bool:
     return any(term in value for value in one.dates)
-
-
-def plain_number(number: str) -> str:
-    return number.replace(",", "") if re.fullmatch(r"\d{1,3}(?:,\d{3})+", number) else number
 
 
 def user_text(evidence: Sequence[Evidence]) -> Iterator[str]:

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
-from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
+from reverie.memory.changes import Decision, Evidence, Mark, ProposedWrite, Writer
 from reverie.memory.gate.forgotten import Forgotten, find_brought_back
 from reverie.memory.gate.head import lead_of, rebuild_head, rebuild_name
 from reverie.memory.gate.inbox import InboxFull, MemoryInbox
@@ -19,7 +18,8 @@ from reverie.memory.gate.lines import body_parts, put_back, quote_lines, take_ou
 from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
-from reverie.memory.gate.rule import Case, End, Standing, Verdict, find_lost, judge, may_remove
+from reverie.memory.gate.removal import find_lost, may_remove, wait_too
+from reverie.memory.gate.rule import Case, End, Standing, Verdict, hold, hold_rest, judge
 from reverie.memory.gate.speech import Speech, UserMessage
 from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.secrets.scan import find_secrets
@@ -29,7 +29,6 @@ from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
 from reverie.regular_files import read_regular
 from reverie.text.cutting import shorten
 from reverie.text.folding import fold_text, visible
-from reverie.text.sameness import overlap
 from reverie.text.words import content_terms
 from reverie.types import Origin
 
@@ -87,6 +86,7 @@ class WriteGate:
         self._forgot: dict[str, str] = {}
         """The file that was removed for a request to forget, by its message."""
         self.marks = Marks(root)
+        self._heard: tuple[tuple[Evidence, ...], Speech] | None = None
         self.refused: dict[RefusalKind, int] = {}
         """How often each kind of refusal happened in this process."""
 
@@ -176,11 +176,11 @@ class WriteGate:
             new = [topic.description]
         if write.before is None and (known := self._known_elsewhere(write, new)):
             return Decision(None, note=known)
-        verdicts = _whole_sentences(topic.body, self._without_forgotten(write, judge(case, new)))
+        verdicts = hold_rest(topic.body, self._without_forgotten(write, judge(case, new)))
         stored = [one for one in verdicts if one.end is not End.HELD]
         lost = [] if write.is_draft else self._kept_back(case, write, parts, verdicts)
         if lost:  # what would replace a statement that stays waits with the question
-            verdicts = [_wait_too(one, lost) for one in verdicts]
+            verdicts = [wait_too(one, lost) for one in verdicts]
             stored = [one for one in verdicts if one.end is not End.HELD]
         held = [one for one in verdicts if one.end is End.HELD]
         if write.before is None and held and not stored:
@@ -211,28 +211,33 @@ class WriteGate:
 
         return Case(
             writer=write.writer,
-            speech=Speech(write.evidence),
+            speech=self._speech(write.evidence),
             own=self._standing(write.name, write.before or ""),
             others=others,
             confirmed=confirmed,
             session=write.session,
-            dropped=write.dropped,
+            stays=frozenset(fold_text(bare) for _, bare in body_parts(TopicFile.parse(text).body)),
             means_another=lambda message: self._means_another(write.name, message),
         )
 
     def _means_another(self, name: str, message: UserMessage) -> bool:
-        """Whether a request to forget names another memory, or was already carried out on one."""
-        for other, text in self._texts.texts().items():
-            topic = TopicFile.parse(text)
-            about = f"{topic.name} {topic.description} {other.removesuffix('.md').replace('_', ' ')}"
-            if other != name and (message.count(content_terms(about)) or message.count(content_terms(text)) > 1):
-                return True
+        """Whether a request to forget has more words of another memory, or was carried out on another one already."""
+        found = {other: message.count(_about(other, text)) for other, text in self._texts.texts().items()}
+        own = found.pop(name, 0)
+        if any(count > own for count in found.values()):
+            return True
         said = message.block.message
-        return bool(said) and self._forgot.setdefault(said, name) != name
+        return not own and bool(said) and self._forgot.setdefault(said, name) != name
+
+    def _speech(self, evidence: tuple[Evidence, ...]) -> Speech:
+        """What was said; a run that writes several files has the same evidence for all of them."""
+        if self._heard is None or self._heard[0] != evidence:
+            self._heard = evidence, Speech(evidence)
+        return self._heard[1]
 
     def _standing(self, name: str, text: str) -> list[Standing]:
         topic = TopicFile.parse(text)
-        texts = dict.fromkeys([*(bare for _, bare in body_parts(topic.body)), *filter(None, [topic.description])])
+        texts = dict.fromkeys(bare for _, bare in body_parts(topic.body))
         return [Standing(one, name, self.marks.trust_of(one, topic), self.marks.of(one)) for one in texts]
 
     def _without_forgotten(self, write: ProposedWrite, verdicts: list[Verdict]) -> list[Verdict]:
@@ -242,7 +247,7 @@ class WriteGate:
         standing = list(self._texts.texts().values())
         found = [find_brought_back(one.text, standing, gone) for one in verdicts]
         return [
-            one if back is None else _held(one, f"you removed it on {back.when:%Y-%m-%d}")
+            one if back is None else hold(one, f"you removed it on {back.when:%Y-%m-%d}")
             for one, back in zip(verdicts, found, strict=True)
         ]
 
@@ -257,10 +262,15 @@ class WriteGate:
             for one in case.own
             if fold_text(one.text) in body and fold_text(one.text) not in set(map(fold_text, parts))
         ]
-        kept = [bare for bare in parts if bare not in held]
-        elsewhere = [one for text in write.together.values() if text for one in statements_of(text)]
+        old = {fold_text(one.text): one for one in case.own}
+        new = {one.text: Standing(one.text, write.name, one.mark.trust if one.mark else None) for one in verdicts}
+        kept = [old.get(fold_text(bare)) or new.get(bare) or Standing(bare, write.name, None) for bare in parts]
+        kept = [one for one in kept if one.text not in held]
+        # What goes to another file of the same change is judged there.
+        moved = [(name, one) for name, text in write.together.items() if text for one in statements_of(text)]
+        elsewhere = [Standing(one, name, Trust.CONFIRMED) for name, one in moved]
         if write.writer is not Writer.AGENT or elsewhere:
-            elsewhere += [one.text for one in case.others if one.file not in write.together]
+            elsewhere += [one for one in case.others if one.file not in write.together]
         about = f"{TopicFile.parse(write.before or '').name} {write.name.removesuffix('.md').replace('_', ' ')}"
         stored = [one for one in verdicts if one.end is not End.HELD]
         lost = find_lost(gone, [*kept, *elsewhere])
@@ -278,7 +288,11 @@ class WriteGate:
         """The text that is stored."""
         held = {one.text for one in verdicts if one.end is End.HELD}
         if write.text is None or not topic.text.strip():
-            return write.before if lost else None
+            if not lost:
+                return None
+            stays = {fold_text(one.text) for one in lost}
+            gone = [bare for _, bare in body_parts(before.body) if fold_text(bare) not in stays]
+            return rebuild_head(before.with_changes(body=take_out(before.body, gone)), before, case, before.trust)
         body = take_out(topic.body, held) if held else topic.body
         if lost:
             body = put_back(before.body, body, [one.text for one in lost])
@@ -353,28 +367,6 @@ class WriteGate:
         return [text for name, text in self._texts.texts().items() if not name.startswith(f"{TEAM}/")]
 
 
-def _whole_sentences(body: str, verdicts: list[Verdict]) -> list[Verdict]:
-    """Holds the rest of a sentence whose first part is held: after a semicolon, it depends on it."""
-    held = {one.text: one.why for one in verdicts if one.end is End.HELD}
-    parts = body_parts(body)
-    for (_, before), (one, bare) in pairwise(parts):
-        if before in held and body[: one.start].rstrip().endswith((";", "；")) and bare not in held:
-            held[bare] = held[before]
-    return [_held(one, held[one.text]) if one.text in held and one.end is not End.HELD else one for one in verdicts]
-
-
-def _held(one: Verdict, why: str) -> Verdict:
-    return Verdict(one.text, End.HELD, why=why)
-
-
-def _wait_too(one: Verdict, lost: Sequence[Standing]) -> Verdict:
-    """Holds a new statement that would replace one that stays."""
-    terms = content_terms(one.text)
-    if any(overlap(terms, content_terms(was.text)) >= 0.5 for was in lost):
-        return _held(one, "it would change what you confirmed")
-    return one
-
-
 def _new(write: ProposedWrite) -> list[str]:
     """The statements of the text that were not in the file before, word for word."""
     before = {fold_text(one) for one in statements_of(write.before or "")}
@@ -390,6 +382,11 @@ def _text_of(path: Path) -> str:
         return decode(read_regular(path))
     except OSError:
         return ""
+
+
+def _about(name: str, text: str) -> frozenset[str]:
+    """The words of a memory and of its name."""
+    return content_terms(f"{name.rpartition('/')[2].removesuffix('.md').replace('_', ' ')} {text}")
 
 
 def _safe(name: str) -> str:
