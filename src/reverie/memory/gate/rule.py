@@ -208,9 +208,20 @@ def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
     found = features(one.text)
     is_new = fold_text(one.text) not in case.exact and bool(found.terms)
     is_claim = bool(found.names or found.numbers) or _foreign_words(case, found) >= 1
-    if is_new and is_claim and not near.count(found.terms):
+    if is_new and (
+        (is_claim and not near.count(found.terms)) or (case.writer is Writer.DREAM and _is_invented(case, found))
+    ):
         return hold(one, "you did not say it")
     return _question(case, one, found)
+
+
+def _is_invented(case: Case, one: Features) -> bool:
+    """Whether a statement has a name, number or date that neither the user nor a memory has. A consolidation has no
+    other sources."""
+    known = EvidenceText([case.speech.own.text, *(held.text for held in (*case.own, *case.others))])
+    return any(value not in known.lower for value in one.names | one.dates) or not all(
+        map(known.has_number, one.numbers)
+    )
 
 
 def hold(one: Verdict, why: str) -> Verdict:
