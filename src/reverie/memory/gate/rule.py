@@ -216,12 +216,10 @@ def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
 
 
 def _is_invented(case: Case, one: Features) -> bool:
-    """Whether a statement has a name, number or date that neither the user nor a memory has. A consolidation has no
-    other sources."""
+    """Whether a statement has a name or number that neither the user nor a memory has. A consolidation has no other
+    sources, except for dates."""
     known = EvidenceText([case.speech.own.text, *(held.text for held in (*case.own, *case.others))])
-    return any(value not in known.lower for value in one.names | one.dates) or not all(
-        map(known.has_number, one.numbers)
-    )
+    return any(value not in known.lower for value in one.names) or not all(map(known.has_number, one.numbers))
 
 
 def hold(one: Verdict, why: str) -> Verdict:
