@@ -35,7 +35,8 @@ from reverie.layers.l4_compaction.survival import inventory
 from reverie.memory.changes import Evidence
 from reverie.memory.gate.lines import body_parts, put_back, quote_lines, take_out
 from reverie.memory.gate.requests import asks_to_forget, clause_to_keep, is_assent, points_at_text, single_question
-from reverie.memory.gate.speech import Speech, features, user_text
+from reverie.memory.gate.speech import Speech, user_text
+from reverie.memory.gate.statement import features
 from reverie.memory.index import entries, linked_files, load_index
 from reverie.memory.note import classify, find_doubt, title_of
 from reverie.memory.recall.reminder import parse_selection

@@ -52,7 +52,7 @@ class House:
 
     def confirm(self, name: str, body: str) -> None:
         """Writes a memory that the user typed."""
-        self.write(name, body, Writer.USER, (Evidence(Origin.TYPED, body, "u1"),))
+        self.write(name, body, Writer.USER, (Evidence(Origin.TYPED, body, "u1"),), Trust.CONFIRMED)
 
     def body(self, name: str) -> str:
         return self.memory.read(f"feedback_{name}.md").topic.body

@@ -10,7 +10,8 @@ from typing import Literal
 from reverie.errors import ReverieError, StorageError
 from reverie.memory.changes import Evidence, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.rule import Standing, find_lost
+from reverie.memory.gate.removal import find_lost
+from reverie.memory.gate.rule import Standing
 from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.tool_writes import write_by_tool
 from reverie.memory.topic_file import body_statements, decode

@@ -9,7 +9,8 @@ from typing import Final
 
 from reverie.memory.gate.lines import body_parts, first_words
 from reverie.memory.gate.rule import Case
-from reverie.memory.gate.speech import EvidenceText, features, foreign_names, has_mixed_word
+from reverie.memory.gate.speech import foreign_names, has_mixed_word
+from reverie.memory.gate.statement import EvidenceText, features
 from reverie.memory.taxonomy import Trust, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.text.cutting import shorten
@@ -51,8 +52,10 @@ def rebuild_head(topic: TopicFile, before: TopicFile, case: Case, trust: Trust |
     parts = [bare for _, bare in body_parts(topic.body)]
     lead = lead_of(topic)
     stays = trust is Trust.CONFIRMED and bool(before.name) and lead == lead_of(before)
-    if topic.name != before.name and (stays or not is_own(topic.name, case, parts)):
-        topic = topic.with_changes(name=before.name if stays else first_words(lead, _TITLE_WORDS))
+    if not topic.name.strip() or (topic.name != before.name and (stays or not is_own(topic.name, case, parts))):
+        topic = topic.with_changes(name=before.name or first_words(lead, _TITLE_WORDS))
+    if not topic.description.strip():
+        topic = topic.with_changes(description=before.description or shorten(lead, _LONGEST))
     is_kept = topic.description == before.description or (not stays and is_own(topic.description, case, parts))
     if not is_kept or any(contradicts(topic.description, one) for one in parts):
         topic = topic.with_changes(description=before.description if stays else shorten(lead, _LONGEST))

@@ -17,7 +17,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.secrets.scan import redact
-from reverie.memory.taxonomy import Trust, is_topic
+from reverie.memory.taxonomy import is_topic
 from reverie.memory.topic_file import TopicFile
 from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
@@ -134,14 +134,15 @@ class MemoryInbox:
         if not is_topic(item.file):
             version = memory.append(item.file, "".join(f"- {one}\n" for one in item.statements), info)
         elif not memory.exists(item.file):
-            version = memory.create(item.file, _confirm(text or item.text), info) if text or item.text else None
-        elif item.why == "removal" and not (text or item.text).strip():
-            version = memory.remove(item.file, info)
+            version = memory.create(item.file, TopicFile.parse(text or item.text), info) if text or item.text else None
         else:
             now = memory.read(item.file)
-            same = now.digest == item.before
-            proposed = text or (item.text if same else _change_statements(now.text, item))
-            version = memory.update(item.file, _confirm(proposed), info, base=now.digest)
+            is_same = now.digest == item.before
+            proposed = text or (item.text if is_same else _change_statements(now.text, item))
+            if TopicFile.parse(proposed).body.strip():
+                version = memory.update(item.file, TopicFile.parse(proposed), info, base=now.digest)
+            else:
+                version = memory.remove(item.file, info, base=now.digest)
         self._remove(item.id)
         return version
 
@@ -220,10 +221,6 @@ def _objects(value: Any) -> list[dict[str, Any]]:
         if isinstance(value, list)
         else []
     )
-
-
-def _confirm(text: str) -> TopicFile:
-    return TopicFile.parse(text).with_changes(trust=Trust.CONFIRMED)
 
 
 def _change_statements(now: str, item: Item) -> str:

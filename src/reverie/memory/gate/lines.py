@@ -44,6 +44,8 @@ def take_out(body: str, unwanted: Collection[str]) -> str:
         rest = body[lead_of(body, start).end() : end] if lead_of(body, start).end() <= end else ""
         if not any(char.isalnum() for char in rest):
             body = body[:start] + body[min(end + 1, len(body)) :]
+        elif not body[one.start : end].strip():
+            body = body[: one.start].rstrip(" ") + body[end:]
     bare = _BLANKS.sub("\n\n", body).rstrip("\n")
     return f"{bare}\n" if bare else ""
 

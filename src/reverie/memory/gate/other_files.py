@@ -10,7 +10,8 @@ from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
 from reverie.memory.gate.head import is_own
 from reverie.memory.gate.lines import body_parts, take_out
 from reverie.memory.gate.rule import Case, End, Verdict, judge
-from reverie.memory.gate.speech import EvidenceText, Speech, features, foreign_names
+from reverie.memory.gate.speech import Speech, foreign_names
+from reverie.memory.gate.statement import EvidenceText, features
 from reverie.memory.index import IndexEntry, entries, index_line
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile, statements_of
@@ -50,7 +51,7 @@ def decide_index(write: ProposedWrite, text: str, read: Callable[[str], str]) ->
             left.append(line.strip("#*- "))
             continue
         place = places.get(entry.file) if entry is not None else None
-        if place is not None and line not in before:  # one line per file: the new one
+        if place is not None and (line not in before or line == lines[place]):  # one line per file: the new one
             lines[place] = line
         elif place is None or lines[place] in before:
             lines.append(line)
@@ -87,13 +88,12 @@ def _stays(entry: IndexEntry, listed: Collection[str], content: Callable[[IndexE
 
 def _put_back(before: Sequence[str], lines: list[str], kept: Sequence[str]) -> list[str]:
     """The lines with earlier ones, each after the line that it followed."""
-    if not any(line.strip() for line in lines) and len(kept) == sum(bool(line.strip()) for line in before):
-        return list(before)
     for at, line in enumerate(before):
         if line in kept:
             place = next((lines.index(up) + 1 for up in reversed(before[:at]) if up.strip() and up in lines), 0)
             lines.insert(place, line)
-    return lines
+    is_same = [line for line in lines if line.strip()] == [line for line in before if line.strip()]
+    return list(before) if kept and is_same else lines
 
 
 def split_log(write: ProposedWrite, text: str) -> tuple[str, dict[str, Mark], list[Verdict]]:

@@ -1,6 +1,6 @@
-"""The rule of trust: how each new statement of a memory ends, and each one that disappears: confirmed, inferred or
-held, by who said its words (docs/decisions/0035-trust-by-origin.md). Likeness of words decides how far a statement is
-trusted; nothing here refuses a write. Texts in, verdicts out."""
+"""The rule of trust: how each new statement of a memory ends: confirmed, inferred or held, by who said its words
+(docs/decisions/0035-trust-by-origin.md; `removal` judges what disappears). Likeness of words decides how far a
+statement is trusted; nothing here refuses a write. Texts in, verdicts out."""
 
 from __future__ import annotations
 
@@ -9,29 +9,22 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 from reverie.memory.changes import Evidence, Mark, Writer
-from reverie.memory.gate.requests import asks_to_forget, orders_removal, points_at_text, tells_change
-from reverie.memory.gate.speech import (
-    EvidenceText,
-    Features,
-    Speech,
-    UserMessage,
-    features,
-    foreign_names,
-    has_mixed_word,
-    is_other_script,
-)
+from reverie.memory.gate.lines import body_parts
+from reverie.memory.gate.requests import points_at_text
+from reverie.memory.gate.speech import Speech, UserMessage, foreign_names, has_mixed_word, is_other_script
+from reverie.memory.gate.statement import EvidenceText, Features, features
 from reverie.memory.taxonomy import Trust
 from reverie.text.dates.phrases import find_days
 from reverie.text.folding import fold_text
-from reverie.text.sameness import REWORDED, StatementIndex, contradicts, is_in_order, relations_of, share
+from reverie.text.sameness import contradicts, is_in_order, relations_of, share
 from reverie.text.sentences import sentences
 from reverie.text.words import content_terms, is_negated
-from reverie.types import Origin
 
-_CONFIRMED: Final = 0.75
+CONFIRMED_SHARE: Final = 0.75
 """The share of a statement's content words that one typed message must have."""
 _ADOPTED: Final = 0.75
 """The share that a text must have for a statement to be taken from it."""
@@ -103,8 +96,8 @@ class Case:
     session: str = ""
     stays: frozenset[str] = frozenset()
     """The statements of the file that the new text has too, folded."""
-    names_another: Callable[[str], bool] = field(default=lambda _message: False)
-    """Whether a message has words of the title of another memory."""
+    means_another: Callable[[UserMessage], bool] = field(default=lambda _message: False)
+    """Whether a request to forget that has no word of this memory means another one."""
 
     @cached_property
     def exact(self) -> Mapping[str, Standing]:
@@ -127,7 +120,7 @@ def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
     is_based = any(one.is_anchored for one in found)
     new = [one.text for one in found if one.end is not End.HELD and not one.is_old]
     if not is_based and not _is_users(case, new):
-        return [one if one.end is End.HELD or one.is_old else _hold(one, "you did not say it") for one in found]
+        return [one if one.end is End.HELD or one.is_old else hold(one, "you did not say it") for one in found]
     near = EvidenceText([case.speech.new.text, case.known.text, *(one.text for one in found if one.is_anchored)])
     return [one if one.is_anchored or one.end is End.HELD else _judge_line(case, one, near) for one in found]
 
@@ -215,13 +208,32 @@ def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
     found = features(one.text)
     is_new = fold_text(one.text) not in case.exact and bool(found.terms)
     is_claim = bool(found.names or found.numbers) or _foreign_words(case, found) >= 1
-    if is_new and is_claim and not near.count(found.terms):
-        return _hold(one, "you did not say it")
+    if is_new and (
+        (is_claim and not near.count(found.terms)) or (case.writer is Writer.DREAM and _is_invented(case, found))
+    ):
+        return hold(one, "you did not say it")
     return _question(case, one, found)
 
 
-def _hold(one: Verdict, why: str) -> Verdict:
+def _is_invented(case: Case, one: Features) -> bool:
+    """Whether a statement has a name or number that neither the user nor a memory has. A consolidation has no other
+    sources, except for dates."""
+    known = EvidenceText([case.speech.own.text, *(held.text for held in (*case.own, *case.others))])
+    return any(value not in known.lower for value in one.names) or not all(map(known.has_number, one.numbers))
+
+
+def hold(one: Verdict, why: str) -> Verdict:
     return replace(one, end=End.HELD, mark=None, why=why)
+
+
+def hold_rest(body: str, verdicts: list[Verdict]) -> list[Verdict]:
+    """Holds the rest of a sentence whose first part is held: after a semicolon, it depends on it."""
+    held = {one.text: one.why for one in verdicts if one.end is End.HELD}
+    parts = body_parts(body)
+    for (_, before), (one, bare) in pairwise(parts):
+        if before in held and body[: one.start].rstrip().endswith((";", "；")) and bare not in held:
+            held[bare] = held[before]
+    return [hold(one, held[one.text]) if one.text in held and one.end is not End.HELD else one for one in verdicts]
 
 
 def _is_confirmed(case: Case, one: Features, message: UserMessage) -> bool:
@@ -234,7 +246,7 @@ def _is_confirmed(case: Case, one: Features, message: UserMessage) -> bool:
     said = EvidenceText([message.text if message.how == "yes" else message.stated, *near])
     dated = {term for value in one.dates for term in content_terms(value)}
     missing = one.terms - said.terms - dated
-    if len(missing) > (1 - _CONFIRMED) * len(one.terms) or any(map(case.speech.foreign.has, missing)):
+    if len(missing) > (1 - CONFIRMED_SHARE) * len(one.terms) or any(map(case.speech.foreign.has, missing)):
         return False
     if not all(map(said.has_number, one.numbers)) or any(name not in said.lower for name in one.names):
         return False
@@ -302,7 +314,7 @@ def _question(case: Case, one: Verdict, found: Features) -> Verdict:
         if not contradicts(one.text, standing.text):
             continue
         if standing.trust is Trust.CONFIRMED and one.end is not End.CONFIRMED:
-            return replace(_hold(one, f"{standing.file} says something else"), contradicts=standing)
+            return replace(hold(one, f"{standing.file} says something else"), contradicts=standing)
         if one.mark is not None and standing.file.startswith("team/"):
             one = replace(one, mark=replace(one.mark, contradicts=standing.file))
     return one
@@ -334,89 +346,6 @@ def _pointed_at(speech: Speech, message: UserMessage, one: Features) -> Evidence
         if has_facts and text.count(bare) >= _ADOPTED * len(bare):
             return block
     return None
-
-
-# What disappears.
-
-
-def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]) -> bool:
-    """Whether a statement may disappear. `about` is the title and name of its file; `stored` is what is new."""
-    is_confirmed = gone.trust is Trust.CONFIRMED
-    if case.writer is Writer.DREAM and not is_confirmed:
-        return True  # a dream names what it drops, and loses nothing without
-    for message in case.speech.said:
-        if _replaces(message, gone, stored):
-            return True
-        speaks = (_speaks_of(message, gone.text) or _speaks_of(message, about)) and not _affirms(message, gone.text)
-        is_order = orders_removal(message.text)
-        if speaks and (is_order or not is_confirmed):
-            return True
-        if speaks and message.block.origin is Origin.TYPED and _tells_change_of(message, gone.text):
-            return True
-        is_wish = is_order and case.writer is not Writer.DREAM and asks_to_forget(message.text)
-        if is_wish and not case.names_another(message.text):
-            return True  # it names nothing by words: the writer has chosen what it means
-    return False
-
-
-def _speaks_of(message: UserMessage, text: str) -> bool:
-    one = features(text)
-    found = message.count(one.terms)
-    if found >= (1 if len(one.terms) <= 2 else max(2, -(-len(one.terms) // 3))):
-        return True
-    return sum(name in message.lower for name in one.names | one.dates) + sum(map(message.has_number, one.numbers)) >= 2
-
-
-def _tells_change_of(message: UserMessage, text: str) -> bool:
-    """Whether a sentence of the message, not a question, says that this has changed."""
-    terms = content_terms(text)
-    return any(
-        tells_change(part) and EvidenceText([part]).count(terms) >= min(2, len(terms))
-        for part in sentences(message.stated, is_chat=True)
-    )
-
-
-def _affirms(message: UserMessage, text: str) -> bool:
-    """Whether a message says just this: then it is no reason to remove it."""
-    one = features(text)
-    same = message.denies(one.terms)
-    return message.count(one.terms) >= _CONFIRMED * len(one.terms) and same in (None, is_negated(text))
-
-
-def _replaces(message: UserMessage, gone: Standing, stored: Sequence[Verdict]) -> bool:
-    """Whether a stored statement says the same with another value that this message has."""
-    was = features(gone.text)
-    for one in stored:
-        now = features(one.text)
-        new = [term for term in now.terms if term not in was.terms]
-        if (
-            one.is_anchored
-            and 2 * len(now.terms & was.terms) >= len(was.terms)
-            and new
-            and message.count(new) == len(new)
-        ):
-            return True
-    return False
-
-
-def find_lost(gone: Sequence[Standing], kept: Sequence[Standing]) -> list[Standing]:
-    """The statements that no other statement says any more. What the user confirmed must be said just as surely."""
-    index = StatementIndex(one.text for one in kept)
-    return [
-        one
-        for one in gone
-        if content_terms(one.text) and not (index.has(one.text) and any(_is_said(one, other) for other in kept))
-    ]
-
-
-def _is_said(one: Standing, other: Standing) -> bool:
-    """Whether a statement says another with the same values and the same negation."""
-    found = features(one.text)
-    if share(found.terms, content_terms(other.text)) < REWORDED or is_negated(other.text) != is_negated(one.text):
-        return False
-    if one.trust is Trust.CONFIRMED:
-        return other.trust is Trust.CONFIRMED and says_exactly(one.text, other.text)
-    return all(map(EvidenceText([other.text]).has_number, found.numbers))
 
 
 # The mark.

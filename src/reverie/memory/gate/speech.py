@@ -6,29 +6,23 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final
 
 from reverie.memory.changes import Evidence
 from reverie.memory.gate.requests import is_assent, is_lasting, last_question, points_at_text, single_question
+from reverie.memory.gate.statement import DATE, PREFIX, EvidenceText, Features, features, runs_of
 from reverie.moments import local_day
 from reverie.text.dates.phrases import find_days
 from reverie.text.folding import visible
 from reverie.text.patterns import late
 from reverie.text.sentences import sentences
 from reverie.text.tongue import language_of
-from reverie.text.word_lists import NUMBER_WORDS
-from reverie.text.words import CJK, content_terms, is_negated, terms, words
+from reverie.text.words import CJK, content_terms, is_negated, words
 from reverie.types import Origin
 
-_PREFIX: Final = 5
-"""Letters by which `calibration` is known in `calibrate`."""
-_RUN: Final = 4
-_RUN_OF_PAIRS: Final = 7
-"""Content words in a row that are a quotation; in scripts without spaces, pairs of characters."""
 _RARE: Final = 8
 _FREQUENT: Final = 60
 """Passages of others that have a word: up to so many it counts whole, and half."""
@@ -52,81 +46,7 @@ _INJECTED = late(
     r"|recalled[\w-]*+)(?!\w)[^<>]*+>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-_DATE = late(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
-_NUMBER = late(r"\d+(?:[.,:]\d+)*")
-_NAME = late(
-    r"`[^`\n]{2,80}`|(?<!\w)[A-Za-z]+(?:[._-]?\d[\w.-]*\w|\d)|(?<!\w)[a-z]+(?:_[a-z0-9]+)+(?!\w)"
-    r"|(?<!\w)[a-z]+[A-Z]\w+|(?<!\w)[A-Z]{2}[A-Z0-9]*+(?!\w)"
-)
-_CAPITAL = late(r"(?<=[\wà-ÿ,;)] )[A-ZÀ-ÝА-Я][\wà-ÿ]+")
 _LATIN = late(r"[A-Za-z][A-Za-z0-9_.+-]+")
-_ADDRESS = late(
-    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+://[^\s)>\]\"'`]+|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w/@.-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|ai|app"
-    r"|sh|co|xyz|info|biz|cloud|site|online|test|example|internal|local|ru|cn|de|uk|fr|eu|me|tk|gg|to|ly)(?:[:/][^\s)>\]\"'`]*)?"
-    r"(?![\w-]|\.\w)",
-    re.IGNORECASE,
-)
-_PROGRAM: Final = (
-    r"curl|wget|npx|npm|pip|pipx|uvx?|yarn|pnpm|brew|apt(?:-get)?|cargo|go (?:run|get|install)|gem|docker|kubectl|ssh"
-    r"|scp|nc|bash|sh|chmod|git|sudo|eval|powershell|iwr"
-)
-_COMMAND = late(
-    r"`((?!-)[^`\n]{0,200}[\w./-]\s{1,9}[^`\n]{1,200})`|`((?:\./|~/|/)[^`\s]{1,200}|[^`\s]{1,200}\.(?:sh|ps1|bat|cmd|exe))`"
-    rf"|(?<![\w`])((?:{_PROGRAM}) (?:-\S+ )*(?!and |or |the |is |to |for |in |on |with )[\w@./:~-]+)"
-)
-
-
-class EvidenceText:
-    """Texts that can support a statement, searchable for words and facts."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.text = "\n".join(texts)
-
-    @cached_property
-    def lower(self) -> str:
-        return self.text.lower()
-
-    @cached_property
-    def terms(self) -> frozenset[str]:
-        return content_terms(self.text)
-
-    @cached_property
-    def _prefixes(self) -> frozenset[str]:
-        return frozenset(term[:_PREFIX] for term in self.terms if len(term) >= _PREFIX and term.isalpha())
-
-    @cached_property
-    def numbers(self) -> frozenset[str]:
-        written = {NUMBER_WORDS[word] for word in words(self.text) if word in NUMBER_WORDS}
-        return frozenset({plain_number(number) for number in _NUMBER.findall(self.text)} | written)
-
-    @cached_property
-    def runs(self) -> frozenset[tuple[str, ...]]:
-        return frozenset(_runs(self.text))
-
-    def has(self, term: str) -> bool:
-        if term in self.terms:
-            return True
-        return len(term) >= _PREFIX and term.isalpha() and term[:_PREFIX] in self._prefixes
-
-    def count(self, wanted: Iterable[str]) -> int:
-        return sum(map(self.has, wanted))
-
-    def has_number(self, number: str) -> bool:
-        if number in self.numbers:
-            return True
-        is_round = number.endswith("000") and len(number) > 3
-        return is_round and re.search(rf"(?<![\w.,]){number[:-3]}k(?!\w)", self.lower) is not None
-
-    def has_fact(self, fact: str) -> bool:
-        """Whether the texts have a number, name or address, even in another spelling: `1,000`, `1k`, `three`."""
-        if fact.lower() in self.lower:
-            return True
-        numbers = [plain_number(number) for number in _NUMBER.findall(fact)]
-        if not numbers or "://" in fact:
-            return False
-        rest = re.sub(r"[\d.,:%+\-_/]+", " ", fact).split()
-        return all(map(self.has_number, numbers)) and all(len(part) <= 2 or part.lower() in self.lower for part in rest)
 
 
 class UserMessage(EvidenceText):
@@ -145,7 +65,7 @@ class UserMessage(EvidenceText):
     @cached_property
     def dates(self) -> frozenset[str]:
         """The days that it means, and its own, in ISO form."""
-        written = set(_DATE.findall(self.text))
+        written = set(DATE.findall(self.text))
         if self.day is not None:
             written |= {self.day.isoformat(), *(one.moment.iso for one in find_days(self.text[:4_000], self.day))}
         return frozenset(written)
@@ -163,33 +83,6 @@ class UserMessage(EvidenceText):
             if (found := content_terms(part)) and 2 * len(found & wanted) >= min(len(found), len(wanted))
         }
         return said.pop() if len(said) == 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What can be checked in one statement."""
-
-    text: str
-    terms: frozenset[str]
-    numbers: frozenset[str]
-    dates: frozenset[str]
-    names: frozenset[str]
-    addresses: tuple[str, ...]
-    commands: tuple[str, ...]
-
-
-@lru_cache(maxsize=4_096)
-def features(statement: str) -> Features:
-    """Takes a statement apart."""
-    dates = frozenset(_DATE.findall(statement))
-    addresses = tuple(found[0].rstrip(".,;:") for found in _ADDRESS.finditer(statement))
-    bare = _ADDRESS.sub(" ", _DATE.sub(" ", statement))
-    commands = tuple(found[found.lastindex or 0] for found in _COMMAND.finditer(bare))
-    names = {found.strip("`").lower() for found in _NAME.findall(bare)}
-    if language_of(statement) != "de":  # its nouns have capitals too
-        names |= {found.lower() for found in _CAPITAL.findall(bare)}
-    numbers = frozenset(plain_number(number) for number in _NUMBER.findall(bare))
-    return Features(statement, content_terms(statement), numbers, dates, frozenset(names), addresses, commands)
 
 
 class Speech:
@@ -294,7 +187,7 @@ class Speech:
 
     def is_quoted(self, one: Features) -> bool:
         """Whether four content words in a row are in the text of others, and the user did not state all of them."""
-        return any(run in self.foreign.runs and self.claimed.count(run) < len(run) for run in _runs(one.text))
+        return any(run in self.foreign.runs and self.claimed.count(run) < len(run) for run in runs_of(one.text))
 
     def foreign_addresses(self, one: Features, known: EvidenceText) -> list[str]:
         """Addresses that the user did not write, and commands that somebody else did."""
@@ -315,7 +208,7 @@ class Speech:
         for term in one.terms:
             if self.claimed.has(term) or answered.has(term):
                 continue
-            places = self._sentences.get(term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term, ())
+            places = self._sentences.get(term[:PREFIX] if len(term) >= PREFIX and term.isalpha() else term, ())
             weight = 1.0 if len(places) <= _RARE else 0.5 if len(places) <= _FREQUENT else 0.0
             for at in places if weight else ():
                 counts[at] = counts.get(at, 0) + weight
@@ -335,7 +228,7 @@ class Speech:
             for part in _passages(block.text):
                 number += 1
                 for term in content_terms(part):
-                    key = term[:_PREFIX] if len(term) >= _PREFIX and term.isalpha() else term
+                    key = term[:PREFIX] if len(term) >= PREFIX and term.isalpha() else term
                     found.setdefault(key, set()).add(number)
         return found
 
@@ -415,7 +308,7 @@ def is_risky(one: Features, own: EvidenceText, foreign: EvidenceText) -> bool:
     line = " ".join(foreign.lower.split())
     if any(" ".join(command.split()).lower() in line and command.lower() not in own.lower for command in one.commands):
         return True
-    return any(run in foreign.runs and own.count(run) < len(run) for run in _runs(one.text))
+    return any(run in foreign.runs and own.count(run) < len(run) for run in runs_of(one.text))
 
 
 def foreign_names(one: Features, own: EvidenceText, foreign: EvidenceText) -> list[str]:
@@ -451,24 +344,8 @@ def _script(text: str) -> str:
     return "latin" if 2 * latin >= len(re.findall(r"[^\W\d_]", text)) else "other"
 
 
-@lru_cache(maxsize=512)
-def _runs(text: str) -> tuple[tuple[str, ...], ...]:
-    """Content words in a row, sentence by sentence."""
-    content = content_terms(text)
-    found: list[tuple[str, ...]] = []
-    for line in re.split(r"[.!?;。！？]+(?=\s|$)|\n\s*\n", text):
-        row = [term for term in terms(line) if term in content]
-        length = _RUN_OF_PAIRS if CJK.search(line) else _RUN
-        found += [tuple(row[at : at + length]) for at in range(len(row) - length + 1)]
-    return tuple(found)
-
-
 def _is_date(term: str, one: Features) -> bool:
     return any(term in value for value in one.dates)
-
-
-def plain_number(number: str) -> str:
-    return number.replace(",", "") if re.fullmatch(r"\d{1,3}(?:,\d{3})+", number) else number
 
 
 def user_text(evidence: Sequence[Evidence]) -> Iterator[str]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
@@ -19,8 +18,9 @@ from reverie.memory.gate.lines import body_parts, put_back, quote_lines, take_ou
 from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
-from reverie.memory.gate.rule import Case, End, Standing, Verdict, find_lost, judge, may_remove
-from reverie.memory.gate.speech import EvidenceText, Speech
+from reverie.memory.gate.removal import find_lost, may_remove, wait_too
+from reverie.memory.gate.rule import Case, End, Standing, Verdict, hold, hold_rest, judge
+from reverie.memory.gate.speech import Speech, UserMessage
 from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
@@ -83,6 +83,8 @@ class WriteGate:
         self._forgotten = forgotten
         self._texts = MemoryTexts(root)
         self._root = root
+        self._forgot: dict[str, str] = {}
+        """The file that was removed for a request to forget, by its message."""
         self.marks = Marks(root)
         self._heard: tuple[tuple[Evidence, ...], Speech] | None = None
         self.refused: dict[RefusalKind, int] = {}
@@ -95,7 +97,7 @@ class WriteGate:
         if write.restores:
             return Decision(write.text)
         if write.writer in (Writer.USER, Writer.IMPORT, Writer.HAND):
-            return Decision(write.text, marks=self._marks_of_user(write))
+            return self._decide_user(write)
         if write.text is not None and len(encode(write.text)) > LARGEST:
             self._refuse(
                 write, "size", f"{write.name}: over {LARGEST:,} bytes; a memory is short: write what it teaches."
@@ -129,6 +131,17 @@ class WriteGate:
                 "instead (the entry in the password manager, the name of the environment variable).",
                 found.kind,
             )
+
+    def _decide_user(self, write: ProposedWrite) -> Decision:
+        """What a person writes is stored as it is. The head of what the user confirmed has the trust of its lead."""
+        marks = self._marks_of_user(write)
+        if not write.confirms or not write.is_topic or write.text is None:
+            return Decision(write.text, marks=marks)
+        topic = TopicFile.parse(write.text)
+        lead = lead_of(topic)
+        trust = marks[lead].trust if lead in marks else self.marks.trust_of(lead, TopicFile.parse(write.before or ""))
+        text = write.text if topic.trust is trust else topic.with_changes(trust=trust).text
+        return Decision(text, marks=marks)
 
     def _marks_of_user(self, write: ProposedWrite) -> dict[str, Mark]:
         """Marks for what the user or an import writes: confirmed if the user typed it or saw it, else inferred."""
@@ -164,11 +177,11 @@ class WriteGate:
             new = [topic.description]
         if write.before is None and (known := self._known_elsewhere(write, new)):
             return Decision(None, note=known)
-        verdicts = _whole_sentences(topic.body, self._without_forgotten(write, judge(case, new)))
+        verdicts = hold_rest(topic.body, self._without_forgotten(write, judge(case, new)))
         stored = [one for one in verdicts if one.end is not End.HELD]
         lost = [] if write.is_draft else self._kept_back(case, write, parts, verdicts)
         if lost:  # what would replace a statement that stays waits with the question
-            verdicts = [_wait_too(one, lost) for one in verdicts]
+            verdicts = [wait_too(one, lost) for one in verdicts]
             stored = [one for one in verdicts if one.end is not End.HELD]
         held = [one for one in verdicts if one.end is End.HELD]
         if write.before is None and held and not stored:
@@ -205,16 +218,17 @@ class WriteGate:
             confirmed=confirmed,
             session=write.session,
             stays=frozenset(fold_text(bare) for _, bare in body_parts(TopicFile.parse(text).body)),
-            names_another=lambda message: self._names_another(write.name, message),
+            means_another=lambda message: self._means_another(write.name, message),
         )
 
-    def _names_another(self, name: str, message: str) -> bool:
-        said = EvidenceText([message])
-        titles = ((other, TopicFile.parse(text)) for other, text in self._texts.texts().items() if other != name)
-        return any(
-            said.count(content_terms(f"{topic.name} {topic.description} {other.removesuffix('.md').replace('_', ' ')}"))
-            for other, topic in titles
-        )
+    def _means_another(self, name: str, message: UserMessage) -> bool:
+        """Whether a request to forget has more words of another memory, or was carried out on another one already."""
+        found = {other: message.count(_about(other, text)) for other, text in self._texts.texts().items()}
+        own = found.pop(name, 0)
+        if any(count > own for count in found.values()):
+            return True
+        said = message.block.message
+        return not own and bool(said) and self._forgot.setdefault(said, name) != name
 
     def _speech(self, evidence: tuple[Evidence, ...]) -> Speech:
         """What was said; a run that writes several files has the same evidence for all of them."""
@@ -234,7 +248,7 @@ class WriteGate:
         standing = list(self._texts.texts().values())
         found = [find_brought_back(one.text, standing, gone) for one in verdicts]
         return [
-            one if back is None else _held(one, f"you removed it on {back.when:%Y-%m-%d}")
+            one if back is None else hold(one, f"you removed it on {back.when:%Y-%m-%d}")
             for one, back in zip(verdicts, found, strict=True)
         ]
 
@@ -291,6 +305,9 @@ class WriteGate:
             body = quote_lines(body, foreign)
             if topic.type not in (MemoryType.REFERENCE, MemoryType.PROJECT):
                 topic = topic.with_changes(type=MemoryType.REFERENCE)
+        named = MemoryType.read(write.name.rpartition("/")[2].partition("_")[0])
+        if write.before is None and topic.type is None and named is not None:
+            topic = topic.with_changes(type=named)
         if body != topic.body:
             topic = topic.with_changes(body=body)
         return rebuild_head(topic, before, case, self._trust_of(lead_of(topic), verdicts, before))
@@ -351,28 +368,6 @@ class WriteGate:
         return [text for name, text in self._texts.texts().items() if not name.startswith(f"{TEAM}/")]
 
 
-def _whole_sentences(body: str, verdicts: list[Verdict]) -> list[Verdict]:
-    """Holds the rest of a sentence whose first part is held: after a semicolon, it depends on it."""
-    held = {one.text: one.why for one in verdicts if one.end is End.HELD}
-    parts = body_parts(body)
-    for (_, before), (one, bare) in pairwise(parts):
-        if before in held and body[: one.start].rstrip().endswith((";", "；")) and bare not in held:
-            held[bare] = held[before]
-    return [_held(one, held[one.text]) if one.text in held and one.end is not End.HELD else one for one in verdicts]
-
-
-def _held(one: Verdict, why: str) -> Verdict:
-    return Verdict(one.text, End.HELD, why=why)
-
-
-def _wait_too(one: Verdict, lost: Sequence[Standing]) -> Verdict:
-    """Holds a new statement that would replace one that stays."""
-    terms = content_terms(one.text)
-    if any(2 * len(terms & content_terms(was.text)) >= len(content_terms(was.text)) for was in lost):
-        return _held(one, "it would change what you confirmed")
-    return one
-
-
 def _new(write: ProposedWrite) -> list[str]:
     """The statements of the text that were not in the file before, word for word."""
     before = {fold_text(one) for one in statements_of(write.before or "")}
@@ -388,6 +383,11 @@ def _text_of(path: Path) -> str:
         return decode(read_regular(path))
     except OSError:
         return ""
+
+
+def _about(name: str, text: str) -> frozenset[str]:
+    """The words of a memory and of its name."""
+    return content_terms(f"{name.rpartition('/')[2].removesuffix('.md').replace('_', ' ')} {text}")
 
 
 def _safe(name: str) -> str:

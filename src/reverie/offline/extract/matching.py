@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from reverie.memory.gate.speech import EvidenceText
+from reverie.memory.gate.statement import EvidenceText
 from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.offline.extract.reading import Known
 from reverie.text.sameness import find_repeated

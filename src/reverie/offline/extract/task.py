@@ -6,7 +6,7 @@ same tools and permissions as any model.
 
 from __future__ import annotations
 
-from reverie.memory.gate.speech import EvidenceText
+from reverie.memory.gate.statement import EvidenceText
 from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, find_candidates
 from reverie.offline.extract.composing import Memory, compose, statement_lines
