@@ -26,6 +26,12 @@ _WEEKDAY = late(
     r"|\b(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)\b|[周週][一二三四五六日]|[月火水木金土日]曜",
     re.IGNORECASE,
 )
+DATE_NAME = late(
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september|october"
+    r"|november|december|easter|christmas",
+    re.IGNORECASE,
+)
+"""A weekday, month or holiday with a capital: not a name."""
 _DATE = late(r"\b\d{4}-\d\d(?:-\d\d)?\b")
 _TIME = late(r"\b\d{1,2}:\d\d\b")
 _PLACE = late(r"https?://\S+|[\w.+-]+@[\w-]+\.[\w.]+|(?<![\w.])/[\w./-]+|\b[a-z][\w-]*(?:\.[a-z][\w-]+){1,}(?:/\S*)?\b")

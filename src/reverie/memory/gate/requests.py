@@ -190,9 +190,7 @@ def asks_to_forget(text: str) -> bool:
     for sentence in sentences(_NOT_FORGET.sub(" ", text), is_chat=True):
         if _UNWANTED.search(sentence):
             return True
-        orders = [one for one in _FORGET.finditer(sentence) if _is_order(sentence, one)]
-        named = content_terms(_MEMORY.sub(" ", _FORGET.sub(" ", sentence)))
-        if orders and (_MEMORY.search(sentence) or len(named) <= 1):
+        if any(_is_order(sentence, one) for one in _FORGET.finditer(sentence)):
             return True
         if _MEMORY.search(sentence) and any(_is_order(sentence, one) for one in _DELETE.finditer(sentence)):
             return True

@@ -11,6 +11,7 @@ from typing import Final
 
 from reverie.text.patterns import late
 from reverie.text.tongue import language_of
+from reverie.text.values import DATE_NAME
 from reverie.text.word_lists import NUMBER_WORDS
 from reverie.text.words import CJK, content_terms, terms, words
 
@@ -117,7 +118,7 @@ def features(statement: str) -> Features:
     commands = tuple(found[found.lastindex or 0] for found in _COMMAND.finditer(bare))
     names = {found.strip("`").lower() for found in _NAME.findall(bare)}
     if language_of(statement) != "de":  # its nouns have capitals too
-        names |= {found.lower() for found in _CAPITAL.findall(bare)}
+        names |= {found.lower() for found in _CAPITAL.findall(bare) if not DATE_NAME.fullmatch(found)}
     numbers = frozenset(plain_number(number) for number in _NUMBER.findall(bare))
     return Features(statement, content_terms(statement), numbers, dates, frozenset(names), addresses, commands)
 
