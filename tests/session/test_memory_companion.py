@@ -15,6 +15,7 @@ import pytest
 
 from reverie.events import Event, Notice, PermissionAsked, ToolFinished
 from reverie.memory.changes import Evidence, WriteInfo, Writer
+from reverie.memory.evidence import gather_evidence
 from reverie.memory.gate.review import confirm, list_inferred
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.memory.taxonomy import MemoryType
@@ -23,7 +24,6 @@ from reverie.models.sdk import SdkModel
 from reverie.paths import Places
 from reverie.runtime.background_log import BackgroundLog
 from reverie.session import Session
-from reverie.session.memory_companion import evidence_of
 from reverie.settings import load_settings
 from reverie.storage.transcript.records import CompactBoundary, Surfaced, from_record
 from reverie.types import Origin, TextBlock
@@ -177,7 +177,7 @@ def test_what_this_session_saved_is_not_shown_until_a_compaction(work: Path) -> 
     async def talk(session: Session) -> None:
         await turn(session, "the staging server listens on port 8417")
         log = session.log
-        found = evidence_of(session.view)
+        found = gather_evidence(session.view.history)
         here = WriteInfo(Writer.EXTRACTION, "x", session=log.session_id, message=log.head or "", evidence=found)
         memory_of(work).directory.create(PORT[0], topic, here)
         await turn(session, "which port does the staging server use?")

@@ -27,6 +27,7 @@ _NAME = late(
     r"|(?<!\w)[a-z]+[A-Z]\w+|(?<!\w)[A-Z]{2}[A-Z0-9]*+(?!\w)"
 )
 _CAPITAL = late(r"(?<=[\wà-ÿ,;)] )[A-ZÀ-ÝА-Я][\wà-ÿ]+")
+_FULL_NAME = late(r"(?<!\w)[A-ZÀ-Ý][\wà-ÿ]{3,} [A-ZÀ-Ý][\wà-ÿ]{2,}")
 _ADDRESS = late(
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+://[^\s)>\]\"'`]+|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
     r"|(?<![\w/@.-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|ai|app"
@@ -117,8 +118,12 @@ def features(statement: str) -> Features:
     bare = _ADDRESS.sub(" ", DATE.sub(" ", statement))
     commands = tuple(found[found.lastindex or 0] for found in _COMMAND.finditer(bare))
     names = {found.strip("`").lower() for found in _NAME.findall(bare)}
-    if language_of(statement) != "de":  # its nouns have capitals too
-        names |= {found.lower() for found in _CAPITAL.findall(bare) if not DATE_NAME.fullmatch(found)}
+    tongue = language_of(statement)
+    if tongue != "de":  # its nouns have capitals too; in a language that we do not recognise, two in a row are a name
+        capitals = (
+            _CAPITAL.findall(bare) if tongue else [part for two in _FULL_NAME.findall(bare) for part in two.split()]
+        )
+        names |= {found.lower() for found in capitals if not DATE_NAME.fullmatch(found)}
     numbers = frozenset(plain_number(number) for number in _NUMBER.findall(bare))
     return Features(statement, content_terms(statement), numbers, dates, frozenset(names), addresses, commands)
 
