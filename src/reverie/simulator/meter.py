@@ -205,8 +205,12 @@ class Meter:
         def cause(best: Footprint) -> str:
             return unread_cause(best, step.prompt, opened.facts, self.cache, opened.started)
 
+        def age(best: Footprint) -> str:
+            kept = self.automatic.is_alive(best.prompt.chain[best.cached], opened.started)
+            return "lookback" if kept else "expired"
+
         if opened.automatic:
-            return history.miss(step.prompt, step.split, opened.facts, lambda _: "expired", slack=STEP)
+            return history.miss(step.prompt, step.split, opened.facts, age, slack=STEP)
         return history.miss(step.prompt, step.split, opened.facts, cause)
 
     def _next(self) -> int:

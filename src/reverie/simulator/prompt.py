@@ -21,6 +21,9 @@ from reverie.simulator.tokens import Block, Fingerprints, digest
 Place = tuple[str, int, int]
 MAX_POSITIONS = 100_000
 """The most blocks in one request."""
+ATTRIBUTION = "x-anthropic-billing-header:"
+"""Begins a system block that the server takes out before it reads the prompt. Claude Code sends it, with a value that
+changes."""
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
@@ -135,6 +138,8 @@ class _Writer:
 
     def system(self, blocks: Sequence[Block]) -> None:
         for index, block in enumerate(blocks):
+            if str(block.get("text")).startswith(ATTRIBUTION):
+                continue
             found, tokens = self._seen.block("system", block)
             self._add(("system", index, -1), found, tokens, block.get("cache_control"), markable=True)
 
