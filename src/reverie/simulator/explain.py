@@ -120,7 +120,7 @@ class RequestHistory:
         widest = self._widest.get(prompt.conversation)
         if widest is not None and read >= widest.cached_tokens:
             return None
-        best, extends = self._best(prompt, read)
+        best, extends = self._best(prompt)
         if best is None:
             return None
         expected = tokens_at(prompt, best.cached) if extends else min(best.cached_tokens, prompt.total)
@@ -141,7 +141,7 @@ class RequestHistory:
             input_equivalents=equivalents,
         )
 
-    def _best(self, prompt: Prompt, read: int) -> tuple[Footprint | None, bool]:
+    def _best(self, prompt: Prompt) -> tuple[Footprint | None, bool]:
         """The earlier request of the same thread with the longest common prefix, and whether this one extends it.
 
         A request belongs to the thread of an earlier one if it begins with all that the earlier one left in the cache,
@@ -152,7 +152,7 @@ class RequestHistory:
         best: Footprint | None = None
         rank = (-1, False, -1)
         for each in list(self._prints)[-_COMPARED:]:
-            if each.cached < 0 or each.cached_tokens <= read:
+            if each.cached < 0:
                 continue
             shared = _common(each.prompt, prompt, each.cached + 1)
             extends = shared == each.cached + 1
