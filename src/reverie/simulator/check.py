@@ -5,6 +5,7 @@ Raises an `ApiError` for the first mistake, with the words of the API.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -18,6 +19,12 @@ _THINKING = ("thinking", "redacted_thinking")
 _TTLS = ("5m", "1h")
 _OBJECTS = ("thinking", "tool_choice", "output_config", "context_management", "diagnostics", "metadata")
 _STRING, _OBJECT, _FLAG = (str, "a valid string"), (Mapping, "an object"), (bool, "a valid boolean")
+_NUMBER = ((int, float), "a valid number")
+_CHOICES = ("auto", "any", "tool", "none")
+MAX_TOOL_NAME = 128
+_TOOL_NAME = re.compile(r"^[a-zA-Z0-9_-]{1,128}$")
+MIN_THINKING = 1_024
+"""The smallest budget of thinking, in tokens."""
 _FIELDS: dict[str, dict[str, tuple[type, str]]] = {
     "text": {"text": _STRING},
     "thinking": {"thinking": _STRING, "signature": _STRING},
@@ -35,17 +42,16 @@ _TOP_LEVEL = (*_THINKING, "tool_use", "tool_result", "compaction")
 _REQUIRED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
 
 
-def check_body(body: Mapping[str, Any], *, counting: bool = False) -> None:
+def check_body(body: Mapping[str, Any], *, counting: bool = False, betas: Sequence[str] = ()) -> None:
     """Refuses a body that the API refuses. `counting`: for `count_tokens`, where `max_tokens` is optional."""
     check_model(body.get("model"), "model: Field required")
     _check_settings(body)
     if not counting:
         _check_max_tokens(body)
+        _check_thinking(body, betas)
     if not isinstance(body.get("system"), str):
         check_objects(body.get("system"), "system")
-    for number, tool in enumerate(check_objects(body.get("tools"), "tools")):
-        for name, wanted in (("type", _STRING), ("name", _STRING), ("input_schema", _OBJECT)):
-            _expect(tool.get(name), wanted, f"tools.{number}.{name}")
+    _check_tool_choice(body, _check_tools(body))
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise invalid("messages: Field required")
@@ -90,9 +96,72 @@ def _check_settings(body: Mapping[str, Any]) -> None:
     _expect(body.get("stream"), _FLAG, "stream")
     _expect(body.get("speed"), _STRING, "speed")
     check_strings(body.get("stop_sequences"), "stop_sequences")
+    for name in ("temperature", "top_p"):
+        value = body.get(name)
+        _expect(value, _NUMBER, name)
+        if isinstance(value, bool) or (value is not None and not 0 <= cast("float", value) <= 1):
+            raise invalid(f"{name}: range: 0..1")
 
 
-def _expect(value: object, wanted: tuple[type, str], path: str, *, optional: bool = True) -> None:
+def _check_thinking(body: Mapping[str, Any], betas: Sequence[str]) -> None:
+    thinking = cast("Block", body.get("thinking") or {})
+    if thinking.get("type") != "enabled":
+        return
+    budget = thinking.get("budget_tokens")
+    if not isinstance(budget, int) or isinstance(budget, bool):
+        raise invalid("thinking.enabled.budget_tokens: Field required")
+    if budget < MIN_THINKING:
+        raise invalid(f"thinking.enabled.budget_tokens: Input should be greater than or equal to {MIN_THINKING}")
+    # Thinking between tool calls has the budget of a whole turn, not of one answer.
+    interleaved = bool(body.get("tools")) and any(beta.startswith("interleaved-thinking-") for beta in betas)
+    if budget >= cast("int", body["max_tokens"]) and not interleaved:
+        raise invalid(
+            "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at "
+            "https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size"
+        )
+
+
+def _check_tools(body: Mapping[str, Any]) -> set[str]:
+    """The names of all tools; each is unique, and a tool of the client has a short, plain name."""
+    names: list[str] = []
+    for number, tool in enumerate(check_objects(body.get("tools"), "tools")):
+        for name, wanted in (("type", _STRING), ("name", _STRING), ("input_schema", _OBJECT)):
+            _expect(tool.get(name), wanted, f"tools.{number}.{name}")
+        own, name = tool.get("type") in (None, "custom"), tool.get("name")
+        path = f"tools.{number}.custom.name"
+        if own and name is None:
+            raise invalid(f"{path}: Field required")
+        if own and len(str(name)) > MAX_TOOL_NAME:
+            raise invalid(f"{path}: String should have at most {MAX_TOOL_NAME} characters")
+        if own and not _TOOL_NAME.fullmatch(str(name)):
+            raise invalid(f"{path}: String should match pattern '{_TOOL_NAME.pattern}'")
+        if name is not None:
+            names.append(str(name))
+    if len(set(names)) != len(names):
+        raise invalid("tools: Tool names must be unique.")
+    return set(names)
+
+
+def _check_tool_choice(body: Mapping[str, Any], names: set[str]) -> None:
+    choice = cast("Block", body.get("tool_choice") or {})
+    if not choice:
+        return
+    kind, name = choice.get("type"), choice.get("name")
+    if kind not in _CHOICES:
+        raise invalid(
+            f"tool_choice: Input tag '{kind}' found using 'type' does not match any of the expected tags: "
+            + ", ".join(map(repr, _CHOICES))
+        )
+    if not body.get("tools"):
+        raise invalid("tool_choice: may only be specified while providing tools.")
+    if kind == "tool" and name not in names:
+        raise invalid(f"Tool '{name}' not found in provided tools" if name else "tool_choice.tool.name: Field required")
+    thinks = cast("Block", body.get("thinking") or {}).get("type") in ("enabled", "adaptive")
+    if thinks and kind in ("any", "tool"):
+        raise invalid("Thinking may not be enabled when tool_choice forces tool use.")
+
+
+def _expect(value: object, wanted: tuple[type | tuple[type, ...], str], path: str, *, optional: bool = True) -> None:
     if not (optional and value is None) and not isinstance(value, wanted[0]):
         raise invalid(f"{path}: Input should be {wanted[1]}")
 

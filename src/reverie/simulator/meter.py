@@ -120,7 +120,7 @@ class Meter:
     def open(self, body: Mapping[str, Any], now: float, caller: Caller | None = None) -> OpenRequest:
         """Checks and counts a request, and finds what the cache has of it. Changes nothing."""
         caller = caller or Caller()
-        check_body(body)
+        check_body(body, betas=caller.betas or ())
         facts = self.catalogue.facts(str(body["model"]))
         result = self._edit(body, facts, caller)
         prompt = render(body, result.views, facts, self._seen, caller.workspace, caller.betas or ())
