@@ -15,6 +15,7 @@ from reverie.types import Usage
 
 Object = Mapping[str, Any]
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 _REASONS = {"tool_use": "tool_calls", "max_tokens": "length", "model_context_window_exceeded": "length"}
 
 
@@ -46,7 +47,33 @@ def to_messages(body: Object) -> dict[str, Any]:
             _add(turns, "user", _user_blocks(content))
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     tools = [_tool(tool) for tool in check_objects(body.get("tools"), "tools")]
-    return {"model": body["model"], "system": system, "tools": tools, "messages": turns, "max_tokens": limit}
+    made = {"model": body["model"], "system": system, "tools": tools, "messages": turns, "max_tokens": limit}
+    return made | fixed_form(body.get("tool_choice"), body.get("response_format"), tools)
+
+
+def fixed_form(choice: object, form: object, tools: Sequence[Object]) -> dict[str, Any]:
+    """The `tool_choice` and the format of an answer, in the form of the Messages API."""
+    made: dict[str, Any] = {}
+    if isinstance(choice, Mapping):
+        named = cast("Object", choice)
+        named = cast("Object", named.get("function") or named.get("custom") or named)
+        name = named.get("name")
+        if name not in [tool.get("name") for tool in tools]:
+            raise invalid(f"Invalid value for 'tool_choice': the tool '{name}' is not in 'tools'.")
+        made["tool_choice"] = {"type": "tool", "name": name}
+    elif choice is not None:
+        if not isinstance(choice, str) or choice not in _CHOICES:
+            known = ", ".join(map(repr, _CHOICES))
+            raise invalid(f"Invalid value for 'tool_choice'. Supported values are: {known}, or an object.")
+        if choice == "required" and not tools:
+            raise invalid("Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
+        made["tool_choice"] = {"type": _CHOICES[choice]}
+    if isinstance(form, Mapping) and cast("Object", form).get("type") in ("json_schema", "json_object"):
+        given = cast("Object", form)
+        inner = given.get("json_schema") or given
+        schema = cast("Object", inner).get("schema") if isinstance(inner, Mapping) else None
+        made["output_config"] = {"format": {"type": "json_schema", "schema": schema or {}}}
+    return made
 
 
 def _check_settings(body: Object) -> None:

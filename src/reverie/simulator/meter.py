@@ -138,7 +138,9 @@ class Meter:
         """The same for a chat request in the form of the Messages API, whose prefix is cached without markers."""
         caller = caller or Caller()
         facts = self.catalogue.facts(str(body["model"]))
-        prompt = render(body, views_of(_messages(body)), facts, self._seen, f"chat/{caller.workspace}")
+        # Here the choice of a tool is no part of the prompt.
+        shown = {**body, "tool_choice": None}
+        prompt = render(shown, views_of(_messages(body)), facts, self._seen, f"chat/{caller.workspace}")
         window = self._window_of(facts, caller)
         if prompt.total > window:
             raise too_long(prompt.total, window)

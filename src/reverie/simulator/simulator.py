@@ -179,7 +179,7 @@ class Simulator:
             await asyncio.sleep(reply.wait_s)
         if reply.fault is not None:
             _raise(reply.fault)
-        return reply
+        return reply.fitted(body["messages"], body.get("tools") or (), body.get("tool_choice"), _schema_of(body))
 
     def _raise_queued_fault(self) -> None:
         if not self._faults:
@@ -204,6 +204,14 @@ def caller_of(headers: Headers | None) -> Caller:
     # The key itself is not kept: the ledger only needs to distinguish workspaces.
     workspace = blake2b(key.encode(), digest_size=4).hexdigest() if key else ""
     return Caller(workspace, betas, low.get(PURPOSE_HEADER, "main")[:_PURPOSE_CHARACTERS])
+
+
+def _schema_of(body: Body) -> Mapping[str, Any] | None:
+    """The JSON schema that the answer must have."""
+    output = cast("Mapping[str, Any]", body.get("output_config") or {})
+    form = output.get("format") or body.get("output_format")
+    schema = cast("Mapping[str, Any]", form).get("schema") if isinstance(form, Mapping) else None
+    return cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else None
 
 
 def _raise(fault: Fault) -> None:
