@@ -110,8 +110,8 @@ class Meter:
 
     def count(self, body: Mapping[str, Any], caller: Caller | None = None) -> tuple[int, int]:
         """Tokens of a prompt after context edits and before them, without a cache."""
-        check_body(body, counting=True)
         caller = caller or Caller()
+        check_body(body, counting=True, betas=caller.betas)
         facts = self.catalogue.facts(str(body["model"]))
         original = render(body, views_of(_messages(body)), facts, self._seen, caller.workspace).total
         result = self._edit(body, facts, caller)
@@ -120,7 +120,7 @@ class Meter:
     def open(self, body: Mapping[str, Any], now: float, caller: Caller | None = None) -> OpenRequest:
         """Checks and counts a request, and finds what the cache has of it. Changes nothing."""
         caller = caller or Caller()
-        check_body(body, betas=caller.betas or ())
+        check_body(body, betas=caller.betas)
         facts = self.catalogue.facts(str(body["model"]))
         result = self._edit(body, facts, caller)
         prompt = render(body, result.views, facts, self._seen, caller.workspace, caller.betas or ())
@@ -227,7 +227,10 @@ class Meter:
         def total() -> int:
             return render(body, views, facts, self._seen, caller.workspace).total
 
-        return apply_edits(views, management, keeps_thinking=facts.keeps_thinking, count=total)
+        result = apply_edits(views, management, keeps_thinking=facts.keeps_thinking, count=total)
+        if body.get("compaction"):
+            result.compact = Compact(0, True, cast("Mapping[str, Any]", body["compaction"]).get("instructions"))
+        return result
 
     def _compact(self, opened: OpenRequest, result: EditedMessages) -> None:
         messages, prompt = len(result.views), opened.step.prompt

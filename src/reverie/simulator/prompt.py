@@ -165,7 +165,8 @@ class _Writer:
                         prompt.deleted_tokens += tokens
                         del missing[str(block["tool_use_id"])]
                         tokens = 0
-                self._add(("messages", index, place), found, tokens, marker, markable=kind not in _UNMARKABLE)
+                markable = view.markable and kind not in _UNMARKABLE
+                self._add(("messages", index, place), found, tokens, marker, markable=markable)
         for reference, number in missing.items():
             raise invalid(f"cache_edits.edits.{number}.cache_reference: no `tool_result` with id {reference}")
         prompt.edits.sort(key=lambda edit: deletions[edit[0]])
