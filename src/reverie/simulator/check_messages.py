@@ -5,6 +5,7 @@ Raises an `ApiError` for the first mistake, with the words of the API.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -258,10 +259,15 @@ def _check_summary(block: Block, path: str, betas: Sequence[str] | None) -> None
     if path != "messages.0.content.0":
         why = "a signed `compaction` block must come first, in place of the messages it summarizes, and only once"
         raise ApiError(400, f"{path}: {why}", code="compaction_block_misplaced")
+    if not _SIGNATURE.fullmatch(block["signature"]):
+        raise ApiError(400, f"{path}: the signature does not verify", code="compaction_signature_invalid")
     if block["signature"] != signature_of(str(block.get("content"))):
-        raise ApiError(400, f"{path}: the signature does not fit the content", code="compaction_signature_invalid")
+        raise ApiError(400, f"{path}: the content is not what was signed", code="compaction_content_mismatch")
 
 
 def signature_of(summary: str) -> str:
     """The signature of a summary that this server wrote."""
     return "sim_" + digest(summary).hex()
+
+
+_SIGNATURE = re.compile(r"sim_[0-9a-f]{32}")

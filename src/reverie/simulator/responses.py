@@ -39,7 +39,7 @@ def to_messages(body: Object, earlier: Object | None = None) -> dict[str, Any]:
     if not turns:
         raise invalid("Missing required parameter: 'input'.")
     _check_pairs(turns)
-    tools = [_tool(tool) for tool in _flat_tools(body)]
+    tools = [_tool(tool) for tool, _ in _flat_tools(body)]
     text = cast("Object", body.get("text") or {})
     limit = body.get("max_output_tokens")
     made = {"model": body["model"], "tools": tools, "system": system, "messages": turns, "max_tokens": limit}
@@ -150,17 +150,17 @@ def _check_pairs(turns: Sequence[Object]) -> None:
         raise invalid(f"No tool output found for function call {next(iter(waiting))}.")
 
 
-def _flat_tools(body: Object) -> Iterator[Object]:
-    """All tools, with those inside a namespace."""
+def _flat_tools(body: Object) -> Iterator[tuple[Object, Object]]:
+    """All tools, each with what a call of it adds: the namespace that it is in."""
     for number, tool in enumerate(check_objects(body.get("tools"), "tools")):
         chat.expect(tool.get("name"), str, f"tools[{number}].name")
         chat.expect(tool.get("type"), str, f"tools[{number}].type")
         if tool.get("type") != "namespace":
-            yield tool
+            yield tool, {}
             continue
         for place, inner in enumerate(check_objects(tool.get("tools"), f"tools[{number}].tools")):
             chat.expect(inner.get("name"), str, f"tools[{number}].tools[{place}].name")
-            yield inner
+            yield inner, {"namespace": tool.get("name")}
 
 
 def _tool(tool: Object) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _tool(tool: Object) -> dict[str, Any]:
 
 def _output(response_id: str, body: Object, content: Sequence[Object]) -> list[dict[str, Any]]:
     """The items of an answer, without thinking, which this server does not show."""
-    free = {tool.get("name") for tool in _flat_tools(body) if tool.get("type") == "custom"}
+    tools = {tool.get("name"): (tool.get("type"), extra) for tool, extra in _flat_tools(body)}
     items: list[dict[str, Any]] = []
     for block in content:
         name = f"{response_id.removeprefix('resp_')}_{len(items)}"
@@ -181,8 +181,9 @@ def _output(response_id: str, body: Object, content: Sequence[Object]) -> list[d
             message = {"id": f"msg_{name}", "type": "message", "status": "completed", "role": "assistant"}
             items.append({**message, "content": [part]})
         elif block.get("type") == "tool_use":
-            call = {"id": f"fc_{name}", "call_id": block["id"], "name": block["name"], "status": "completed"}
-            if block["name"] in free:
+            kind, extra = tools.get(block["name"], ("function", {}))
+            call = {"id": f"fc_{name}", "call_id": block["id"], "name": block["name"], "status": "completed", **extra}
+            if kind == "custom":
                 given = cast("Object", block.get("input") or {}).get("input")
                 shown = given if isinstance(given, str) else input_text(block.get("input"))
                 items.append({"type": "custom_tool_call", **call, "input": shown})

@@ -158,7 +158,7 @@ class Simulator:
     def count_tokens(self, body: Body, headers: Headers | None = None) -> dict[str, Any]:
         """The tokens of a request, after context edits and before them."""
         caller = caller_of(headers)
-        whole, _ = self._threads.resolve(body, caller.workspace, caller.betas, self.clock.now())
+        whole, _ = self._threads.resolve(body, caller.workspace, caller.betas, self.clock.now(), counting=True)
         tokens, original = self.meter.count(whole, caller)
         if body.get("context_management"):
             return {"input_tokens": tokens, "context_management": {"original_input_tokens": original}}

@@ -69,9 +69,12 @@ class Threads:
         self._kept = KeptConversations()
 
     def resolve(
-        self, body: Body, workspace: str, betas: tuple[str, ...] | None, now: float
+        self, body: Body, workspace: str, betas: tuple[str, ...] | None, now: float, *, counting: bool = False
     ) -> tuple[Body, Kept | None]:
-        """The request with all of its messages, and the conversation that it continues."""
+        """The request with all of its messages, and the conversation that it continues.
+
+        `counting`: the conversation may have been continued already.
+        """
         thread = body.get("thread")
         if thread is None:
             return body, None
@@ -87,6 +90,8 @@ class Threads:
                 return body, None
             case "continue":
                 kept = self._find(cast("Body", thread).get("previous_message_id"), workspace, now)
+                if not counting:
+                    _refuse_second(kept)
                 return self._joined(body, kept), kept
             case other:
                 raise invalid(
@@ -100,11 +105,6 @@ class Threads:
         kept = self._kept.get(name, workspace, now)
         if kept is None:
             raise ApiError(404, f"No thread state was found for message {name[:80]}.", code="thread_not_found")
-        if kept.state != "open":
-            busy = kept.state == "busy"
-            said = "is being continued" if busy else "was already continued"
-            code = "thread_continue_in_flight" if busy else "thread_already_continued"
-            raise ApiError(400, f"thread: message {name[:80]} {said}.", code=code)
         return kept
 
     def _joined(self, body: Body, kept: Kept) -> Body:
@@ -135,6 +135,13 @@ def continuing(kept: Kept | None) -> Generator[None]:
     finally:
         if kept is not None and kept.state == "busy":
             kept.state = "open"
+
+
+def _refuse_second(kept: Kept) -> None:
+    if kept.state == "busy":
+        raise ApiError(400, "thread: another request is continuing this message.", code="thread_continue_in_flight")
+    if kept.state == "continued":
+        raise ApiError(400, "thread: this message was already continued.", code="thread_already_continued")
 
 
 def _unmarked(message: Body) -> Body:
