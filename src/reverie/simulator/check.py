@@ -146,8 +146,11 @@ def _check_tool_choice(body: Mapping[str, Any], names: set[str]) -> None:
         )
     if not body.get("tools"):
         raise invalid("tool_choice: may only be specified while providing tools.")
-    if kind == "tool" and name not in names:
-        raise invalid(f"Tool '{name}' not found in provided tools" if name else "tool_choice.tool.name: Field required")
+    if kind == "tool":
+        _expect(name, _STRING, "tool_choice.tool.name")
+        if name not in names:
+            missing = "tool_choice.tool.name: Field required"
+            raise invalid(f"Tool '{name}' not found in provided tools" if name else missing)
     thinks = cast("Block", body.get("thinking") or {}).get("type") in ("enabled", "adaptive")
     if thinks and kind in ("any", "tool"):
         raise invalid("Thinking may not be enabled when tool_choice forces tool use.")

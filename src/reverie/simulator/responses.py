@@ -91,7 +91,7 @@ def _add_item(item: Object, path: str, system: list[dict[str, Any]], turns: list
     elif kind in _RESULTS:
         chat.add(turns, "user", [_result(item, path)])
     elif kind != "reasoning":  # we never send any, and what others send is sealed
-        chat.add(turns, "assistant", [dict(item)])
+        chat.add(turns, "assistant", [{"type": "item", "item": dict(item)}])
 
 
 def _content(content: object, path: str) -> list[dict[str, Any]]:
