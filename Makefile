@@ -8,7 +8,7 @@ MINUTES ?= 60
 # Half as many again as there are processors: many tests wait for processes and sockets.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(max(2, (os.cpu_count() or 2) * 3 // 2))")
 
-.PHONY: run test lint soak attack integration evals bench pictures wheel clean
+.PHONY: run test lint soak attack integration prices evals bench pictures wheel clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -58,6 +58,16 @@ integration: $(STAMP) .venv-claude-code-log/.installed .venv-real-model/.install
 	REVERIE_TEST_MODELS=$(CURDIR)/.venv-real-model/models \
 	$(BIN)/python -m pytest -m integration
 
+# litellm without what it needs: only its table of prices is read.
+.venv-prices/.installed:
+	$(PYTHON) -m venv .venv-prices
+	.venv-prices/bin/python $(PIP) "genai-prices>=0.2"
+	.venv-prices/bin/python $(PIP) --no-deps "litellm>=1.108"
+	touch $@
+
+prices: .venv-prices/.installed  ## compares the prices in the catalogue with two price tables of others
+	.venv-prices/bin/python tools/check_prices.py
+
 evals: $(STAMP)  ## how good memory, recall and dreams are, on the labelled sets in evals/
 	$(BIN)/python -m pytest -m evals
 	$(BIN)/reverie lab extraction evals/extraction-own.jsonl --model embedded
@@ -79,4 +89,4 @@ wheel: $(STAMP)
 	$(BIN)/python -m build --outdir dist
 
 clean:
-	rm -rf $(VENV) .venv-claude-code-log .venv-real-model dist build .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-claude-code-log .venv-real-model .venv-prices dist build .pytest_cache .ruff_cache
