@@ -59,22 +59,23 @@ def genai_prices(names: list[str], provider: str, long: bool) -> Row | None:
     """The prices that genai-prices computes for today."""
     from genai_prices import Usage, calc_price
 
-    def price(**usage: int) -> float:
-        result = calc_price(Usage(**usage), name, provider_id=provider, genai_request_timestamp=datetime.now(UTC))
+    def price(name: str, **usage: int) -> float:
+        today = datetime.now(UTC)
+        result = calc_price(Usage(**usage), name, provider_id=provider, genai_request_timestamp=today)
         return float(result.total_price) * MILLION
 
     for name in names:
         try:
             row = {
-                "input": price(input_tokens=SMALL) / SMALL,
-                "output": price(output_tokens=SMALL) / SMALL,
-                "read": price(input_tokens=SMALL, cache_read_tokens=SMALL) / SMALL,
-                "write": price(input_tokens=SMALL, cache_write_tokens=SMALL) / SMALL,
+                "input": price(name, input_tokens=SMALL) / SMALL,
+                "output": price(name, output_tokens=SMALL) / SMALL,
+                "read": price(name, input_tokens=SMALL, cache_read_tokens=SMALL) / SMALL,
+                "write": price(name, input_tokens=SMALL, cache_write_tokens=SMALL) / SMALL,
             }
             if long:
-                prompt = price(input_tokens=LONG)
+                prompt = price(name, input_tokens=LONG)
                 row["long input"] = prompt / LONG
-                row["long output"] = (price(input_tokens=LONG, output_tokens=SMALL) - prompt) / SMALL
+                row["long output"] = (price(name, input_tokens=LONG, output_tokens=SMALL) - prompt) / SMALL
             return row
         except LookupError:
             continue
