@@ -60,7 +60,12 @@ class ScriptedReply:
             return self
         if is_forced(choice) and tools:
             return replace(self, content=force_call(self.content, choice, tools, messages), stop_reason="tool_use")
-        return self if schema is None else replace(self, content=fit_schema(self.content, dict(schema)))
+        if schema is None:
+            return self
+        said = self.content if tools else [block for block in self.content if block["type"] != "tool_use"]
+        made = fit_schema(said, dict(schema))
+        calls = any(block["type"] == "tool_use" for block in made)
+        return replace(self, content=made, stop_reason="tool_use" if calls else "end_turn")
 
 
 class Script:

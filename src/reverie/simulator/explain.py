@@ -145,10 +145,10 @@ class RequestHistory:
         """The earlier request of the same thread with the longest common prefix, and whether this one extends it.
 
         A request belongs to the thread of an earlier one if it begins with all that the earlier one left in the cache,
-        or if it still has the last message of the earlier one and most of its others. A fork and a sub-agent have
-        neither: they leave a thread where it was.
+        or if it still has the last turn of the earlier one and most of its other messages. A fork and a sub-agent have
+        neither, and what has no answer yet begins a thread.
         """
-        messages = set(prompt.digests[prompt.messages_start :])
+        messages = set(prompt.digests[prompt.messages_start :]) if prompt.last_answer >= 0 else set[bytes]()
         best: Footprint | None = None
         rank = (-1, False, -1)
         for each in list(self._prints)[-_COMPARED:]:
@@ -162,9 +162,10 @@ class RequestHistory:
 
 
 def _continues(before: Prompt, messages: set[bytes]) -> bool:
-    """Whether these messages have the last message of an earlier request, and at least half of the tokens of all."""
+    """Whether these messages have the last turn of an earlier request, and at least half of the tokens of all."""
     start, end = before.messages_start, len(before.digests)
-    if start == end or before.digests[-1] not in messages:
+    turn = before.digests[max(start, before.last_answer) :]
+    if not turn or not messages.issuperset(turn):
         return False
     kept = sum(
         before.tokens[at] - tokens_at(before, at - 1) for at in range(start, end) if before.digests[at] in messages

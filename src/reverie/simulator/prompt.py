@@ -58,6 +58,8 @@ class Prompt:
     """Beta features that change the rendering of a prompt."""
     conversation: bytes = b""
     """Fingerprint of the first message block, the same for all requests of a conversation."""
+    last_answer: int = -1
+    """Position of the last block of the assistant; -1 if it said nothing yet."""
 
     @property
     def total(self) -> int:
@@ -156,6 +158,8 @@ class _Writer:
                 found, tokens = read(role, block)
                 if not prompt.conversation:
                     prompt.conversation = found
+                if role == "assistant":
+                    prompt.last_answer = len(prompt.chain)
                 kind = block.get("type")
                 marker = block.get("cache_control")
                 if kind == "tool_result":
