@@ -347,8 +347,8 @@ def responses(example: Example) -> None:
 def misses(example: Example) -> None:
     example.title("Misses are counted within a thread, and too old is told from changed")
 
-    def talk(rounds: int, *last: Any, system: str = "main") -> dict[str, Any]:
-        turns: list[Any] = [{"role": "user", "content": [text(600, "the task")]}]
+    def talk(rounds: int, *last: Any, system: str = "main", task: str = "first") -> dict[str, Any]:
+        turns: list[Any] = [{"role": "user", "content": [text(600, "the project"), text(20, task)]}]
         for number in range(rounds):
             turns += [
                 {"role": "assistant", "content": f"step {number}"},
@@ -360,9 +360,8 @@ def misses(example: Example) -> None:
 
     fork = ({"role": "assistant", "content": "hm"}, {"role": "user", "content": [text(200, "remember this")]})
     meter = Meter()
-    for at, body in enumerate(
-        [talk(1), talk(2), talk(2, *fork), talk(1, system="a sub-agent"), talk(1, *fork), talk(3)]
-    ):
+    helper = talk(0, system="a sub-agent", task="second")
+    for at, body in enumerate([talk(1), talk(2), talk(2, *fork), helper, talk(1, *fork), talk(3)]):
         meter.bill(body, at)
     assert meter.ledger.totals()["misses"] == 0
     print(f"  {'a main thread, two forks and a sub-agent':58} 0 misses")
