@@ -52,7 +52,7 @@ def check_messages(messages: Sequence[Mapping[str, Any]], betas: Sequence[str] |
         role, content = message.get("role"), message.get("content")
         if role not in ("user", "assistant", "system"):
             raise invalid(f"messages.{number}.role: Input should be 'user', 'assistant' or 'system'")
-        if message.get("clear_at") is not None:
+        if "clear_at" in message and message["clear_at"] is not None:
             _check_clear_at(number, message, betas)
         if isinstance(content, str):
             _check_text_message(number, content, is_last=number == last)
@@ -62,8 +62,6 @@ def check_messages(messages: Sequence[Mapping[str, Any]], betas: Sequence[str] |
             for place, block in enumerate(blocks):
                 if (flaw := _flaw(block)) is not None:
                     raise invalid(f"messages.{number}.content.{place}{flaw}")
-                if block.get("signature") is not None and block.get("type") == "compaction":
-                    _check_summary(block, f"messages.{number}.content.{place}", betas)
             if not blocks and not (role == "assistant" and number == last) and not message.get("output_config"):
                 raise _empty_message(number)
         elif content is None and role == "system" and message.get("output_config"):
@@ -74,11 +72,11 @@ def check_messages(messages: Sequence[Mapping[str, Any]], betas: Sequence[str] |
             raise invalid(f"messages.{number}.content: Input should be a valid string or a valid list")
         if role == "assistant":
             _refuse_open(open_calls, asked_at)
-            open_calls, asked_at = _check_assistant(number, blocks), number
+            open_calls, asked_at = _check_assistant(number, blocks, betas), number
         elif role == "system":
             _check_place(messages, number, open_calls)
         else:
-            open_calls = _check_user(number, blocks, open_calls)
+            open_calls = _check_user(number, blocks, open_calls, betas)
             if not _is_user_next(messages, number):
                 _refuse_open(open_calls, asked_at)
     _refuse_open(open_calls, asked_at)
@@ -188,7 +186,7 @@ def _flaw_of_parts(content: object, path: str) -> str | None:
     return None
 
 
-def _check_assistant(number: int, blocks: Sequence[Block]) -> list[str]:
+def _check_assistant(number: int, blocks: Sequence[Block], betas: Sequence[str] | None) -> list[str]:
     calls: list[str] = []
     for place, block in enumerate(blocks):
         kind = block.get("type")
@@ -198,12 +196,16 @@ def _check_assistant(number: int, blocks: Sequence[Block]) -> list[str]:
             calls.append(str(block.get("id")))
         elif kind in _THINKING and block.get("cache_control") is not None:
             raise invalid(f"messages.{number}.content.{place}.{kind}.cache_control: Extra inputs are not permitted")
+        elif kind == "compaction":
+            _check_summary(block, f"messages.{number}.content.{place}", betas)
     if len(set(calls)) != len(calls):
         raise invalid("messages: `tool_use` ids must be unique")
     return calls
 
 
-def _check_user(number: int, blocks: Sequence[Block], open_calls: Sequence[str]) -> list[str]:
+def _check_user(
+    number: int, blocks: Sequence[Block], open_calls: Sequence[str], betas: Sequence[str] | None
+) -> list[str]:
     waiting = dict.fromkeys(open_calls)
     answered: set[str] = set()
     for place, block in enumerate(blocks):
@@ -224,6 +226,8 @@ def _check_user(number: int, blocks: Sequence[Block], open_calls: Sequence[str])
             answered.add(name)
         elif kind == "text":
             _check_text(number, place, block)
+        elif kind == "compaction":
+            _check_summary(block, f"messages.{number}.content.{place}", betas)
     return [name for name in waiting if name not in answered]
 
 
@@ -254,6 +258,8 @@ def _refuse_open(calls: Sequence[str], asked_at: int) -> None:
 
 def _check_summary(block: Block, path: str, betas: Sequence[str] | None) -> None:
     """Refuses a signed summary that is changed, or not the first block, or without the beta feature."""
+    if block.get("signature") is None:
+        return
     if betas is not None and COMPACT_BETA not in betas:
         raise invalid(f"{path}: Input tag 'compaction' found using 'type' does not match any of the expected tags")
     if path != "messages.0.content.0":

@@ -69,7 +69,7 @@ def views_of(messages: Sequence[Mapping[str, Any]]) -> list[MessageView]:
         else:
             blocks = cast("Sequence[Block]", content or ())
         views.append(MessageView(number, cast("str", message["role"]), blocks))
-        if message.get("clear_at") == "next_user_message":
+        if "clear_at" in message and message["clear_at"] == "next_user_message":
             views[-1].markable = False
             passing.append(views[-1])
     shown = _from_last_compaction(views)

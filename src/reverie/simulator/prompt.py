@@ -124,6 +124,8 @@ class _Writer:
         self._seen = seen
         self._hash = seed
         self._total = 0
+        self._chain, self._digests = prompt.chain, prompt.digests
+        self._tokens, self._places = prompt.tokens, prompt.places
         self.markable: int | None = None
 
     def enter(self, settings: Mapping[str, str], names: Sequence[str]) -> None:
@@ -136,14 +138,14 @@ class _Writer:
         order = sorted(range(len(tools)), key=lambda i: str(tools[i].get("type", "")).startswith("web_search_"))
         for index in order:
             found, tokens = self._seen.tool(tools[index])
-            self._add(("tools", index, -1), found, tokens, tools[index].get("cache_control"), markable=True)
+            self._add(("tools", index, -1), found, tokens, tools[index].get("cache_control"))
 
     def system(self, blocks: Sequence[Block]) -> None:
         for index, block in enumerate(blocks):
             if str(block.get("text")).startswith(ATTRIBUTION):
                 continue
             found, tokens = self._seen.block("system", block)
-            self._add(("system", index, -1), found, tokens, block.get("cache_control"), markable=True)
+            self._add(("system", index, -1), found, tokens, block.get("cache_control"))
 
     def messages(self, views: Sequence[MessageView], deletions: Mapping[str, int]) -> None:
         prompt, read = self._prompt, self._seen.block
@@ -158,8 +160,6 @@ class _Writer:
                 found, tokens = read(role, block)
                 if not prompt.conversation:
                     prompt.conversation = found
-                if role == "assistant":
-                    prompt.last_answer = len(prompt.chain)
                 kind = block.get("type")
                 marker = block.get("cache_control")
                 if kind == "tool_result":
@@ -170,27 +170,30 @@ class _Writer:
                         del missing[str(block["tool_use_id"])]
                         tokens = 0
                 markable = view.markable and kind not in _UNMARKABLE
-                self._add(("messages", index, place), found, tokens, marker, markable=markable)
+                self._add(("messages", index, place), found, tokens, marker, markable)
+            if role == "assistant":
+                prompt.last_answer = len(prompt.chain) - 1
         for reference, number in missing.items():
             raise invalid(f"cache_edits.edits.{number}.cache_reference: no `tool_result` with id {reference}")
         prompt.edits.sort(key=lambda edit: deletions[edit[0]])
 
-    def _add(self, place: Place, found: bytes, tokens: int, marker: object, *, markable: bool) -> None:
-        prompt = self._prompt
-        if len(prompt.chain) >= MAX_POSITIONS:
+    def _add(self, place: Place, found: bytes, tokens: int, marker: object, markable: bool = True) -> None:
+        chain = self._chain
+        position = len(chain)
+        if position >= MAX_POSITIONS:
             raise invalid(f"messages: at most {MAX_POSITIONS:,} tools, system and content blocks are allowed")
         if marker is not None:
             ttl = ttl_of(marker, _dot_path(place))
             if ttl is not None:
-                prompt.marks.append(Mark(len(prompt.chain), ttl))
+                self._prompt.marks.append(Mark(position, ttl))
         if markable:
-            self.markable = len(prompt.chain)
-        self._hash = blake2b(self._hash + found, digest_size=16).digest()
-        self._total += tokens
-        prompt.digests.append(found)
-        prompt.chain.append(self._hash)
-        prompt.tokens.append(self._total)
-        prompt.places.append(place)
+            self.markable = position
+        self._hash = key = blake2b(self._hash + found, digest_size=16).digest()
+        self._total = total = self._total + tokens
+        self._digests.append(found)
+        chain.append(key)
+        self._tokens.append(total)
+        self._places.append(place)
 
 
 def _inner_marker(block: Block) -> object:
