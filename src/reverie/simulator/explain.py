@@ -145,8 +145,8 @@ class RequestHistory:
         """The earlier request of the same thread with the longest common prefix, and whether this one extends it.
 
         A request belongs to the thread of an earlier one if it begins with all that the earlier one left in the cache,
-        or if it still has the last turn of the earlier one and most of its other messages. A fork and a sub-agent have
-        neither, and what has no answer yet begins a thread.
+        or if it still has the last answer in the earlier one and its first message, or most others. A fork and a
+        sub-agent do not, and what has no answer yet begins a thread.
         """
         messages = set(prompt.digests[prompt.messages_start :]) if prompt.last_answer >= 0 else set[bytes]()
         best: Footprint | None = None
@@ -156,17 +156,22 @@ class RequestHistory:
                 continue
             shared = _common(each.prompt, prompt, each.cached + 1)
             extends = shared == each.cached + 1
-            if (shared, extends, each.number) > rank and (extends or _continues(each.prompt, messages)):
+            if (shared, extends, each.number) > rank and (extends or _continues(each.prompt, prompt, messages)):
                 best, rank = each, (shared, extends, each.number)
         return best, rank[1]
 
 
-def _continues(before: Prompt, messages: set[bytes]) -> bool:
-    """Whether these messages have the last turn of an earlier request, and at least half of the tokens of all."""
-    start, end = before.messages_start, len(before.digests)
-    turn = before.digests[max(start, before.last_answer) :]
-    if not turn or not messages.issuperset(turn):
+def _continues(before: Prompt, prompt: Prompt, messages: set[bytes]) -> bool:
+    """Whether these messages of a prompt have the last answer in an earlier one, and its first message or most others.
+
+    An earlier prompt without an answer must be in it as a whole.
+    """
+    start, end, last = before.messages_start, len(before.digests), before.last_answer
+    needed = before.digests[last : last + 1] if last >= 0 else before.digests[start:]
+    if not needed or not messages.issuperset(needed):
         return False
+    if before.conversation == prompt.conversation:
+        return True
     kept = sum(
         before.tokens[at] - tokens_at(before, at - 1) for at in range(start, end) if before.digests[at] in messages
     )

@@ -138,7 +138,7 @@ class Meter:
         """The same for a chat request in the form of the Messages API, whose prefix is cached without markers."""
         caller = caller or Caller()
         facts = self.catalogue.facts(str(body["model"]))
-        # Here the choice of a tool is no part of the prompt.
+        # On this wire the choice of a tool is not part of the prompt.
         shown = {**body, "tool_choice": None}
         prompt = render(shown, views_of(_messages(body)), facts, self._seen, f"chat/{caller.workspace}")
         window = self._window_of(facts, caller)
