@@ -164,11 +164,11 @@ class RequestHistory:
 def _continues(before: Prompt, prompt: Prompt, messages: set[bytes]) -> bool:
     """Whether these messages of a prompt have the last answer in an earlier one, and its first message or most others.
 
-    An earlier prompt without an answer must be in it as a whole.
+    An earlier prompt without an answer must be in it as a whole. Two prompts with the same last answer are forks.
     """
     start, end, last = before.messages_start, len(before.digests), before.last_answer
     needed = before.digests[last : last + 1] if last >= 0 else before.digests[start:]
-    if not needed or not messages.issuperset(needed):
+    if not needed or not messages.issuperset(needed) or prompt.digests[prompt.last_answer] == needed[0]:
         return False
     if before.conversation == prompt.conversation:
         return True
