@@ -109,6 +109,7 @@ def test_forms_that_the_request_fixes() -> None:
         ({"model": "gpt-5", "input": [{"type": "function_call", "name": "x"}]}, "input[0].call_id"),
         ({"model": "gpt-5", "input": "hi", "tool_choice": "look"}, "tool_choice"),
         ({"model": "gpt-5", "input": "hi", "tool_choice": {"type": "function", "name": "look"}}, "not in 'tools'"),
+        ({"model": "gpt-5", "input": "hi", "tools": [{**LOOK, "name": "look at"}]}, "'tools[0].name': string does not"),
         ({"model": "gpt-5", "input": "hi", "max_output_tokens": 0}, "max_output_tokens"),
         ({"model": "gpt-5", "input": "hi", "temperature": 2.5}, "temperature"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
@@ -15,6 +16,7 @@ from reverie.types import Usage
 
 Object = Mapping[str, Any]
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_TOOL_NAME = re.compile(r"^[a-zA-Z0-9_-]+$")
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 _REASONS = {"tool_use": "tool_calls", "max_tokens": "length", "model_context_window_exceeded": "length"}
 
@@ -88,7 +90,17 @@ def _check_settings(body: Object) -> None:
     for number, tool in enumerate(check_objects(body.get("tools"), "tools")):
         expect(tool.get("function"), Mapping, f"tools[{number}].function")
         function = cast("Object", tool.get("function") or tool)
-        expect(function.get("name"), str, f"tools[{number}].function.name")
+        check_tool_name(function.get("name"), f"tools[{number}].function.name")
+
+
+def check_tool_name(name: object, path: str) -> None:
+    """Refuses a name that is not a string or has odd characters; None is fine."""
+    expect(name, str, path)
+    if isinstance(name, str) and not _TOOL_NAME.fullmatch(name):
+        raise invalid(
+            f"Invalid '{path}': string does not match pattern. Expected a string that matches the pattern "
+            f"'{_TOOL_NAME.pattern}'."
+        )
 
 
 def check_temperature(value: object) -> None:

@@ -153,13 +153,13 @@ def _check_pairs(turns: Sequence[Object]) -> None:
 def _flat_tools(body: Object) -> Iterator[tuple[Object, Object]]:
     """All tools, each with what a call of it adds: the namespace that it is in."""
     for number, tool in enumerate(check_objects(body.get("tools"), "tools")):
-        chat.expect(tool.get("name"), str, f"tools[{number}].name")
+        chat.check_tool_name(tool.get("name"), f"tools[{number}].name")
         chat.expect(tool.get("type"), str, f"tools[{number}].type")
         if tool.get("type") != "namespace":
             yield tool, {}
             continue
         for place, inner in enumerate(check_objects(tool.get("tools"), f"tools[{number}].tools")):
-            chat.expect(inner.get("name"), str, f"tools[{number}].tools[{place}].name")
+            chat.check_tool_name(inner.get("name"), f"tools[{number}].tools[{place}].name")
             yield inner, {"namespace": tool.get("name")}
 
 
