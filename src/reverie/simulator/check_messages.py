@@ -16,18 +16,17 @@ _THINKING = ("thinking", "redacted_thinking")
 COMPACT_BETA = "compact-2026-09-04"
 _CLEAR_AT_BETA = "mid-conversation-system-clear-at-2026-08-21"
 _STRING, _OBJECT, _FLAG = (str, "a valid string"), (Mapping, "an object"), (bool, "a valid boolean")
-_FIELDS: dict[str, dict[str, tuple[type, str]]] = {
-    "text": {"text": _STRING},
-    "thinking": {"thinking": _STRING, "signature": _STRING},
-    "redacted_thinking": {"data": _STRING},
-    "tool_use": {"id": _STRING, "name": _STRING},
-    "tool_result": {"tool_use_id": _STRING, "is_error": _FLAG},
-    "image": {"source": _OBJECT},
-    "document": {"source": _OBJECT, "citations": _OBJECT},
-    "compaction": {"content": _STRING, "signature": _STRING},
+_FIELDS: dict[str, tuple[tuple[str, type, str], ...]] = {
+    "text": (("text", *_STRING),),
+    "thinking": (("thinking", *_STRING), ("signature", *_STRING)),
+    "redacted_thinking": (("data", *_STRING),),
+    "tool_use": (("id", *_STRING), ("name", *_STRING)),
+    "tool_result": (("tool_use_id", *_STRING), ("is_error", *_FLAG)),
+    "image": (("source", *_OBJECT),),
+    "document": (("source", *_OBJECT), ("citations", *_OBJECT)),
+    "compaction": (("content", *_STRING), ("signature", *_STRING)),
 }
 """The types of optional fields, by type of block; other fields can have any type."""
-_NO_FIELDS: dict[str, tuple[type, str]] = {}
 _TOP_LEVEL = (*_THINKING, "tool_use", "tool_result", "compaction")
 """Types of blocks that cannot be inside another block."""
 _REQUIRED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
@@ -162,7 +161,7 @@ def _flaw(block: object, *, inside: bool = False) -> str | None:
     for name in _REQUIRED.get(kind, ()):
         if given.get(name) is None:
             return f".{kind}.{name}: Field required"
-    for name, (wanted, called) in _FIELDS.get(kind, _NO_FIELDS).items():
+    for name, wanted, called in _FIELDS.get(kind, ()):
         value = given.get(name)
         if value is not None and not isinstance(value, wanted):
             return f".{kind}.{name}: Input should be {called}"
