@@ -211,6 +211,16 @@ def test_forks_and_sub_agents_are_threads_of_their_own() -> None:
     assert broken is not None and broken.cause == "tools", "but a thread that loses its own prefix misses it"
 
 
+def test_an_agent_on_another_model_with_the_same_system_prompt_misses_nothing() -> None:
+    def sent(model: str, task: str) -> dict[str, Any]:
+        return body(text(50, task), model=model, tools=TOOLS, system=[text(600, "Be kind.", "5m")])
+
+    meter = Meter()
+    meter.bill(sent("claude-opus-5", "first"), 0)
+    assert meter.bill(sent("claude-fable-5", "second"), 1).miss is None
+    assert meter.bill(sent("claude-fable-5", "third"), 2).usage.cache_read_input_tokens > 600
+
+
 def test_a_fork_that_cannot_read_what_it_begins_with_is_a_miss() -> None:
     meter = Meter()
     meter.bill(talk(5), 0)

@@ -152,8 +152,8 @@ class RequestHistory:
         best: Footprint | None = None
         rank = (-1, False, -1)
         for each in list(self._prints)[-_COMPARED:]:
-            if each.cached < 0:
-                continue
+            if each.cached < 0 or (each.prompt.model != prompt.model and each.cached < each.prompt.messages_start):
+                continue  # an agent on another model has only the system prompt in common
             shared = _common(each.prompt, prompt, each.cached + 1)
             extends = shared == each.cached + 1
             if (shared, extends, each.number) > rank and (extends or _continues(each.prompt, prompt, messages)):
