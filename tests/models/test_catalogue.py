@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -190,3 +191,14 @@ def test_currency_and_equivalents_agree_on_every_model(i: int, o: int, r: int, w
     usage = Usage(i, o, r, w5 + w1, w5, w1)
     each = price(facts, usage.prompt)
     assert cost(usage, facts) == pytest.approx(input_equivalents(usage, facts) * each.input / 1_000_000)
+
+
+def test_every_price_names_the_day_on_which_it_was_checked() -> None:
+    catalogue = Catalogue.load()
+    priced = [facts for facts in map(catalogue.facts, catalogue.names) if facts.priced]
+    assert len(priced) > 20
+    for facts in priced:
+        assert facts.checked and date.fromisoformat(facts.checked) >= date(2026, 11, 16), facts.name
+    sonnet = catalogue.facts("claude-sonnet-5-5")
+    assert (sonnet.input_price, sonnet.output_price, sonnet.cache_read) == (2.0, 10.0, 0.05)
+    assert price(catalogue.facts("gpt-5.4"), 300_000).input == 5.0

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.models.base import Finished, Request, Response, TextDelta, ToolCallStarted
+from reverie.models.forced import smallest
 from reverie.offline.model import EmbeddedModel
-from reverie.offline.schema import smallest
 from reverie.offline.talk.lookups import MOST_CALLS
 from reverie.offline.talk.wording import ABOUT
 from reverie.offline.terms import fit, read_question

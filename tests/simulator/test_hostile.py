@@ -19,6 +19,12 @@ from tests.simulator.asgi import KEYED, LOCAL, ask, call
 from tests.simulator.bodies import conversation, marked, text, tool
 
 MESSAGES, COUNT, CHAT = "/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions"
+RESPONSES = "/v1/responses"
+BETAS = (
+    "anthropic-beta",
+    "context-management-2025-06-27, compact-2026-01-12, compact-2026-09-04, message-threads-2026-08-12, "
+    "mid-conversation-system-clear-at-2026-08-21",
+)
 HELLO = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
 
 
@@ -265,6 +271,19 @@ ODD: list[Any] = [
 ODD += [[], {}, [[]], [{}], {"type": "text"}, {"type": ["x"]}, [None], ["x", 3], {"": {}}, {"type": "text", "text": 1}]
 
 
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 2},
+        "more": {"type": "array", "minItems": 2, "items": {"$ref": "#/$defs/More"}},
+        "kind": {"enum": ["a", "b"]},
+        "either": {"anyOf": [{"type": "integer", "minimum": 3}, {"type": "null"}]},
+    },
+    "required": ["name", "more", "kind"],
+    "$defs": {"More": {"type": ["object", "string"], "properties": {"x": {"$ref": "#"}}, "required": ["x"]}},
+}
+
+
 def bases() -> Iterator[tuple[str, dict[str, Any]]]:
     edits = [
         {"type": "clear_thinking_20251015", "keep": {"type": "thinking_turns", "value": 1}},
@@ -317,7 +336,55 @@ def bases() -> Iterator[tuple[str, dict[str, Any]]]:
     ]
     function = {"type": "function", "function": {"name": "Read", "parameters": {"type": "object"}}}
     options = {"stream": True, "stream_options": {"include_usage": True}, "max_completion_tokens": 50}
-    yield CHAT, {"model": "gpt-4o", "messages": turns, "tools": [function], **options}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+    yield CHAT, {"model": "gpt-4o", "messages": turns, "tools": [function], "response_format": form, **options}
+    yield (
+        MESSAGES,
+        HELLO
+        | {
+            "tools": [tool("Read"), {**tool("final"), "input_schema": SCHEMA}],
+            "tool_choice": {"type": "tool", "name": "final"},
+            "temperature": 0.5,
+            "thread": {"type": "create"},
+        },
+    )
+    summed = conversation(2)["messages"]
+    yield (
+        MESSAGES,
+        HELLO
+        | {
+            "compaction": {"type": "summarize", "instructions": "short"},
+            "messages": [*summed, {"role": "system", "content": "now", "clear_at": "next_user_message"}],
+        },
+    )
+    items = [
+        {"role": "developer", "content": [{"type": "input_text", "text": "be short"}]},
+        {"role": "user", "content": [{"type": "input_text", "text": "hi"}, {"type": "input_image", "image_url": "x"}]},
+        {"type": "reasoning", "summary": []},
+        {"type": "function_call", "call_id": "c1", "name": "Read", "arguments": '{"a": 1}'},
+        {"type": "custom_tool_call", "call_id": "c2", "name": "patch", "input": "x"},
+        {"type": "function_call_output", "call_id": "c1", "output": "ok"},
+        {"type": "custom_tool_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "ok"}]},
+        {"type": "web_search_call", "id": "w", "status": "completed"},
+        {"role": "user", "content": "go on"},
+    ]
+    read = {"type": "function", "name": "Read", "parameters": SCHEMA}
+    inner = {"type": "namespace", "name": "files", "tools": [{**read, "name": "list"}]}
+    yield (
+        RESPONSES,
+        {
+            "model": "gpt-5",
+            "input": items,
+            "instructions": "be kind",
+            "tools": [read, {"type": "custom", "name": "patch"}, inner, {"type": "web_search"}],
+            "tool_choice": "required",
+            "text": {"format": {"type": "json_schema", "name": "x", "schema": SCHEMA}},
+            "max_output_tokens": 500,
+            "stream": True,
+            "store": True,
+        },
+    )
+    yield "/_sim/profile", {"/v1/models": {"wait_s": 0, "pace_s": 0, "status": 400, "every": 2, "message": "no"}}
     yield "/_sim/clock", {"advance_s": 3}
     yield "/_sim/faults", {"status": 400, "times": 1, "message": "no", "retry_after": 1}
 
@@ -376,11 +443,11 @@ def resident() -> int:
 @pytest.mark.soak
 def test_thousands_of_wrong_bodies_give_no_server_error_and_cost_no_memory() -> None:
     chance = random.Random(13)
-    simulator, site = served()
+    simulator, site = served(threads=True)
     control_of = Simulator(control_key="k")
     control_site = app(control_of)
     given = list(bases())
-    headers = [*KEYED, ("x-sim-key", "k"), ("anthropic-beta", "context-management-2025-06-27, compact-2026-01-12")]
+    headers = [*KEYED, ("x-sim-key", "k"), BETAS]
     seen: dict[tuple[str, int], int] = {}
 
     async def run() -> None:
@@ -390,7 +457,7 @@ def test_thousands_of_wrong_bodies_give_no_server_error_and_cost_no_memory() -> 
             )
             assert status == 200, answer
         before = resident()
-        for number in range(count(800, 100_000)):
+        for number in range(count(1_200, 100_000)):
             path, body = given[number % len(given)]
             raw = json.dumps(mutated(body, chance)).encode()
             if chance.random() < 0.2:

@@ -160,3 +160,99 @@ def test_diagnostics_name_the_first_difference() -> None:
     assert asked(talk(4), "msg_unknown")["reason"] == {"type": "previous_message_not_found"}
     silent = asyncio.run(simulator.messages(body(text(5))))
     assert "diagnostics" not in silent
+
+
+def agent(name: str, rounds: int, tools: list[dict[str, Any]] = TOOLS) -> dict[str, Any]:
+    """A sub-agent as Claude Code starts it: other tools and system, and the first block of the main conversation."""
+    request = talk(rounds, tools=tools, system=[text(500, f"You are {name}.", "5m")])
+    request["messages"][0] = {"role": "user", "content": [text(600, "question"), text(50, f"task of {name}")]}
+    for message in request["messages"][1:]:
+        for block in message["content"]:
+            for key in ("id", "tool_use_id"):
+                if key in block:
+                    block[key] = f"{name}_{block[key]}"
+    return request
+
+
+def forked(rounds: int, question: str, answers: int = 0) -> dict[str, Any]:
+    """The main conversation after so many rounds, with a question of its own, marked at the end."""
+    request = talk(rounds)
+    request["messages"][-1]["content"][-1].pop("cache_control")
+    request["messages"].append({"role": "assistant", "content": [text(20, f"so far {rounds}")]})
+    request["messages"].append({"role": "user", "content": [text(80, question)]})
+    for number in range(answers):
+        request["messages"] += exchange(900 + number, name=question)
+    last = request["messages"][-1]["content"]
+    last[-1] = marked(last[-1])
+    return request
+
+
+def test_forks_and_sub_agents_are_threads_of_their_own() -> None:
+    meter = Meter()
+    main = [talk(rounds) for rounds in range(1, 13)]
+    for number, request in enumerate(main[:6]):
+        meter.bill(request, number)
+    others = [
+        forked(6, "remember this"),  # from the end of the main thread
+        agent("scout", 1, TOOLS[::-1]),
+        forked(2, "what if"),  # from far behind it
+        agent("scout", 2, TOOLS[::-1]),
+        agent("critic", 1),
+        forked(2, "what if", answers=2),
+    ]
+    for number, (other, request) in enumerate(zip(others, main[6:], strict=True), 10):
+        meter.bill(other, number)
+        meter.bill(request, number)
+    assert [row.miss for row in meter.ledger.rows if row.miss] == []
+    assert meter.ledger.totals()["misses"] == 0
+    late = meter.bill(forked(2, "what if", answers=3), 100)
+    assert late.hit is not None and late.miss is None, "the fork reads what it wrote itself"
+    broken = meter.bill(agent("critic", 2, [TOOLS[0], tool("Grep")]), 101).miss
+    assert broken is not None and broken.cause == "tools", "but a thread that loses its own prefix misses it"
+
+
+def test_an_agent_on_another_model_with_the_same_system_prompt_misses_nothing() -> None:
+    def sent(model: str, task: str) -> dict[str, Any]:
+        return body(text(50, task), model=model, tools=TOOLS, system=[text(600, "Be kind.", "5m")])
+
+    meter = Meter()
+    meter.bill(sent("claude-opus-5", "first"), 0)
+    assert meter.bill(sent("claude-fable-5", "second"), 1).miss is None
+    assert meter.bill(sent("claude-fable-5", "third"), 2).usage.cache_read_input_tokens > 600
+
+
+def test_a_fork_that_cannot_read_what_it_begins_with_is_a_miss() -> None:
+    meter = Meter()
+    meter.bill(talk(5), 0)
+    fork = forked(5, "remember this")
+    miss = meter.bill({**fork, "tool_choice": {"type": "any"}}, 1).miss
+    assert miss is not None and miss.cause == "tool_choice"
+
+
+def test_messages_dropped_from_the_front_are_a_change() -> None:
+    first, second = talk(8), talk(9)
+    second["messages"] = [second["messages"][0] | {"content": [text(10, "again")]}, *second["messages"][3:]]
+    _, miss = provoke(first, second)
+    assert (miss.cause, miss.path) == ("messages", "messages[0].content[0]")
+
+
+def test_what_was_too_old_in_any_case_expired_whatever_changed_with_it() -> None:
+    for second, later, cause in (
+        (talk(4, tools=TOOLS[::-1]), 10, "tools"),
+        (talk(4, tools=TOOLS[::-1]), 301, "expired"),
+        (edited(talk(4), 2), 299, "messages"),
+        (edited(talk(4), 2), 301, "expired"),
+    ):
+        assert provoke(talk(3), second, later)[1].cause == cause
+
+
+def test_the_attribution_of_claude_code_is_no_part_of_the_prompt() -> None:
+    def sent(rounds: int, value: str) -> dict[str, Any]:
+        attribution = {"type": "text", "text": f"x-anthropic-billing-header: cc_version=2.1.325.{value}; cch={value};"}
+        return talk(rounds, system=[attribution, text(500, "Be kind. Today is Monday.", "5m")])
+
+    meter = Meter()
+    first = meter.bill(sent(3, "a1b"), 0)
+    second = meter.bill(sent(4, "c2d"), 1)
+    assert second.miss is None and second.usage.cache_read_input_tokens == first.usage.prompt
+    assert first.usage.prompt == Meter().bill(talk(3), 0).usage.prompt, "and it costs nothing"

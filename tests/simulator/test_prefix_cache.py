@@ -202,7 +202,7 @@ CHANGES: list[tuple[str, dict[str, Any], str]] = [
     ("tool choice", base(tool_choice={"type": "any"}), "system"),
     ("parallel calls", base(tool_choice={"type": "auto", "disable_parallel_tool_use": True}), "system"),
     ("an image", with_part(IMAGE), "system"),
-    ("thinking", base(thinking={"type": "enabled", "budget_tokens": 2000}), "system"),
+    ("thinking", base(thinking={"type": "enabled", "budget_tokens": 2000}, max_tokens=4_000), "system"),
     ("effort", base(output_config={"effort": "low"}), "system"),
     ("another message", base(messages=[{"role": "user", "content": [text(200, "other", "5m")]}]), "system"),
     ("a default spelt out", base(tool_choice={"type": "auto"}, speed="standard"), "messages"),

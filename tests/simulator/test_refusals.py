@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reverie.simulator import ApiError, Meter
+from reverie.simulator import ApiError, Caller, Meter
 from tests.simulator.bodies import body, conversation, exchange, marked, text, tool
 
 USER = {"role": "user", "content": "hi"}
@@ -148,3 +148,52 @@ def test_a_refused_body(request_body: dict[str, Any], message: str) -> None:
     error = refusal(request_body)
     assert message in str(error)
     assert (error.code, error.kind) == (400, "invalid_request_error")
+
+
+def test_tool_names() -> None:
+    two = [tool("Read"), tool("Bash"), tool("Read")]
+    assert str(refusal(body(text(1), tools=two))) == "tools: Tool names must be unique."
+    for name in ("", "a b", "naïve", "mcp.read", "x\n"):
+        said = str(refusal(body(text(1), tools=[tool("Read"), tool(name)])))
+        assert said == "tools.1.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
+    said = str(refusal(body(text(1), tools=[tool("x" * 129)])))
+    assert said == "tools.0.custom.name: String should have at most 128 characters"
+    assert str(refusal(body(text(1), tools=[{"input_schema": {}}]))) == "tools.0.custom.name: Field required"
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    Meter().bill(body(text(1), tools=[tool("x" * 128), search]), 0)
+    assert "unique" in str(refusal(body(text(1), tools=[tool("web_search"), search])))
+
+
+def test_settings_out_of_range() -> None:
+    for value in (1.01, 2, -0.1):
+        assert str(refusal(body(text(1), temperature=value))) == "temperature: range: 0..1"
+    assert str(refusal(body(text(1), temperature="hot"))) == "temperature: Input should be a valid number"
+    for value in (0, 0.7, 1):
+        Meter().bill(body(text(1), temperature=value, top_p=value), 0)
+
+
+def test_a_budget_of_thinking_leaves_room_for_the_answer() -> None:
+    def thinking(budget: int, **more: Any) -> dict[str, Any]:
+        return body(text(1), max_tokens=4_000, thinking={"type": "enabled", "budget_tokens": budget}, **more)
+
+    for budget in (4_000, 9_000):
+        assert str(refusal(thinking(budget))).startswith("`max_tokens` must be greater than `thinking.budget_tokens`.")
+    assert "greater than or equal to 1024" in str(refusal(thinking(1_023)))
+    Meter().bill(thinking(3_999), 0)
+    interleaved = Caller(betas=("interleaved-thinking-2025-05-14",))
+    Meter().open(thinking(9_000, tools=[tool("Read")]), 0, interleaved)
+    with pytest.raises(ApiError):
+        Meter().open(thinking(9_000), 0, interleaved)
+
+
+def test_a_choice_of_tools_that_cannot_be_met() -> None:
+    tools = [tool("Read")]
+    for choice, said in (
+        ({"type": "tool", "name": "Write"}, "Tool 'Write' not found in provided tools"),
+        ({"type": "tool"}, "tool_choice.tool.name: Field required"),
+        ({"type": "some"}, "tool_choice: Input tag 'some' found using 'type' does not match any of the expected tags"),
+    ):
+        assert str(refusal(body(text(1), tools=tools, tool_choice=choice))).startswith(said)
+    assert "while providing tools" in str(refusal(body(text(1), tool_choice={"type": "any"})))
+    forced = body(text(1), tools=tools, tool_choice={"type": "any"}, thinking={"type": "adaptive"})
+    assert str(refusal(forced)) == "Thinking may not be enabled when tool_choice forces tool use."

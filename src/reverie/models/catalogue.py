@@ -75,6 +75,8 @@ class ModelFacts:
     long_input_price: float | None = None
     long_output_price: float | None = None
     aliases: tuple[str, ...] = ()
+    checked: str | None = None
+    """The day on which two independent sources gave these prices."""
     disputed: tuple[str, ...] = ()
     """Fields about which public sources disagree, as `field: what they say`."""
     assumed: tuple[str, ...] = ()

@@ -56,12 +56,13 @@ def input_equivalents(usage: Usage, facts: ModelFacts, *, with_output: bool = Tr
         + written_5m * facts.cache_write_5m
         + written_1h * facts.cache_write_1h
     )
-    return prompt + usage.output_tokens * output_ratio(facts) if with_output else prompt
+    return prompt + usage.output_tokens * output_ratio(facts, usage.prompt) if with_output else prompt
 
 
-def output_ratio(facts: ModelFacts) -> float:
-    """How many input tokens an output token costs."""
-    return facts.output_price / facts.input_price if facts.input_price > 0 else USUAL_OUTPUT_RATIO
+def output_ratio(facts: ModelFacts, prompt_tokens: int = 0) -> float:
+    """How many input tokens an output token costs, after a prompt of this size."""
+    each = price(facts, prompt_tokens)
+    return each.output / each.input if each.input > 0 else USUAL_OUTPUT_RATIO
 
 
 def _written(usage: Usage) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeAlias, assert_never, cast
@@ -19,6 +19,7 @@ from typing import Any, TypeAlias, assert_never, cast
 from reverie.errors import UserError
 from reverie.models import script_syntax as syntax
 from reverie.models.base import UNPARSED_INPUT
+from reverie.models.forced import fit_schema, force_call, is_forced
 from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
 from reverie.types import JsonObject
@@ -46,6 +47,25 @@ class ScriptedReply:
     delay_s: float = 0.0
     wait_s: float = 0.0
     usage: JsonObject | None = None
+
+    def fitted(
+        self,
+        messages: Sequence[ApiMessage],
+        tools: Sequence[Mapping[str, Any]],
+        choice: Mapping[str, Any] | None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> ScriptedReply:
+        """The reply in the form that the request fixes: a forced call, or JSON of a schema."""
+        if self.stop_reason not in ("end_turn", "tool_use"):
+            return self
+        if is_forced(choice) and tools:
+            return replace(self, content=force_call(self.content, choice, tools, messages), stop_reason="tool_use")
+        if schema is None:
+            return self
+        said = self.content if tools else [block for block in self.content if block["type"] != "tool_use"]
+        made = fit_schema(said, dict(schema))
+        calls = any(block["type"] == "tool_use" for block in made)
+        return replace(self, content=made, stop_reason="tool_use" if calls else "end_turn")
 
 
 class Script:

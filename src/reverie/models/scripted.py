@@ -47,6 +47,7 @@ class ScriptedModel:
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         messages = [message.wire() for message in request.messages]
         reply = self._script.reply(messages, purpose=request.purpose.value)
+        reply = reply.fitted(messages, request.tools, request.tool_choice)
         await asyncio.sleep(reply.wait_s)
         fault = reply.fault
         if fault and fault.kind != "cut":

@@ -17,10 +17,11 @@ from reverie.models.base import (
     TextDelta,
     ToolCallStarted,
 )
+from reverie.models.forced import force_call, is_forced
 from reverie.models.scripted import chunks, tokens
-from reverie.offline.step import Answer
+from reverie.offline.step import Answer, Step
 from reverie.offline.tasks import next_step
-from reverie.types import Block, Origin, TextBlock, ToolUseBlock, Usage
+from reverie.types import Block, Origin, TextBlock, ToolUseBlock, Usage, parse_block
 
 
 class EmbeddedModel:
@@ -69,7 +70,15 @@ class EmbeddedModel:
 
 
 def _content(request: Request, call_id: str) -> tuple[Block, ...]:
-    step = next_step(request)
+    content = _planned(next_step(request), call_id)
+    if not is_forced(request.tool_choice):
+        return content
+    messages = [message.wire() for message in request.messages]
+    forced = force_call([block.wire() for block in content], request.tool_choice, request.tools, messages)
+    return tuple(parse_block(block, Origin.MODEL) for block in forced)
+
+
+def _planned(step: Step, call_id: str) -> tuple[Block, ...]:
     if isinstance(step, Answer):
         return (TextBlock(step.text, Origin.MODEL),)
     ids = [call_id, *(f"{call_id}_{number}" for number in range(2, len(step.calls) + 1))]

@@ -41,7 +41,7 @@ def next_step(request: Request) -> Step:
 
             return talk.next_step(request)
         case _ if request.output_schema is not None:
-            from reverie.offline.schema import smallest
+            from reverie.models.forced import smallest
 
             return Answer(json.dumps(smallest(request.output_schema)))
         case _:

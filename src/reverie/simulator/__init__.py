@@ -1,4 +1,4 @@
-"""A free simulation of the Messages API, in process or over HTTP. It bills as the public documentation says.
+"""A free simulation of the Messages API and of OpenAI's, in process or over HTTP. It bills as the vendors document.
 
 Use `Simulator` to test your own agent, `Meter` to bill request bodies without a server, and `running` (from
 `reverie.simulator.http`) to connect a real SDK.
@@ -6,7 +6,8 @@ Use `Simulator` to test your own agent, `Meter` to bill request bodies without a
 
 from __future__ import annotations
 
-from reverie.simulator.control import Clock
+from reverie.simulator.bridge import BridgeResponder
+from reverie.simulator.control import Clock, RouteProfile
 from reverie.simulator.errors import ApiError
 from reverie.simulator.explain import Miss
 from reverie.simulator.ledger import Billing, Ledger
@@ -17,6 +18,7 @@ from reverie.simulator.simulator import Simulator
 __all__ = [
     "ApiError",
     "Billing",
+    "BridgeResponder",
     "Caller",
     "Clock",
     "EchoResponder",
@@ -25,6 +27,7 @@ __all__ = [
     "Miss",
     "Reply",
     "Responder",
+    "RouteProfile",
     "ScriptResponder",
     "Simulator",
 ]

@@ -115,7 +115,7 @@ def _pieces(block: Mapping[str, Any]) -> tuple[Event, Iterator[Event]]:
             return {**block, "thinking": "", "signature": ""}, _thinking(block)
         case "tool_use":
             return {**block, "input": {}}, _deltas("input_json_delta", "partial_json", input_text(block.get("input")))
-        case "compaction":
+        case "compaction" if "signature" not in block:  # a signed one comes whole
             delta = {"type": "compaction_delta", "content": block.get("content")}
             return {**block, "content": None}, iter((delta,))
         case _:

@@ -156,7 +156,7 @@ class AutomaticCache:
         low, high = -1, len(prompt.chain) - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if self._seen.get(prompt.chain[middle], 0.0) >= now:
+            if self.is_alive(prompt.chain[middle], now):
                 low = middle
             else:
                 high = middle - 1
@@ -165,6 +165,10 @@ class AutomaticCache:
             low, tokens = -1, 0
         usage = Usage(input_tokens=prompt.total - tokens, cache_read_input_tokens=tokens)
         return Split(low, low, low, usage)
+
+    def is_alive(self, key: bytes, now: float) -> bool:
+        """Whether a prefix is cached."""
+        return self._seen.get(key, 0.0) >= now
 
     def use(self, prompt: Prompt, now: float) -> None:
         """Caches the whole prompt, when the response begins."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
@@ -15,6 +16,8 @@ from reverie.types import Usage
 
 Object = Mapping[str, Any]
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_TOOL_NAME = re.compile(r"^[a-zA-Z0-9_-]+$")
+_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 _REASONS = {"tool_use": "tool_calls", "max_tokens": "length", "model_context_window_exceeded": "length"}
 
 
@@ -39,14 +42,40 @@ def to_messages(body: Object) -> dict[str, Any]:
             else:
                 system.extend(blocks)
         elif role == "tool":
-            _add(turns, "user", [_result(message)])
+            add(turns, "user", [_result(message)])
         elif role == "assistant":
-            _add(turns, "assistant", [*_text_blocks(content), *map(_call, _calls(message))])
+            add(turns, "assistant", [*_text_blocks(content), *map(_call, _calls(message))])
         else:
-            _add(turns, "user", _user_blocks(content))
+            add(turns, "user", _user_blocks(content))
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     tools = [_tool(tool) for tool in check_objects(body.get("tools"), "tools")]
-    return {"model": body["model"], "system": system, "tools": tools, "messages": turns, "max_tokens": limit}
+    made = {"model": body["model"], "system": system, "tools": tools, "messages": turns, "max_tokens": limit}
+    return made | fixed_form(body.get("tool_choice"), body.get("response_format"), tools)
+
+
+def fixed_form(choice: object, form: object, tools: Sequence[Object]) -> dict[str, Any]:
+    """The `tool_choice` and the format of an answer, in the form of the Messages API."""
+    made: dict[str, Any] = {}
+    if isinstance(choice, Mapping):
+        named = cast("Object", choice)
+        named = cast("Object", named.get("function") or named.get("custom") or named)
+        name = named.get("name")
+        if name not in [tool.get("name") for tool in tools]:
+            raise invalid(f"Invalid value for 'tool_choice': the tool '{name}' is not in 'tools'.")
+        made["tool_choice"] = {"type": "tool", "name": name}
+    elif choice is not None:
+        if not isinstance(choice, str) or choice not in _CHOICES:
+            known = ", ".join(map(repr, _CHOICES))
+            raise invalid(f"Invalid value for 'tool_choice'. Supported values are: {known}, or an object.")
+        if choice == "required" and not tools:
+            raise invalid("Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
+        made["tool_choice"] = {"type": _CHOICES[choice]}
+    if isinstance(form, Mapping) and cast("Object", form).get("type") in ("json_schema", "json_object"):
+        given = cast("Object", form)
+        inner = given.get("json_schema") or given
+        schema = cast("Object", inner).get("schema") if isinstance(inner, Mapping) else None
+        made["output_config"] = {"format": {"type": "json_schema", "schema": schema or {}}}
+    return made
 
 
 def _check_settings(body: Object) -> None:
@@ -56,11 +85,28 @@ def _check_settings(body: Object) -> None:
             raise invalid(f"Invalid type for '{name}': expected an integer of at least 1.")
     if not isinstance(body.get("stream") or False, bool):
         raise invalid("Invalid type for 'stream': expected a boolean.")
-    _expect(body.get("stream_options"), Mapping, "stream_options")
+    expect(body.get("stream_options"), Mapping, "stream_options")
+    check_temperature(body.get("temperature"))
     for number, tool in enumerate(check_objects(body.get("tools"), "tools")):
-        _expect(tool.get("function"), Mapping, f"tools[{number}].function")
+        expect(tool.get("function"), Mapping, f"tools[{number}].function")
         function = cast("Object", tool.get("function") or tool)
-        _expect(function.get("name"), str, f"tools[{number}].function.name")
+        check_tool_name(function.get("name"), f"tools[{number}].function.name")
+
+
+def check_tool_name(name: object, path: str) -> None:
+    """Refuses a name that is not a string or has odd characters; None is fine."""
+    expect(name, str, path)
+    if isinstance(name, str) and not _TOOL_NAME.fullmatch(name):
+        raise invalid(
+            f"Invalid '{path}': string does not match pattern. Expected a string that matches the pattern "
+            f"'{_TOOL_NAME.pattern}'."
+        )
+
+
+def check_temperature(value: object) -> None:
+    """Refuses a temperature out of range."""
+    if value is not None and (not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 2):
+        raise invalid(f"Invalid 'temperature': expected a decimal from 0 to 2, but got {str(value)[:40]} instead.")
 
 
 def _check_message(message: Object, path: str) -> None:
@@ -70,22 +116,23 @@ def _check_message(message: Object, path: str) -> None:
     content = message.get("content")
     if not isinstance(content, str):
         for number, part in enumerate(check_objects(content, f"{path}.content")):
-            _expect(part.get("type"), str, f"{path}.content[{number}].type")
-            _expect(part.get("text"), str, f"{path}.content[{number}].text")
-            _expect(part.get("image_url"), Mapping, f"{path}.content[{number}].image_url")
-    _expect(message.get("tool_call_id"), str, f"{path}.tool_call_id")
+            expect(part.get("type"), str, f"{path}.content[{number}].type")
+            expect(part.get("text"), str, f"{path}.content[{number}].text")
+            expect(part.get("image_url"), Mapping, f"{path}.content[{number}].image_url")
+    expect(message.get("tool_call_id"), str, f"{path}.tool_call_id")
     for number, call in enumerate(check_objects(message.get("tool_calls"), f"{path}.tool_calls")):
         place = f"{path}.tool_calls[{number}]"
         if not call.get("id"):
             raise invalid(f"Missing required parameter: '{place}.id'.")
-        _expect(call["id"], str, f"{place}.id")
-        _expect(call.get("function"), Mapping, f"{place}.function")
+        expect(call["id"], str, f"{place}.id")
+        expect(call.get("function"), Mapping, f"{place}.function")
         function = cast("Object", call.get("function") or {})
-        _expect(function.get("name"), str, f"{place}.function.name")
-        _expect(function.get("arguments"), str, f"{place}.function.arguments")
+        expect(function.get("name"), str, f"{place}.function.name")
+        expect(function.get("arguments"), str, f"{place}.function.arguments")
 
 
-def _expect(value: object, wanted: type, path: str) -> None:
+def expect(value: object, wanted: type, path: str) -> None:
+    """Refuses a value of another type; None is fine."""
     if value is not None and not isinstance(value, wanted):
         raise invalid(f"Invalid type for '{path}': expected {'a string' if wanted is str else 'an object'}.")
 
@@ -119,7 +166,8 @@ def _calls(message: Object) -> list[Object]:
     return cast("list[Object]", message.get("tool_calls") or []) if message.get("role") == "assistant" else []
 
 
-def _add(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -> None:
+def add(turns: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -> None:
+    """Adds blocks to the last turn if it has the same role, else as a new turn."""
     if turns and turns[-1]["role"] == role:
         cast("list[dict[str, Any]]", turns[-1]["content"]).extend(blocks)
     else:
@@ -156,12 +204,16 @@ def _result(message: Object) -> dict[str, Any]:
 
 def _call(call: Object) -> dict[str, Any]:
     function = cast("Object", call.get("function") or {})
-    arguments = str(function.get("arguments") or "{}")
-    try:
-        given = read_value(arguments)
-    except ApiError:
-        given = {UNPARSED_INPUT: arguments}
+    given = read_arguments(str(function.get("arguments") or "{}"))
     return {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": given}
+
+
+def read_arguments(arguments: str) -> object:
+    """The arguments of a call; text that is not JSON is under `_unparsed`."""
+    try:
+        return read_value(arguments)
+    except ApiError:
+        return {UNPARSED_INPUT: arguments}
 
 
 def _tool(tool: Object) -> dict[str, Any]:

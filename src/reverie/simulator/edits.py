@@ -35,6 +35,8 @@ class MessageView:
     blocks: Sequence[Block | None]
     altered: str = ""
     """Why the blocks differ from those that were sent; empty if they do not."""
+    markable: bool = True
+    """Whether a cache marker can be on its blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +58,32 @@ class EditedMessages:
 
 
 def views_of(messages: Sequence[Mapping[str, Any]]) -> list[MessageView]:
-    """The messages from the last compaction block on."""
+    """The messages from the last compaction block on, without system messages for a turn that is over."""
     views: list[MessageView] = []
+    passing: list[MessageView] = []
     for number, message in enumerate(messages):
-        content = message["content"]
+        content = message.get("content")
         blocks: Sequence[Block | None]
         if isinstance(content, str):
             blocks = ({"type": "text", "text": content},) if content else ()
         else:
-            blocks = cast("Sequence[Block]", content)
+            blocks = cast("Sequence[Block]", content or ())
         views.append(MessageView(number, cast("str", message["role"]), blocks))
-    return _from_last_compaction(views)
+        if "clear_at" in message and message["clear_at"] == "next_user_message":
+            views[-1].markable = False
+            passing.append(views[-1])
+    shown = _from_last_compaction(views)
+    last = max((view.index for view in shown if view.role == "user"), default=-1) if passing else -1
+    for view in passing:
+        if view.index < last:
+            view.blocks = ()
+    return shown
 
 
 def _from_last_compaction(views: list[MessageView]) -> list[MessageView]:
     for start in range(len(views) - 1, -1, -1):
         view = views[start]
-        if view.role != "assistant":
+        if start and view.role != "assistant":
             continue
         for place in range(len(view.blocks) - 1, -1, -1):
             block = view.blocks[place]

@@ -34,22 +34,28 @@ DEFAULT_RETRY_AFTER_S = 1.0
 
 
 class ApiError(ModelError):
-    """An error of the server. `kind` is the API's error type."""
+    """An error of the server. `kind` is the API's error type; `error_code` tells a client more."""
 
-    def __init__(self, status: int, message: str = "", *, kind: str = "", retry_after: float | None = None) -> None:
+    def __init__(
+        self, status: int, message: str = "", *, kind: str = "", retry_after: float | None = None, code: str = ""
+    ) -> None:
         wait = DEFAULT_RETRY_AFTER_S if status == 429 and retry_after is None else retry_after
         super().__init__(message or _MESSAGES.get(status, "Error"), status=status, retry_after=wait)
         self.code = status
+        self.error_code = code
         self.kind = kind or _TYPES.get(status, "api_error")
         self.retryable = status in (408, 429, 500, 529)
 
     def wire(self, request_id: str | None = None) -> dict[str, Any]:
         """The error as a body of the Messages API."""
-        return {"type": "error", "error": {"type": self.kind, "message": str(self)}, "request_id": request_id}
+        error: dict[str, Any] = {"type": self.kind, "message": str(self)}
+        if self.error_code:
+            error["details"] = {"error_code": self.error_code}
+        return {"type": "error", "error": error, "request_id": request_id}
 
     def openai_wire(self) -> dict[str, Any]:
         """The error as a body of the chat-completions API."""
-        code = "context_length_exceeded" if "maximum context length" in str(self) else None
+        code = self.error_code or ("context_length_exceeded" if "maximum context length" in str(self) else None)
         return {"error": {"message": str(self), "type": self.kind, "param": None, "code": code}}
 
     def headers(self) -> dict[str, str]:

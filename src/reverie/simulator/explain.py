@@ -1,6 +1,6 @@
 """Explains why a request read less from the cache than it could: the cause, the first block that differs, the cost.
 
-Compares a request with the most similar earlier one of its conversation. It keeps fingerprints, but no text.
+Compares a request with the most similar earlier one of its thread. It keeps fingerprints, but no text.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ class Difference:
 class Miss:
     """Tokens that were in the cache after an earlier request, and that this one paid for again.
 
-    `cause` is `model`, `betas`, `tools`, `system`, `messages`, one of the settings (`tool_choice`, `thinking`,
-    `effort`, `images`, `speed`, `citations`, `output_format`), a change by the server (`context_management`,
-    `compaction`, `thinking_stripped`), `cache_edits`, or, if no block differs, `expired`, `lookback`, `no_markers`.
+    `cause` is `expired` if they were too old to be read in any case. Otherwise it is what changed: `model`, `betas`,
+    `tools`, `system`, `messages`, one of the settings (`tool_choice`, `thinking`, `effort`, `images`, `speed`,
+    `citations`, `output_format`), or a change by the server (`context_management`, `compaction`,
+    `thinking_stripped`). If nothing changed, it is `cache_edits`, `lookback` or `no_markers`.
     """
 
     cause: str
@@ -114,24 +115,21 @@ class RequestHistory:
     def miss(
         self, prompt: Prompt, split: Split, facts: ModelFacts, unread: Callable[[Footprint], str], slack: int = 0
     ) -> Miss | None:
-        """The miss of this request, if above `slack` tokens. `unread` names the cause if no block differs."""
+        """The miss of this request, if above `slack` tokens. `unread` names the cause if nothing that differs does."""
         read = split.usage.cache_read_input_tokens + slack
         widest = self._widest.get(prompt.conversation)
         if widest is not None and read >= widest.cached_tokens:
             return None
-        best = self._best(prompt)
+        best, extends = self._best(prompt)
         if best is None:
             return None
-        shared = _common(best.prompt, prompt, best.cached + 1) - 1
-        if shared == best.cached or best.prompt.conversation != prompt.conversation:
-            expected = tokens_at(prompt, shared)
-        else:
-            expected = min(best.cached_tokens, prompt.total)
+        expected = tokens_at(prompt, best.cached) if extends else min(best.cached_tokens, prompt.total)
         if expected <= read:
             return None
-        found = difference(best, prompt)
+        cause = unread(best)
+        found = None if cause == "expired" else difference(best, prompt)
         if found is None:
-            found = Difference(unread(best), best.prompt.path(best.cached), best.cached)
+            found = Difference(cause, best.prompt.path(best.cached), best.cached)
         read -= slack
         equivalents = _extra(split, prompt, read, expected, facts)
         return Miss(
@@ -143,25 +141,51 @@ class RequestHistory:
             input_equivalents=equivalents,
         )
 
-    def _best(self, prompt: Prompt) -> Footprint | None:
-        """The earlier request with the longest common prefix, from the same conversation if possible."""
-        own = [each for each in self._prints if each.prompt.conversation == prompt.conversation]
-        candidates = (own or list(self._prints))[-_COMPARED:]
-        return max(
-            (each for each in candidates if each.cached >= 0),
-            key=lambda each: (_common(each.prompt, prompt, each.cached + 1), each.number),
-            default=None,
-        )
+    def _best(self, prompt: Prompt) -> tuple[Footprint | None, bool]:
+        """The earlier request of the same thread with the longest common prefix, and whether this one extends it.
+
+        A request belongs to the thread of an earlier one if it begins with all that the earlier one left in the cache,
+        or if it still has the last answer in the earlier one and its first message, or most others. A fork and a
+        sub-agent do not, and what has no answer yet begins a thread.
+        """
+        messages = set(prompt.digests[prompt.messages_start :]) if prompt.last_answer >= 0 else set[bytes]()
+        best: Footprint | None = None
+        rank = (-1, False, -1)
+        for each in list(self._prints)[-_COMPARED:]:
+            if each.cached < 0 or (each.prompt.model != prompt.model and each.cached < each.prompt.messages_start):
+                continue  # an agent on another model has only the system prompt in common
+            shared = _common(each.prompt, prompt, each.cached + 1)
+            extends = shared == each.cached + 1
+            if (shared, extends, each.number) > rank and (extends or _continues(each.prompt, prompt, messages)):
+                best, rank = each, (shared, extends, each.number)
+        return best, rank[1]
+
+
+def _continues(before: Prompt, prompt: Prompt, messages: set[bytes]) -> bool:
+    """Whether these messages of a prompt have the last answer in an earlier one, and its first message or most others.
+
+    An earlier prompt without an answer must be in it as a whole. Two prompts with the same last answer are forks.
+    """
+    start, end, last = before.messages_start, len(before.digests), before.last_answer
+    needed = before.digests[last : last + 1] if last >= 0 else before.digests[start:]
+    if not needed or not messages.issuperset(needed) or prompt.digests[prompt.last_answer] == needed[0]:
+        return False
+    if before.conversation == prompt.conversation:
+        return True
+    kept = sum(
+        before.tokens[at] - tokens_at(before, at - 1) for at in range(start, end) if before.digests[at] in messages
+    )
+    return 2 * kept >= before.total - tokens_at(before, start - 1)
 
 
 def unread_cause(best: Footprint, prompt: Prompt, facts: ModelFacts, cache: PromptCache, now: float) -> str:
-    """Why an entry was not read although no block differs: too old, too far back, or no marker."""
+    """Why the entry of an earlier request was not read: too old, and if it is not, too far back or no marker."""
+    if cache.state(best.prompt.chain[best.cached], now) != "alive":
+        return "expired"
     before = [reference for reference, _ in best.prompt.edits]
     if before != [reference for reference, _ in prompt.edits][: len(before)]:
         return "cache_edits"
-    if not effective_marks(prompt, facts.cache_minimum):
-        return "no_markers"
-    return "lookback" if cache.state(best.prompt.chain[best.cached], now) == "alive" else "expired"
+    return "lookback" if effective_marks(prompt, facts.cache_minimum) else "no_markers"
 
 
 def difference(old: Footprint, new: Prompt) -> Difference | None:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.errors import ReverieError, Unreachable, UserError
 from reverie.runtime.loopback import App, LoopbackOnly
-from reverie.simulator.control import fault_of, step_of
+from reverie.simulator.check import MAX_NAME
+from reverie.simulator.control import ROUTES, fault_of, profile_of, step_of
 from reverie.simulator.errors import ApiError, invalid
 from reverie.simulator.reading import MAX_BODY_BYTES, read_object
 from reverie.simulator.simulator import Simulator
@@ -33,7 +34,7 @@ _START_S = 15.0
 _BODY_S = 60.0
 """The most time for the body of a request to arrive."""
 _CONNECTIONS = 200
-_CHAT = "/v1/chat/completions"
+_COUNT, _CHAT, _RESPONSES, _MODELS = ROUTES[1:]
 
 
 def app(simulator: Simulator) -> Starlette:
@@ -47,12 +48,15 @@ def app(simulator: Simulator) -> Starlette:
     return Starlette(
         routes=[
             Route("/v1/messages", site.messages, methods=["POST"]),
-            Route("/v1/messages/count_tokens", site.count_tokens, methods=["POST"]),
+            Route(_COUNT, site.count_tokens, methods=["POST"]),
             Route(_CHAT, site.chat, methods=["POST"]),
-            Route("/v1/models", site.models),
+            Route(_RESPONSES, site.responses, methods=["POST"]),
+            Route(_MODELS, site.models),
+            Route(_MODELS + "/{model:path}", site.model),
             Route("/_sim/ledger", site.ledger),
             Route("/_sim/clock", site.clock, methods=["GET", "POST"]),
             Route("/_sim/faults", site.faults, methods=["POST"]),
+            Route("/_sim/profile", site.profile, methods=["POST"]),
         ],
         middleware=[Middleware(LoopbackOnly, refuse=_refuse_origin)],
         exception_handlers={HTTPException: _refuse_route},
@@ -153,7 +157,9 @@ class _Site:
 
     @_with_id
     async def count_tokens(self, request: Request, name: str) -> Response:
-        return _json(self._simulator.count_tokens(await _read(request), request.headers), name)
+        body = await _read(request)
+        await self._simulator.enter(_COUNT)
+        return _json(self._simulator.count_tokens(body, request.headers), name)
 
     @_with_id
     async def chat(self, request: Request, name: str) -> Response:
@@ -163,22 +169,44 @@ class _Site:
         return _json(dict(await self._simulator.chat(body, headers)), name)
 
     @_with_id
+    async def responses(self, request: Request, name: str) -> Response:
+        body, headers = await _read(request), request.headers
+        if body.get("stream") is True:
+            return await _stream(self._simulator.responses_stream(body, headers), name)
+        return _json(await self._simulator.responses(body, headers), name)
+
+    @_with_id
     async def models(self, request: Request, name: str) -> Response:
-        catalogue = self._simulator.meter.catalogue
-        data: list[dict[str, Any]] = [
-            {
-                "id": model,
-                "type": "model",
-                "object": "model",
-                "display_name": model,
-                "created_at": "2026-01-01T00:00:00Z",
-                "created": 1_767_225_600,
-                "owned_by": catalogue.facts(model).provider,
-            }
-            for model in catalogue.names
-        ]
+        await self._simulator.enter(_MODELS)
+        data = [self._model(model) for model in self._simulator.meter.catalogue.names]
         page = {"object": "list", "data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]}
         return _json(page, name)
+
+    @_with_id
+    async def model(self, request: Request, name: str) -> Response:
+        await self._simulator.enter(_MODELS)
+        asked = str(request.path_params["model"])
+        if not self._simulator.meter.catalogue.facts(asked).known:
+            raise ApiError(404, f"model: {asked[:MAX_NAME]}", code="model_not_found")
+        return _json(self._model(asked), name)
+
+    def _model(self, name: str) -> dict[str, Any]:
+        """What both APIs say about a model, in one object."""
+        facts = self._simulator.meter.catalogue.facts(name)
+        summarize = {"supported": facts.compaction}
+        return {
+            "id": name,
+            "type": "model",
+            "object": "model",
+            "display_name": name,
+            "created_at": "2026-01-01T00:00:00Z",
+            "created": 1_767_225_600,
+            "owned_by": facts.provider,
+            "lifecycle": "active",
+            "max_input_tokens": facts.window,
+            "max_tokens": facts.max_output,
+            "capabilities": {"compaction": {**summarize, "summarize": summarize}},
+        }
 
     @_with_id
     async def ledger(self, request: Request, name: str) -> Response:
@@ -202,10 +230,19 @@ class _Site:
         self._check_key(request)
         due = fault_of(await _read(request, key=False))
         try:
-            self._simulator.fail_next(due.status, times=due.times, message=due.message, retry_after=due.retry_after)
+            self._simulator.fail_next(
+                due.status, times=due.times, message=due.message, retry_after=due.retry_after, route=due.route
+            )
         except ValueError as error:
             raise invalid(f"times: {error}") from error
         return _json({"queued": due.times}, name)
+
+    @_with_id
+    async def profile(self, request: Request, name: str) -> Response:
+        self._check_key(request)
+        profile = profile_of(await _read(request, key=False))
+        self._simulator.behave(profile)
+        return _json({"routes": list(profile)}, name)
 
     def _check_key(self, request: Request) -> None:
         """Refuses a control request without the key of the server, as a header or as `?key=`."""
@@ -215,7 +252,7 @@ class _Site:
 
 
 def _refuse(path: str, error: ApiError, name: str) -> Response:
-    body = error.openai_wire() if path == _CHAT else error.wire(name)
+    body = error.openai_wire() if path in (_CHAT, _RESPONSES) else error.wire(name)
     return _json(body, name, error.code, error.headers())
 
 

@@ -110,8 +110,8 @@ class Meter:
 
     def count(self, body: Mapping[str, Any], caller: Caller | None = None) -> tuple[int, int]:
         """Tokens of a prompt after context edits and before them, without a cache."""
-        check_body(body, counting=True)
         caller = caller or Caller()
+        check_body(body, counting=True, betas=caller.betas)
         facts = self.catalogue.facts(str(body["model"]))
         original = render(body, views_of(_messages(body)), facts, self._seen, caller.workspace).total
         result = self._edit(body, facts, caller)
@@ -120,7 +120,7 @@ class Meter:
     def open(self, body: Mapping[str, Any], now: float, caller: Caller | None = None) -> OpenRequest:
         """Checks and counts a request, and finds what the cache has of it. Changes nothing."""
         caller = caller or Caller()
-        check_body(body)
+        check_body(body, betas=caller.betas)
         facts = self.catalogue.facts(str(body["model"]))
         result = self._edit(body, facts, caller)
         prompt = render(body, result.views, facts, self._seen, caller.workspace, caller.betas or ())
@@ -138,7 +138,9 @@ class Meter:
         """The same for a chat request in the form of the Messages API, whose prefix is cached without markers."""
         caller = caller or Caller()
         facts = self.catalogue.facts(str(body["model"]))
-        prompt = render(body, views_of(_messages(body)), facts, self._seen, f"chat/{caller.workspace}")
+        # On this wire the choice of a tool is not part of the prompt.
+        shown = {**body, "tool_choice": None}
+        prompt = render(shown, views_of(_messages(body)), facts, self._seen, f"chat/{caller.workspace}")
         window = self._window_of(facts, caller)
         if prompt.total > window:
             raise too_long(prompt.total, window)
@@ -205,8 +207,12 @@ class Meter:
         def cause(best: Footprint) -> str:
             return unread_cause(best, step.prompt, opened.facts, self.cache, opened.started)
 
+        def age(best: Footprint) -> str:
+            kept = self.automatic.is_alive(best.prompt.chain[best.cached], opened.started)
+            return "lookback" if kept else "expired"
+
         if opened.automatic:
-            return history.miss(step.prompt, step.split, opened.facts, lambda _: "expired", slack=STEP)
+            return history.miss(step.prompt, step.split, opened.facts, age, slack=STEP)
         return history.miss(step.prompt, step.split, opened.facts, cause)
 
     def _next(self) -> int:
@@ -221,7 +227,10 @@ class Meter:
         def total() -> int:
             return render(body, views, facts, self._seen, caller.workspace).total
 
-        return apply_edits(views, management, keeps_thinking=facts.keeps_thinking, count=total)
+        result = apply_edits(views, management, keeps_thinking=facts.keeps_thinking, count=total)
+        if body.get("compaction"):
+            result.compact = Compact(0, True, cast("Mapping[str, Any]", body["compaction"]).get("instructions"))
+        return result
 
     def _compact(self, opened: OpenRequest, result: EditedMessages) -> None:
         messages, prompt = len(result.views), opened.step.prompt

@@ -21,6 +21,9 @@ from reverie.simulator.tokens import Block, Fingerprints, digest
 Place = tuple[str, int, int]
 MAX_POSITIONS = 100_000
 """The most blocks in one request."""
+ATTRIBUTION = "x-anthropic-billing-header:"
+"""Begins a system block that the server takes out before it reads the prompt. Claude Code sends it, with a value that
+changes."""
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
@@ -55,6 +58,8 @@ class Prompt:
     """Beta features that change the rendering of a prompt."""
     conversation: bytes = b""
     """Fingerprint of the first message block, the same for all requests of a conversation."""
+    last_answer: int = -1
+    """Position of the last block of the assistant; -1 if it said nothing yet."""
 
     @property
     def total(self) -> int:
@@ -119,6 +124,8 @@ class _Writer:
         self._seen = seen
         self._hash = seed
         self._total = 0
+        self._chain, self._digests = prompt.chain, prompt.digests
+        self._tokens, self._places = prompt.tokens, prompt.places
         self.markable: int | None = None
 
     def enter(self, settings: Mapping[str, str], names: Sequence[str]) -> None:
@@ -131,12 +138,14 @@ class _Writer:
         order = sorted(range(len(tools)), key=lambda i: str(tools[i].get("type", "")).startswith("web_search_"))
         for index in order:
             found, tokens = self._seen.tool(tools[index])
-            self._add(("tools", index, -1), found, tokens, tools[index].get("cache_control"), markable=True)
+            self._add(("tools", index, -1), found, tokens, tools[index].get("cache_control"))
 
     def system(self, blocks: Sequence[Block]) -> None:
         for index, block in enumerate(blocks):
+            if str(block.get("text")).startswith(ATTRIBUTION):
+                continue
             found, tokens = self._seen.block("system", block)
-            self._add(("system", index, -1), found, tokens, block.get("cache_control"), markable=True)
+            self._add(("system", index, -1), found, tokens, block.get("cache_control"))
 
     def messages(self, views: Sequence[MessageView], deletions: Mapping[str, int]) -> None:
         prompt, read = self._prompt, self._seen.block
@@ -160,27 +169,31 @@ class _Writer:
                         prompt.deleted_tokens += tokens
                         del missing[str(block["tool_use_id"])]
                         tokens = 0
-                self._add(("messages", index, place), found, tokens, marker, markable=kind not in _UNMARKABLE)
+                markable = view.markable and kind not in _UNMARKABLE
+                self._add(("messages", index, place), found, tokens, marker, markable)
+            if role == "assistant":
+                prompt.last_answer = len(prompt.chain) - 1
         for reference, number in missing.items():
             raise invalid(f"cache_edits.edits.{number}.cache_reference: no `tool_result` with id {reference}")
         prompt.edits.sort(key=lambda edit: deletions[edit[0]])
 
-    def _add(self, place: Place, found: bytes, tokens: int, marker: object, *, markable: bool) -> None:
-        prompt = self._prompt
-        if len(prompt.chain) >= MAX_POSITIONS:
+    def _add(self, place: Place, found: bytes, tokens: int, marker: object, markable: bool = True) -> None:
+        chain = self._chain
+        position = len(chain)
+        if position >= MAX_POSITIONS:
             raise invalid(f"messages: at most {MAX_POSITIONS:,} tools, system and content blocks are allowed")
         if marker is not None:
             ttl = ttl_of(marker, _dot_path(place))
             if ttl is not None:
-                prompt.marks.append(Mark(len(prompt.chain), ttl))
+                self._prompt.marks.append(Mark(position, ttl))
         if markable:
-            self.markable = len(prompt.chain)
-        self._hash = blake2b(self._hash + found, digest_size=16).digest()
-        self._total += tokens
-        prompt.digests.append(found)
-        prompt.chain.append(self._hash)
-        prompt.tokens.append(self._total)
-        prompt.places.append(place)
+            self.markable = position
+        self._hash = key = blake2b(self._hash + found, digest_size=16).digest()
+        self._total = total = self._total + tokens
+        self._digests.append(found)
+        chain.append(key)
+        self._tokens.append(total)
+        self._places.append(place)
 
 
 def _inner_marker(block: Block) -> object:

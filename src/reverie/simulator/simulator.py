@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, cast
@@ -17,19 +17,24 @@ from reverie.errors import ReverieError, Unreachable
 from reverie.models.base import PURPOSE_HEADER
 from reverie.models.catalogue import Catalogue
 from reverie.models.script_syntax import Fault
-from reverie.simulator import chat as wire
+from reverie.simulator import chat, responses
 from reverie.simulator.answer import Event, content_tokens, cut_at_budget, cut_at_stop, events
-from reverie.simulator.control import MOST_TIMES, Clock, QueuedFault
+from reverie.simulator.check_messages import signature_of
+from reverie.simulator.control import EVERY_ROUTE, MOST_TIMES, Clock, QueuedFault, RouteProfile
 from reverie.simulator.errors import ApiError
 from reverie.simulator.ledger import Billing, Ledger
 from reverie.simulator.meter import Caller, Meter, OpenRequest
 from reverie.simulator.responder import EchoResponder, Reply, Responder, api_error
+from reverie.simulator.threads import LIFETIME_S, KeptConversations, Threads, continuing, keep
+from reverie.simulator.tokens import text_tokens
 from reverie.types import Usage
 
 Body = Mapping[str, Any]
 Headers = Mapping[str, str]
 _MOST_FAULTS = 1_000
 _PURPOSE_CHARACTERS = 64
+_MESSAGES, _CHAT, _RESPONSES = "/v1/messages", "/v1/chat/completions", "/v1/responses"
+_NO_PROFILE = RouteProfile()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,30 @@ class _BilledAnswer:
     pace_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class _OpenAnswer:
+    """An answer to a request of OpenAI's form, billed."""
+
+    name: str
+    content: list[dict[str, Any]]
+    stop: str
+    usage: Usage
+    started: int
+    cut: int | None
+    pace_s: float
+
+    def whole(self) -> tuple[list[dict[str, Any]], str, Usage]:
+        """What an answer without a stream has; raises `Unreachable` if it is cut."""
+        if self.cut is not None:
+            raise Unreachable("The connection was cut before the answer was complete.")
+        return self.content, self.stop, self.usage
+
+
 class Simulator:
-    """A free simulation of the Messages API and of chat completions.
+    """A free simulation of the Messages API, of chat completions and of the Responses API.
 
     `responder` answers (default: an echo). `window` replaces the context window of every model. `control_key` is the
-    key of `/_sim/` over HTTP (default: a random one).
+    key of `/_sim/` over HTTP (default: a random one). `threads`: keeps the conversations of requests with a `thread`.
     """
 
     def __init__(
@@ -58,6 +82,7 @@ class Simulator:
         ledger: Ledger | None = None,
         seed: str = "",
         control_key: str = "",
+        threads: bool = False,
     ) -> None:
         self.control_key = control_key or secrets.token_urlsafe(16)
         self.clock = clock or Clock()
@@ -67,16 +92,53 @@ class Simulator:
         self._seed = seed
         self._answers = 0
         self._faults: deque[QueuedFault] = deque()
+        self._profile: dict[str, RouteProfile] = {}
+        self._entered: Counter[str] = Counter()
+        self._threads = Threads(enabled=threads)
+        self._responses = KeptConversations()
 
     def bill(self, body: Body, *, output_tokens: int = 0) -> Billing:
         """Bills a request without answering it, at the clock's time."""
         return self.meter.bill(body, self.clock.now(), output_tokens=output_tokens)
 
-    def fail_next(self, status: int, *, times: int = 1, message: str = "", retry_after: float | None = None) -> None:
-        """Answers the next `times` requests with this status (429, 529, 500, 401 …)."""
+    def fail_next(
+        self,
+        status: int,
+        *,
+        times: int = 1,
+        message: str = "",
+        retry_after: float | None = None,
+        route: str = EVERY_ROUTE,
+    ) -> None:
+        """Answers the next `times` requests, of one route or of all, with this status (429, 529, 500, 401 …)."""
         if not 1 <= times <= MOST_TIMES or len(self._faults) >= _MOST_FAULTS:
             raise ValueError(f"times is 1 to {MOST_TIMES:,}, and at most {_MOST_FAULTS:,} faults wait")
-        self._faults.append(QueuedFault(status, times, message, retry_after))
+        self._faults.append(QueuedFault(status, times, message, retry_after, route))
+
+    def behave(self, profile: Mapping[str, RouteProfile]) -> None:
+        """Gives routes their latency and their faults, in place of those they had."""
+        self._profile = dict(profile)
+        self._entered.clear()
+
+    async def enter(self, route: str) -> None:
+        """Waits as long as the profile of this route says; raises the error that is due."""
+        profile = self._profile_of(route)
+        self._entered[route] += 1
+        number = self._entered[route]
+        if profile.wait_s:
+            await asyncio.sleep(profile.wait_s)
+        due = next((fault for fault in self._faults if fault.route in (route, EVERY_ROUTE)), None)
+        if due is not None:
+            at = self._faults.index(due)
+            del self._faults[at]
+            if due.times > 1:
+                self._faults.insert(at, replace(due, times=due.times - 1))
+            raise ApiError(due.status, due.message, retry_after=due.retry_after)
+        if profile.status and number % profile.every == 0:
+            raise ApiError(profile.status, profile.message, retry_after=profile.retry_after)
+
+    def _profile_of(self, route: str) -> RouteProfile:
+        return self._profile.get(route) or self._profile.get(EVERY_ROUTE) or _NO_PROFILE
 
     async def messages(self, body: Body, headers: Headers | None = None) -> dict[str, Any]:
         """Answers a request at once. Raises `ApiError`, or `Unreachable` if a fault breaks the connection."""
@@ -95,42 +157,60 @@ class Simulator:
 
     def count_tokens(self, body: Body, headers: Headers | None = None) -> dict[str, Any]:
         """The tokens of a request, after context edits and before them."""
-        tokens, original = self.meter.count(body, caller_of(headers))
+        caller = caller_of(headers)
+        whole, _ = self._threads.resolve(body, caller.workspace, caller.betas, self.clock.now(), counting=True)
+        tokens, original = self.meter.count(whole, caller)
         if body.get("context_management"):
             return {"input_tokens": tokens, "context_management": {"original_input_tokens": original}}
         return {"input_tokens": tokens}
 
     async def chat(self, body: Body, headers: Headers | None = None) -> Mapping[str, Any]:
         """Answers a chat-completions request at once."""
-        opened, reply, content, stop, usage, name = await self._chat(body, headers)
-        if _cut_of(reply) is not None:
-            raise Unreachable("The connection was cut before the answer was complete.")
-        return wire.completion(name, str(body["model"]), content, stop, usage, int(opened.started))
+        answer = await self._chat(body, headers)
+        return chat.completion(answer.name, str(body["model"]), *answer.whole(), answer.started)
 
     async def chat_stream(self, body: Body, headers: Headers | None = None) -> AsyncIterator[Event]:
         """Answers a chat-completions request as chunks."""
-        opened, reply, content, stop, usage, name = await self._chat(body, headers)
+        answer = await self._chat(body, headers)
         options = cast("Mapping[str, Any]", body.get("stream_options") or {})
-        shown = usage if options.get("include_usage") else None
-        cut, started = _cut_of(reply), int(opened.started)
-        for chunk in wire.stream_chunks(name, str(body["model"]), content, stop, shown, started, cut):
-            if reply.delay_s and chunk["choices"]:
-                await asyncio.sleep(reply.delay_s)
+        shown = answer.usage if options.get("include_usage") else None
+        parts = (answer.content, answer.stop, shown, answer.started, answer.cut)
+        for chunk in chat.stream_chunks(answer.name, str(body["model"]), *parts):
+            if answer.pace_s and chunk["choices"]:
+                await asyncio.sleep(answer.pace_s)
             yield chunk
+
+    async def responses(self, body: Body, headers: Headers | None = None) -> dict[str, Any]:
+        """Answers a request of the Responses API at once."""
+        answer = await self._respond(body, headers)
+        return responses.response(answer.name, body, *answer.whole(), answer.started)
+
+    async def responses_stream(self, body: Body, headers: Headers | None = None) -> AsyncIterator[Event]:
+        """Answers a request of the Responses API as events."""
+        answer = await self._respond(body, headers)
+        made = responses.response(answer.name, body, answer.content, answer.stop, answer.usage, answer.started)
+        for event in responses.events(made, answer.cut):
+            if answer.pace_s and "delta" in event:
+                await asyncio.sleep(answer.pace_s)
+            yield event
 
     async def _answer(self, body: Body, headers: Headers | None) -> _BilledAnswer:
         caller, started = caller_of(headers), self.clock.now()
         try:
-            self._raise_queued_fault()
-            opened = self.meter.open(body, started, caller)
-            reply = Reply([], "compaction") if opened.paused else await self._reply(body, caller)
+            await self.enter(_MESSAGES)
+            whole, kept = self._threads.resolve(body, caller.workspace, caller.betas, started)
+            opened = self.meter.open(whole, started, caller)
+            with continuing(kept):
+                reply = Reply([], "compaction") if opened.paused else await self._reply(whole, caller)
         except ReverieError as error:
             self.meter.refuse(body, started, str(error), caller)
             raise
-        content, stop, sequence = _cut_reply(body, opened, reply)
+        content, stop, sequence = _cut_reply(whole, opened, reply)
         name = self._name("msg_")
         tokens = 0 if opened.paused or body["max_tokens"] == 0 else content_tokens(content)
         billing = self.meter.begin(opened, tokens, message_id=name)
+        if opened.summary is not None:
+            content, stop = _with_summary(body, opened.summary, content, stop)
         message: dict[str, Any] = {
             "id": name,
             "type": "message",
@@ -141,8 +221,6 @@ class Simulator:
             "stop_sequence": sequence,
             "usage": _usage(opened, billing.usage) | (reply.usage or {}),
         }
-        if opened.summary is not None:
-            message["content"] = [{"type": "compaction", "content": opened.summary}, *content]
         if body.get("context_management"):
             message["context_management"] = {"applied_edits": opened.applied}
         if "diagnostics" in body:
@@ -151,25 +229,62 @@ class Simulator:
         if prompt.edits:
             deleted = {"deleted_tool_results": len(prompt.edits), "deleted_input_tokens": prompt.deleted_tokens}
             message["cache_edits"] = deleted
-        return _BilledAnswer(message, _cut_of(reply), reply.delay_s)
+        if body.get("thread") is not None:
+            said = keep(whole, content, caller.workspace, prompt.total, started + LIFETIME_S)
+            self._threads.add(name, said, kept)
+        return _BilledAnswer(message, _cut_of(reply), reply.delay_s or self._profile_of(_MESSAGES).pace_s)
 
-    async def _chat(
-        self, body: Body, headers: Headers | None
-    ) -> tuple[OpenRequest, Reply, list[dict[str, Any]], str, Usage, str]:
+    async def _chat(self, body: Body, headers: Headers | None) -> _OpenAnswer:
+        answer, _ = await self._open_answer(_CHAT, "chatcmpl-", body, headers, lambda: chat.to_messages(body))
+        return answer
+
+    async def _respond(self, body: Body, headers: Headers | None) -> _OpenAnswer:
+        caller = caller_of(headers)
+
+        def plain() -> dict[str, Any]:
+            previous, earlier = body.get("previous_response_id"), None
+            if previous is not None:
+                kept = self._responses.get(previous, caller.workspace, 0)
+                if kept is None:
+                    said = f"Previous response with id '{str(previous)[:80]}' not found."
+                    raise ApiError(400, said, code="previous_response_not_found")
+                earlier = kept.body
+            return responses.to_messages(body, earlier)
+
+        answer, said = await self._open_answer(
+            _RESPONSES, "resp_", body, headers, plain, lambda made: responses.with_instructions(made, body)
+        )
+        if body.get("store") is not False:
+            kept = keep(said, answer.content, caller.workspace, answer.usage.prompt, 0)
+            self._responses.put(answer.name, kept)
+        return answer
+
+    async def _open_answer(
+        self,
+        route: str,
+        prefix: str,
+        body: Body,
+        headers: Headers | None,
+        convert: Callable[[], dict[str, Any]],
+        complete: Callable[[dict[str, Any]], dict[str, Any]] = lambda made: made,
+    ) -> tuple[_OpenAnswer, dict[str, Any]]:
+        """Answers a request of OpenAI's form; also returns it in the form of the Messages API, not yet completed."""
         caller, started = caller_of(headers), self.clock.now()
         try:
-            self._raise_queued_fault()
-            plain = wire.to_messages(body)
+            await self.enter(route)
+            said = convert()
+            plain = complete(said)
             opened = self.meter.open_chat(plain, started, caller)
             reply = await self._reply(plain, caller)
         except ReverieError as error:
-            self.meter.refuse(body, started, str(error), caller, "/v1/chat/completions")
+            self.meter.refuse(body, started, str(error), caller, route)
             raise
         content, cut = cut_at_budget(reply.content, plain["max_tokens"] or opened.facts.max_output)
         stop = "max_tokens" if cut else reply.stop_reason
-        name = self._name("chatcmpl-")
-        billing = self.meter.begin(opened, content_tokens(content), message_id=name, endpoint="/v1/chat/completions")
-        return opened, reply, content, stop, billing.usage, name
+        name = self._name(prefix)
+        billing = self.meter.begin(opened, content_tokens(content), message_id=name, endpoint=route)
+        pace = reply.delay_s or self._profile_of(route).pace_s
+        return _OpenAnswer(name, content, stop, billing.usage, int(started), _cut_of(reply), pace), said
 
     async def _reply(self, body: Body, caller: Caller) -> Reply:
         if body["max_tokens"] == 0:
@@ -179,15 +294,7 @@ class Simulator:
             await asyncio.sleep(reply.wait_s)
         if reply.fault is not None:
             _raise(reply.fault)
-        return reply
-
-    def _raise_queued_fault(self) -> None:
-        if not self._faults:
-            return
-        due = self._faults.popleft()
-        if due.times > 1:
-            self._faults.appendleft(replace(due, times=due.times - 1))
-        raise ApiError(due.status, due.message, retry_after=due.retry_after)
+        return reply.fitted(body["messages"], body.get("tools") or (), body.get("tool_choice"), _schema_of(body))
 
     def _name(self, prefix: str) -> str:
         self._answers += 1
@@ -204,6 +311,14 @@ def caller_of(headers: Headers | None) -> Caller:
     # The key itself is not kept: the ledger only needs to distinguish workspaces.
     workspace = blake2b(key.encode(), digest_size=4).hexdigest() if key else ""
     return Caller(workspace, betas, low.get(PURPOSE_HEADER, "main")[:_PURPOSE_CHARACTERS])
+
+
+def _schema_of(body: Body) -> Mapping[str, Any] | None:
+    """The JSON schema that the answer must have."""
+    output = cast("Mapping[str, Any]", body.get("output_config") or {})
+    form = output.get("format") or body.get("output_format")
+    schema = cast("Mapping[str, Any]", form).get("schema") if isinstance(form, Mapping) else None
+    return cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else None
 
 
 def _raise(fault: Fault) -> None:
@@ -228,6 +343,18 @@ def _cut_reply(body: Body, opened: OpenRequest, reply: Reply) -> tuple[list[dict
     if cut:
         stop, sequence = ("max_tokens" if limit <= room else "model_context_window_exceeded"), None
     return content, stop, sequence
+
+
+def _with_summary(
+    body: Body, summary: str, content: list[dict[str, Any]], stop: str
+) -> tuple[list[dict[str, Any]], str]:
+    """The content with the summary of a compaction. One that was asked for is signed, and is all or nothing."""
+    block = {"type": "compaction", "content": summary}
+    if not body.get("compaction"):
+        return [block, *content], stop
+    if text_tokens(summary) > body["max_tokens"]:
+        return [], "max_tokens"
+    return [{**block, "signature": signature_of(summary)}], "compaction"
 
 
 def _usage(opened: OpenRequest, usage: Usage) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from reverie.models import wire
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request
+from reverie.models.catalogue import Catalogue
 from reverie.offline.model import EmbeddedModel
 
 if TYPE_CHECKING:
@@ -23,15 +24,15 @@ PRICED_AS = "Claude Sonnet 5.5"
 WINDOW = 40_000
 """Small, so that it fills during the demo; every threshold is relative to it."""
 
-_CATALOGUE = f"""[models.embedded]
+_ENTRY = """[models.embedded]
 provider = "embedded"
-window = {WINDOW}
+window = {window}
 max_output = 8_192
 cheapest = "embedded"
-input_price = 2.0
-output_price = 10.0
-cache_read = 0.1
-cache_minimum = 1_024
+input_price = {facts.input_price}
+output_price = {facts.output_price}
+cache_read = {facts.cache_read}
+cache_minimum = {facts.cache_minimum}
 cache_markers = true
 ttls = ["5m"]
 """
@@ -40,7 +41,7 @@ ttls = ["5m"]
 def write_catalogue(folder: Path) -> Path:
     """Writes the prices of the model, for the ledger and the meter."""
     path = folder / "catalogue.toml"
-    path.write_text(_CATALOGUE)
+    path.write_text(_ENTRY.format(window=WINDOW, facts=Catalogue.load().facts("claude-sonnet-5-5")))
     return path
 
 
