@@ -37,6 +37,8 @@ from reverie.storage.transcript.session_log import Clock, SessionLog, utc_now
 from reverie.tools.base import ToolOutput
 from reverie.types import Block, JsonObject, Message, Purpose, Record, ToolUseBlock
 
+_BREAKS_ALL = (BreakCause.MODEL, BreakCause.HEADER)
+"""Breaks after which nothing is read from the cache."""
 _OWN_CONTEXT = ("autocompact", "reactive")
 """Stages of a fork that has its own conversation."""
 
@@ -223,6 +225,7 @@ class Conversation:
             main_thread=self.purpose is Purpose.MAIN,
             effective=self.thresholds.effective,
             blocking=self.thresholds.blocking,
+            broken=any(one.cause in _BREAKS_ALL for one in self.announced),
         )
 
     def budget(self) -> WindowBudget:

@@ -36,6 +36,8 @@ class Now:
     effective: int = 0
     """The window minus the room for the response."""
     blocking: int = 0
+    broken: bool = False
+    """The next request reads nothing from the cache, whatever a layer does: the model or the header changed."""
     excess: int | None = None
     """After a prompt that was too long: by how many tokens, if the server said it."""
 

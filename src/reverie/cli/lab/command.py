@@ -213,6 +213,36 @@ def replay(
     answer(as_json, summary(found, prefix_tokens, window), table(found))
 
 
+@examples("reverie lab thrash --window 32000 --json")
+@command.command("thrash")
+@click.option(
+    "--window",
+    "windows",
+    multiple=True,
+    type=click.IntRange(min=8_000),
+    help="Only this window, in tokens. Repeatable.",
+)
+@json_option
+def thrash(windows: tuple[int, ...], as_json: bool) -> None:
+    """Measure whether clearing and compaction make an agent read the same files again and again.
+
+    A scripted model works in a real session. It reads 10 to 200 files, and then it needs two to six other files in view
+    at once: it reads those that are not, until all are. Other models work on such files for 5 or 20 rounds, talk so
+    much that the window is compacted meanwhile, or read files again without a reason. Each file may be read once more.
+
+    Exit codes: 0: all models finished in this way; 1: one of them did not; 2: wrong usage.
+    """
+    from reverie.lab.thrash import WINDOWS, measure_thrash, summary, table, thrash_cases
+
+    def progress(done: int, of: int) -> None:
+        show_progress(f"{done} of {of} models", ends_line=done == of)
+
+    found = measure_thrash(list(thrash_cases(windows or WINDOWS)), progress)
+    answer(as_json, summary(found), table(found))
+    if not all(one.is_well for one in found):
+        raise SystemExit(1)
+
+
 @examples("reverie lab overhead --json")
 @command.command("overhead")
 @json_option

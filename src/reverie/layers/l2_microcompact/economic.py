@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from reverie.layers.l2_microcompact.lessons import Lessons
 from reverie.layers.l2_microcompact.results import ClearableResult, ResultIndex
 from reverie.models.catalogue import ModelFacts
 from reverie.models.prices import output_ratio
@@ -26,8 +27,6 @@ REPEATED = 0.4
 """Factors on that likelihood if the file was edited since, or was read or run again."""
 FADES_OVER = 10
 """Rounds after which the likelihood is halved."""
-UNTOUCHED_ROUNDS = 1
-"""Results of this many last rounds stay: the model has not answered with them in view."""
 CLEARLY = 0.15
 """A cut must gain the cost of its break plus this share of the cost to write the whole prompt again."""
 _ASKING = 60
@@ -89,9 +88,22 @@ def likelihood(held: ClearableResult, age: int) -> float:
     return fresh / (1 + age / FADES_OVER)
 
 
-def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahead: Outlook) -> ClearingCut | None:
-    """Returns the cut that pays best, or None if none clearly pays. `used`: tokens of the current prompt."""
-    expired = _is_expired(index, now, rates)
+def best_cut(
+    index: ResultIndex,
+    now: datetime,
+    *,
+    used: int,
+    rates: Rates,
+    ahead: Outlook,
+    keep_rounds: int,
+    lessons: Lessons,
+    broken: bool = False,
+) -> ClearingCut | None:
+    """Returns the cut that pays best, or None if none clearly pays. `used`: tokens of the current prompt.
+
+    Results of the last `keep_rounds` stay. `broken`: the prefix breaks anyway, so that a cut costs nothing.
+    """
+    expired = broken or _is_expired(index, now, rates)
     carried = ahead.to_come * (rates.read + ahead.expiring * (rates.write - rates.read))
     saved = carried + (rates.write if expired else rates.read)
     again = rates.write + carried / 2  # written again, and carried for half of the remaining rounds on average
@@ -101,12 +113,15 @@ def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahea
     judge, rounds = ahead.likelihood or likelihood, index.rounds
     behind, gained, best, best_price, count = -index.fresh, 0.0, 0.0, 0.0, 0
     saved_tokens, chosen = 0, list[ClearableResult]()
+    raised = {tool: lessons.raises(tool) for tool in lessons.again}
     for held in reversed(index.held):
         behind += held.gap
         age = rounds - held.since
         worth = 0.0
-        if age >= UNTOUCHED_ROUNDS:
-            worth = held.saves * saved - judge(held, age) * (held.tokens * again + one_round)
+        stays = not held.repeated and lessons.is_kept(held.about, new_turn=held.since < index.turn_since)
+        if age >= max(1, keep_rounds) and not stays:
+            needed = min(1.0, judge(held, age) * raised.get(held.tool, 1.0))
+            worth = held.saves * saved - needed * (held.tokens * again + one_round)
         if worth <= 0:
             behind += held.tokens
             continue
