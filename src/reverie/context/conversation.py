@@ -176,7 +176,7 @@ class Conversation:
 
     async def send(self, request: Request) -> AsyncIterator[SendEvent]:
         """Sends with retries, reports each retry, and books the response."""
-        began, answered = self.clock(), False
+        began, is_arriving, answered = self.clock(), False, False
         self.went_out(request)
         if self.account is not None:
             self.account.sending(request, began)
@@ -190,6 +190,9 @@ class Conversation:
         try:
             async with aclosing(stream) as events:
                 async for event in events:
+                    if not is_arriving:
+                        is_arriving = True
+                        await self._answer_began()
                     if isinstance(event, Finished):
                         answered = True
                         self._record_server_edits(event.response.applied_edits)
@@ -199,6 +202,10 @@ class Conversation:
         finally:
             if not answered and self.account is not None:
                 self.account.failed(request)
+
+    async def _answer_began(self) -> None:
+        for companion in self.around.companions:
+            await companion.answer_began()
 
     def went_out(self, request: Request) -> None:
         """Remembers what was sent last, so that the next request finds its start in the cache."""

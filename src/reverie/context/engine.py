@@ -211,6 +211,7 @@ class Engine:
             render_header=self._host.render_header,
             numbers=lambda: parts.numbers(CompactionNumbers, "compaction").for_window(parts.limits.window),
             note_numbers=lambda: note_numbers(parts),
+            code_notes=lambda: parts.settings.notes.cadence == "economic" and parts.flags.on("session_notes"),
             is_on=parts.flags.on,
             auto_on=self.auto_on,
             leave_out=self._is_restored_elsewhere,

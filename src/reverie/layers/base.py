@@ -181,6 +181,9 @@ CarryOut: TypeAlias = Callable[[Effect], Awaitable[EffectResult]]
 class Companion:
     """Takes part in the rounds of a conversation and may add to them. These defaults add nothing."""
 
+    async def answer_began(self) -> None:
+        """Called when an answer begins to arrive: the request is in the cache now."""
+
     async def after_response(self) -> None:
         """Called when a response is recorded and its tools have not run yet."""
 

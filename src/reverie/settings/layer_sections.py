@@ -13,6 +13,12 @@ from reverie.settings.fields import Section, choice, number, whole
 class NoteSettings(Section, live=True):
     """Notes that a session writes about its work (layer 3), and the messages kept with them after a compaction."""
 
+    cadence: Literal["economic", "reference"] = choice(
+        "economic",
+        ("economic", "reference"),
+        "When a model writes the notes. economic: when they are worth their price, shortly before a compaction; until "
+        "then they are written without a model. reference: whenever the conversation has grown as below.",
+    )
     first_tokens: int = whole(10_000, "tokens", "The first notes are written when the conversation has this size.")
     growth_tokens: int = whole(5_000, "tokens", "The notes are updated after the conversation has grown by this much.")
     growth_calls: int = whole(3, "calls", "And after this many tool calls; after a pause of the model, any number.")

@@ -30,8 +30,8 @@ CACHED = Capabilities(cache_markers=True, ttls=("5m", "1h"))
 
 
 Foresight = Callable[[ResultIndex, int, Rates], Outlook]
-WhenFull = Literal["nothing", "plain", "summary", "notes"]
-"""The action at the threshold: nothing, a plain summary, layer 4 alone, or layers 3 and 4."""
+WhenFull = Literal["nothing", "plain", "summary", "notes", "economic"]
+"""The action at the threshold: nothing, a plain summary, layer 4 alone, or layers 3 and 4 with notes of a cadence."""
 
 
 class Stages:
@@ -59,7 +59,7 @@ class Stages:
         if self.when_full == "plain":
             made["autocompact"] = Summarise()
         elif self.when_full != "nothing":
-            made["autocompact"] = auto_compact(setting, notes=self.when_full == "notes")
+            made["autocompact"] = auto_compact(setting, self.when_full)
         return made
 
 
@@ -112,8 +112,8 @@ _ALL = (
     Policy("time", "layer 2 without the economic rule: after an hour's pause only", Stages(TIME)),
     Policy("economic", "layer 2 with its defaults: when it pays, and after an hour's pause", Stages(TIME, ECONOMIC)),
     Policy("summary", "layer 4 alone: a summary with the facts next to it", Stages(when_full="summary")),
-    Policy("notes", "layers 3 and 4: notes replace the old part", Stages(when_full="notes")),
-    Policy("reverie", "layers 1 to 4 with their defaults", Stages(TIME, ECONOMIC, layer1=True, when_full="notes")),
+    Policy("notes", "layers 3 and 4: notes (notes.cadence reference) replace the old part", Stages(when_full="notes")),
+    Policy("reverie", "layers 1 to 4 with their defaults", Stages(TIME, ECONOMIC, layer1=True, when_full="economic")),
 )
 POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ALL}
 OURS = "reverie"

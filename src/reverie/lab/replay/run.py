@@ -148,7 +148,9 @@ class _Replay:
         self._counted: set[str] = set()
         self._limits = ResultLimits().for_window(window)
         self._disk = ReplayDisk()
-        self._notes = ReplayNotes(window) if policy.stages.when_full == "notes" else None
+        cadence = policy.stages.when_full
+        is_kept = cadence in ("notes", "economic")
+        self._notes = ReplayNotes(self._setting, is_economic=cadence == "economic") if is_kept else None
         self._forks = set[int]()
         self._asked = False
         self._restored = (0, "")
@@ -162,8 +164,6 @@ class _Replay:
             self._at = each.at
             for message in each.entered:
                 self._enter(message)
-            if any(message.tool_results for message in each.entered):
-                self._take_notes()  # between rounds
             await self._round(f"r{number}", each.response, needed)
             if not each.response.tool_uses:
                 self._take_notes()
@@ -182,6 +182,7 @@ class _Replay:
             request = await self._prepare()
         billing = self._bill(request, _tokens(response.content))
         self._out.regret += extra + self._input_cost(billing) if extra else 0.0
+        self._take_notes()  # when the answer has begun
         self._respond(name, response.content, billing)
 
     async def _prepare(self) -> Request:

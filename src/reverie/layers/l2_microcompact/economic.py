@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import log
 
 from reverie.layers.l2_microcompact.lessons import Lessons
 from reverie.layers.l2_microcompact.results import ClearableResult, ResultIndex
@@ -32,6 +33,7 @@ CLEARLY = 0.15
 _ASKING = 60
 """Tokens of a call that asks for a result again."""
 _EXPIRED_PRIOR = (0.5, 20)
+_TAIL = log(2) / log(1 + ROUNDS_TO_COME)
 
 LIFETIME_S = {"5m": 300, "1h": 3_600}
 
@@ -76,6 +78,11 @@ def outlook(index: ResultIndex, rounds: int, rates: Rates) -> Outlook:
     known, of = _EXPIRED_PRIOR
     expiring = (index.expiries(rates.lifetime_s) + known) / (index.rounds + of)
     return Outlook(ROUNDS_TO_COME * rounds, expiring)
+
+
+def chance_of(rounds: float, so_far: int) -> float:
+    """Returns how likely a session of `so_far` rounds has as many more: evens for `ROUNDS_TO_COME` times as many."""
+    return (so_far / (so_far + rounds)) ** _TAIL if so_far else 0.0
 
 
 def likelihood(held: ClearableResult, age: int) -> float:

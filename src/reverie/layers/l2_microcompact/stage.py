@@ -35,7 +35,7 @@ class MicrocompactNumbers:
 
     pause_minutes: float = 60
     keep_recent: int = 5
-    keep_rounds: int = 5
+    keep_rounds: int = 4
     cache_edits_above: int = 12
     server_trigger: int = 180_000
     server_target: int = 40_000
