@@ -144,9 +144,11 @@ class Engine:
         self.extractor.turn_ended(answered=answered)
 
     def idle(self, *, answered: bool) -> None:
-        """Call when the user has the answer: starts a dream if its gates are open."""
+        """Call when the user has the answer: starts a dream if its gates are open, and waits for a pause."""
         if answered and self.dreaming is not None:
             self.dreaming.after_turn()
+        if answered:
+            self.compactor.compact_when_idle()
 
     async def close(self) -> None:
         if self.recall is not None:

@@ -96,12 +96,16 @@ Effect: TypeAlias = WriteFile | RunHook | AskFork | ReadFile | WaitFor
 
 @dataclass(frozen=True, slots=True)
 class EffectResult:
-    """The result of one effect: the answer or the reason why it failed; `error` is what a model raised."""
+    """The result of one effect: the answer or the reason why it failed; `error` is what a model raised.
+
+    `cut_off`: the answer was longer than allowed.
+    """
 
     ok: bool
     text: str = ""
     usage: Usage = field(default_factory=Usage)
     error: ModelError | None = None
+    cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from reverie.settings.fields import Section, choice, number, whole
+from reverie.settings.fields import Section, choice, number, switch, whole
 
 
 class NoteSettings(Section, live=True):
@@ -36,6 +36,8 @@ class NoteSettings(Section, live=True):
 class CompactionSettings(Section, live=True):
     """What happens when the window is full (layer 4)."""
 
+    idle: bool = switch(True, "Compact during a pause if the context is above the warning, so that nobody waits.")
+    idle_minutes: float = number(4.0, "minutes", "The length of such a pause; a cache often lives for 5 minutes.")
     summary_tokens: int = whole(20_000, "tokens", "The longest summary.")
     failures: int = whole(3, "failures", "This many in a row stop auto-compaction for the session.")
     refill_turns: int = whole(3, "turns", "A compaction was useless if the window is full again within this many.")

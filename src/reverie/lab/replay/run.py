@@ -65,7 +65,7 @@ class PolicyOutcome:
     """A breaker ended auto-compaction."""
     notes_updates: int = 0
     notes_cost: float = 0.0
-    """The cost of the notes; not part of `cost`."""
+    """The part of the cost for notes."""
     by_round: list[float] = field(default_factory=list[float])
     """The cost after each recorded round."""
     breaks: list[str] = field(default_factory=list[str])
@@ -104,7 +104,7 @@ class PolicyOutcome:
             "stopped_by_breaker": int(self.stopped),
             "notes_updates": self.notes_updates,
             "notes_cost": round(self.notes_cost),
-            "ratio_to_cached_with_notes": round((self.cost + self.notes_cost) / baseline, 4),
+            "ratio_to_cached_with_notes": round(self.cost / baseline, 4),
         }
 
 
@@ -117,7 +117,7 @@ def replay(
     window: int = WINDOW,
 ) -> PolicyOutcome:
     """Replays one session under one policy."""
-    return asyncio.run(_Replay(session, policy, prefix_tokens, window).run(needs))
+    return asyncio.run(_Replay(session, policy, prefix_tokens, policy.window or window).run(needs))
 
 
 class _Replay:

@@ -19,7 +19,7 @@ from reverie.layers.l4_compaction.by_code import Limits, write_summary
 from reverie.layers.l4_compaction.compose import CompactionScope, SummaryText
 from reverie.layers.l4_compaction.partial import entries_without
 from reverie.layers.l4_compaction.setup import CompactionSetup, Trigger
-from reverie.layers.l4_compaction.summary import check_summary, directive, plain_system
+from reverie.layers.l4_compaction.summary import check_summary, directive, plain_system, shorter
 from reverie.layers.weighing import weigh, weigh_entries, weigh_text
 from reverie.models.tokens import PROSE_BYTES
 from reverie.storage.transcript.view import View
@@ -117,6 +117,9 @@ class Writers:
         error: ModelError | None = None
         if not reactive and weight <= now.effective:
             (result,) = yield [AskFork(Purpose.COMPACTION, asked, most, messages=messages)]
+            if result.cut_off:
+                asked = shorter(asked, most)
+                (result,) = yield [AskFork(Purpose.COMPACTION, asked, most, messages=messages)]
             text, why = check_summary(result, replaced, self._weigh)
             if text:
                 return SummaryText(text, "fork")
