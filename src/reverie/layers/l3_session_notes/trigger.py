@@ -17,7 +17,7 @@ ASKED = "notes.asked"
 """The name of another cursor: where the conversation was when a model was last asked for notes."""
 _AHEAD = 5
 """Rounds before the threshold at which a model is asked: time for its answer, and little that it does not cover."""
-_SHARE = 0.03
+_SHARE = 0.04
 """The most that notes may cost, as a share of what the conversation itself has cost since the last ones."""
 _RECENT = 10
 _SUMMARY_TOKENS, _UPDATE_TOKENS = 4_000, 600
