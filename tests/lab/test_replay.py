@@ -234,6 +234,17 @@ def test_a_result_without_its_call_and_other_oddities_are_replayed(tmp_path: Pat
         assert replay(session, needs, POLICIES[name]).requests >= len(session.rounds)
 
 
+def test_a_session_that_no_server_accepts_is_left_out_and_named(tmp_path: Path) -> None:
+    long_session(3).write(tmp_path / "good.jsonl")
+    odd = long_session(3)
+    odd.call(None, {}, "x")  # type: ignore[arg-type]
+    odd.answer()
+    odd.write(tmp_path / "odd.jsonl")
+    done = CliRunner().invoke(command, ["replay", str(tmp_path), "--policy", "reverie", "--json"])
+    assert done.exit_code == 0 and "odd is left out" in done.stderr
+    assert [row["session"] for row in json.loads(done.stdout)["sessions"]] == ["good"]
+
+
 def test_every_read_again_costs_a_request_of_its_own(tmp_path: Path) -> None:
     recording = full_session(30)
     for at in (0, 1):

@@ -206,7 +206,7 @@ def replay(
     sessions = load(paths)
 
     def progress(done: int, of: int, name: str) -> None:
-        show_progress(f"replayed {done} of {of}: {name[:36]:<36}", ends_line=done == of)
+        show_progress(f"replayed {done} of {of}: {name[:90]:<36}", ends_line=done == of or " is left out: " in name)
 
     left_out = "" if names or "langchain" in [one.name for one in policies] else " (without langchain: not installed)"
     click.echo(f"replaying {len(sessions)} sessions under {len(policies)} policies{left_out}", err=True)

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from reverie.errors import UserError
 from reverie.lab.replay.bound import foresight, lower_bound
 from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
 from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, RecordedSession
 from reverie.lab.replay.run import PolicyOutcome, replay
 from reverie.lab.replay.uses import needs_of
+from reverie.simulator.errors import ApiError
 from reverie.text.columns import table as columns_of
 
 columns = partial(columns_of, right=range(1, 99))
@@ -61,17 +63,25 @@ def replay_all(
     window: int = WINDOW,
     progress: Progress = lambda _done, _all, _name: None,
 ) -> list[SessionCosts]:
-    """Replays every session under every policy. `progress` gets the number done, the total and the last name."""
-    done = list[SessionCosts]()
-    for one in _each(sessions, [policy.name for policy in policies], prefix_tokens, window):
-        done.append(one)
-        progress(len(done), len(sessions), one.name)
+    """Replays every session under every policy. `progress` gets the number done, the total and the last name.
+
+    Sessions with messages that no server accepts are left out. UserError if none is left.
+    """
+    done, refused = list[SessionCosts](), list[str]()
+    for session, one in zip(sessions, _each(sessions, [p.name for p in policies], prefix_tokens, window), strict=True):
+        if isinstance(one, SessionCosts):
+            done.append(one)
+        else:
+            refused.append(f"{session.name} is left out: {one}")
+        progress(len(done) + len(refused), len(sessions), refused[-1] if isinstance(one, str) else session.name)
+    if not done:
+        raise UserError(f"None of the sessions can be replayed; {refused[0]}.")
     return done
 
 
 def _each(
     sessions: Sequence[RecordedSession], names: Sequence[str], prefix_tokens: int, window: int
-) -> Iterator[SessionCosts]:
+) -> Iterator[SessionCosts | str]:
     workers = min(os.cpu_count() or 1, len(sessions))
     jobs = [(session, names, prefix_tokens, window) for session in sessions]
     if workers == 1:
@@ -81,8 +91,15 @@ def _each(
         yield from pool.map(_replay, jobs)
 
 
-def _replay(job: tuple[RecordedSession, Sequence[str], int, int]) -> SessionCosts:
-    session, names, prefix_tokens, window = job
+def _replay(job: tuple[RecordedSession, Sequence[str], int, int]) -> SessionCosts | str:
+    """The costs of one session, or why a server would refuse it."""
+    try:
+        return _replay_session(*job)
+    except ApiError as error:
+        return str(error)
+
+
+def _replay_session(session: RecordedSession, names: Sequence[str], prefix_tokens: int, window: int) -> SessionCosts:
     needs = needs_of(session)
 
     def under(policy: Policy) -> PolicyOutcome:
