@@ -149,7 +149,8 @@ class Compactor(Companion):
         idle, self._idle = self._idle, None
         if idle is not None:
             idle.cancel()
-            await asyncio.wait([idle])
+            if self._running is idle:
+                await asyncio.wait([idle])
 
     async def _compact_after(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
