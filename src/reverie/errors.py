@@ -97,6 +97,10 @@ class Overloaded(ModelError):
     retryable = True
 
 
+class BudgetSpent(ModelError):
+    """Background work has reached its cap for the day."""
+
+
 class Unreachable(ModelError):
     """There is no connection, or it broke before or during the answer."""
 

@@ -18,6 +18,7 @@ STATE = "_What is being worked on right now, what is half done, and what comes n
 SUMMARY = "<analysis>a draft</analysis><summary>## What is wanted, and why\\nThe harbour lights.</summary>"
 READS = 'repeat forever\n  call Read {"file_path": "f{loop}.txt"}\nend\n'
 SMALL = {"window.context_window": 32_000}
+REFERENCE = {"notes.cadence": "reference"}
 
 
 def files(folder: Path, count: int = 40, characters: int = 4_000) -> None:

@@ -15,9 +15,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
+from reverie.context.window_fill import WindowFill, fill
 from reverie.layers.base import BreakCause, EffectResult, Now
 from reverie.layers.l1_tool_results.message_budget import MessageBudget
 from reverie.layers.l1_tool_results.replacement import ResultLimits, file_name
+from reverie.layers.l2_microcompact.lessons import Lessons
 from reverie.layers.l2_microcompact.results import CLEARABLE, ResultIndex, render_marker
 from reverie.layers.l2_microcompact.stage import CACHE_EDITS, ECONOMIC, SERVER, TIME, Microcompact, MicrocompactNumbers
 from reverie.models import wire
@@ -247,6 +249,96 @@ def test_nothing_pays_in_a_short_session_and_much_in_a_long_one() -> None:
     breaks = sum(record.subtype == Clears.subtype for record in bench.log.records)
     assert breaks <= 10, "cleared in batches, not with every round"
     assert f"t{bench.rounds}" not in bench.log.view.cleared, "what the model has not seen stays"
+
+
+def read_many(bench: Bench, first: int, last: int) -> None:
+    for number in range(first, last):
+        bench.work("Read", 4_000, {"file_path": f"/p/f{number}.py"})
+
+
+def test_results_of_the_last_rounds_stay_when_clearing_pays() -> None:
+    bench = Bench(ECONOMIC, numbers=MicrocompactNumbers(keep_rounds=8))
+    for _ in range(60):
+        bench.work("Bash", 6_000)
+        last = {f"t{number}" for number in range(bench.rounds - 7, bench.rounds + 1)}
+        bench.send()
+        assert not last & set(bench.log.view.cleared)
+    assert len(bench.log.view.cleared) > 20
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_result_that_was_requested_again_stays(resumed: bool) -> None:
+    bench = Bench(ECONOMIC)
+    read_many(bench, 0, 60)
+    bench.send()
+    gone = next(iter(bench.log.view.cleared))
+    again = bench.work("Read", 4_000, {"file_path": f"/p/f{int(gone[1:]) - 1}.py"})
+    if resumed:
+        bench.resume()
+    read_many(bench, 60, 85)
+    bench.send()
+    assert again not in bench.log.view.cleared
+    assert f"t{bench.rounds - 20}" in bench.log.view.cleared, "others of its age went"
+    read_many(bench, 85, 140)
+    bench.send()
+    assert again in bench.log.view.cleared, "for a long time, not for ever"
+
+
+def test_several_in_a_row_stop_clearing_for_a_while_and_it_is_shown() -> None:
+    bench = Bench(ECONOMIC)
+    read_many(bench, 0, 60)
+    bench.send()
+    gone = list(bench.log.view.cleared)
+    assert len(gone) > 20
+    for call in gone[:3]:
+        bench.work("Read", 4_000, {"file_path": f"/p/f{int(call[1:]) - 1}.py"})
+    bench.send()
+    shown = fill(bench.log.view, bench.limits)
+    assert shown.requested_again == 3 and shown.resting_rounds > 0
+    assert WindowFill.from_json(shown.to_json()) == shown
+    resting = len(bench.log.view.cleared)
+    read_many(bench, 60, 60 + shown.resting_rounds - 1)
+    bench.send()
+    assert len(bench.log.view.cleared) == resting
+    read_many(bench, 80, 120)
+    bench.send()
+    assert len(bench.log.view.cleared) > resting, "and then it goes on"
+
+
+def test_a_read_without_reason_teaches_nothing() -> None:
+    bench = Bench(ECONOMIC)
+    for _ in range(40):
+        bench.work("Read", 4_000, {"file_path": "/p/same.py"})
+    bench.send()
+    assert Lessons.of(bench.log.view).again.total() == 0 and bench.log.view.cleared
+
+
+def test_lessons_survive_a_compaction_and_a_file_that_it_took_stays_too() -> None:
+    bench = Bench(ECONOMIC)
+    early = bench.work("Read", 4_000, {"file_path": "/p/early.py"})
+    bench.work("Bash", 400)
+    assert not bench.log.view.gone_at
+    bench.log.append(CompactBoundary("auto", 100, None))
+    bench.log.append_message(Message("user", (TextBlock("summary", Origin.SUMMARY),)), isCompactSummary=True)
+    assert early in bench.log.view.gone_at
+    bench.sent = None  # the boundary announces its own break
+    again = bench.work("Read", 4_000, {"file_path": "/p/early.py"})
+    read_many(bench, 0, 25)
+    bench.send()
+    assert again not in bench.log.view.cleared and not Lessons.of(bench.log.view).again, "no clear was to blame"
+
+
+def test_when_the_model_was_switched_a_break_is_free() -> None:
+    counts = list[int]()
+    for switched in (False, True):
+        bench = Bench(ECONOMIC)
+        for _ in range(12):
+            bench.work("Bash", 3_000)
+        if switched:
+            bench.conversation.announce(BreakCause.MODEL, "another model")
+        bench.send()
+        counts.append(len(bench.log.view.cleared))
+    assert counts[0] == 0 and counts[1] > 0
 
 
 def test_reads_that_were_edited_since_go_before_those_that_were_not() -> None:

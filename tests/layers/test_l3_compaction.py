@@ -20,6 +20,7 @@ from reverie.storage.transcript.view import View
 from reverie.types import Block
 from tests.layers.talks import (
     READS,
+    REFERENCE,
     SESSION,
     SMALL,
     STATE,
@@ -170,7 +171,9 @@ def test_what_is_kept_is_always_a_conversation(kinds: list[str], back: int, toke
 # -- through a session ------------------------------------------------------------------------------------------------
 
 
-def long_read(tmp_path: Path, notes: str, rounds: int = 60, **more: object) -> tuple[list[object], Session]:
+def long_read(
+    tmp_path: Path, notes: str, rounds: int = 60, given: dict[str, str] | None = None, **more: object
+) -> tuple[list[object], Session]:
     """Reads until the window of 32,000 is full at least once."""
     files(tmp_path, 60, 4_000)
     model = script(tmp_path, READS + notes + compaction_script())
@@ -180,7 +183,7 @@ def long_read(tmp_path: Path, notes: str, rounds: int = 60, **more: object) -> t
         held.append(session)
         return list(await turn(session, "Read all files; never skip one."))
 
-    overrides = {"tools.max_rounds": rounds, **SMALL}
+    overrides = {"tools.max_rounds": rounds, **SMALL, **(given or {})}
     events = in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides=overrides, **more)
     return events, held[0]
 
@@ -207,7 +210,7 @@ def test_the_switch_hands_over_to_the_summary(tmp_path: Path, own_home: Path, pr
 
 def test_notes_that_fell_far_behind_hand_over_to_the_summary(tmp_path: Path) -> None:
     refused = '\n[notes]\ncall Read {"file_path": "f1.txt"}\n---\nsay I have nothing to note.\n'
-    _, session = long_read(tmp_path, refused, rounds=30)
+    _, session = long_read(tmp_path, refused, rounds=30, given=REFERENCE)
     # The first failed update leaves notes made by code. Nothing came after: keeping all since then makes no room.
     assert session.view.cursors["notes"] is not None
     assert boundaries(session)[0].writer == "fork"
@@ -309,7 +312,7 @@ def test_does_not_wait_for_ever_nor_for_what_hangs(tmp_path: Path, wait: float, 
             await session.tasks.kill(info.id)
         return done.writer
 
-    overrides = {"notes.wait_s": wait, "notes.ignore_after_s": ignore}
+    overrides = {"notes.wait_s": wait, "notes.ignore_after_s": ignore, **REFERENCE}
     assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides=overrides) == "fork"
 
 
@@ -324,5 +327,5 @@ def test_notes_that_would_not_make_room_hand_over(tmp_path: Path) -> None:
         await turn(session, "read")
         return [one.writer for one in boundaries(session)]
 
-    overrides = {"tools.max_rounds": 30, "notes.growth_tokens": 10_000_000, **SMALL}
+    overrides = {"tools.max_rounds": 30, "notes.growth_tokens": 10_000_000, **SMALL, **REFERENCE}
     assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides=overrides)[0] == "fork"

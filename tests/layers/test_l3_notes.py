@@ -26,6 +26,7 @@ from reverie.storage.transcript.records import Cursor
 from reverie.types import Purpose
 from tests.layers.talks import (
     READS,
+    REFERENCE,
     SESSION,
     SMALL,
     STATE,
@@ -113,7 +114,7 @@ def test_notes_are_taken_between_the_rounds_of_one_turn_and_the_cursor_follows(
         return list(events), cursors  # type: ignore[return-value]
 
     events, cursors = in_session(
-        work, cwd=tmp_path, model=model, session_id=SESSION, overrides={"tools.max_rounds": 30}
+        work, cwd=tmp_path, model=model, session_id=SESSION, overrides={"tools.max_rounds": 30, **REFERENCE}
     )
     assert 3 <= len(cursors) <= 8, "at 10,000 tokens, then every 5,000"
     assert updates(events, "failed") == 0
@@ -149,7 +150,7 @@ def test_growth_and_then_calls_or_a_pause(tmp_path: Path, prefix_watch: Path) ->
             taken.append(len(payloads(session.log, Cursor)))
         return taken
 
-    assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION) == [1, 1, 2, 3]
+    assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides=REFERENCE) == [1, 1, 2, 3]
     first, third, fourth = [one for one in sent(prefix_watch, "notes") if "<notes>" in one.parts[-1]]
     assert "First." not in str(first.parts), "at first the tokens are enough, in the middle of a turn"
     assert "Third." in str(third.parts), "two calls are too few between rounds"

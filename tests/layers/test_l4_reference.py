@@ -18,6 +18,7 @@ from reverie.storage.transcript.sessions import list_sessions
 from reverie.types import Block, ImageBlock, Purpose, TextBlock, ToolUseBlock
 from tests.layers.strict_model import SUMMARY, StrictModel
 from tests.layers.talks import (
+    REFERENCE,
     SESSION,
     boundaries,
     compaction_script,
@@ -77,7 +78,7 @@ def test_in_a_million_notes_begin_at_ten_thousand_tokens_all_the_same(tmp_path: 
     files(tmp_path, 40, 4_000)
     paced = 'repeat forever\n  wait 0.02\n  call Read {"file_path": "f{loop}.txt"}\nend\n'
     model = script(tmp_path, paced + notes_script(tmp_path))
-    overrides = {"tools.max_rounds": 16, "window.context_window": 1_000_000}
+    overrides = {"tools.max_rounds": 16, "window.context_window": 1_000_000, **REFERENCE}
 
     async def work(session: Session) -> None:
         await turn(session, "read")

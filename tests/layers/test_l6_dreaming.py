@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -694,8 +695,9 @@ def test_the_day_s_budget_closes_the_gate(place: House, own_home: Path) -> None:
                 await session.tasks.drain(20)
                 found = begun(session).gates.look(utc_now() + timedelta(days=0))
                 assert isinstance(found, Closed)
-                os.utime(place.memory / ".consolidate-lock", (1, 1))
-                found = begun(session).gates.look(utc_now() + timedelta(minutes=11))
+                with suppress(FileNotFoundError):  # the cap ended the dream itself, which then left no lock
+                    os.utime(place.memory / ".consolidate-lock", (1, 1))
+                found = begun(session).gates.look(utc_now() + timedelta(minutes=71))
                 return found if isinstance(found, Closed) else None
             return None
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from reverie.context.cache_watch import NOBODYS_CHANGE, CacheWatch, Prediction, describe_break
 from reverie.context.day_book import Caps, DayBook
 from reverie.context.ledger import RunningLedger, make_entry, record_time
+from reverie.errors import BudgetSpent
 from reverie.events import Event, Notice
 from reverie.models.base import Request, Response
 from reverie.models.catalogue import Catalogue
@@ -111,7 +112,12 @@ class Account:
         return self._watch.predict(request, now)
 
     def sending(self, request: Request, now: datetime) -> None:
-        """Compares a request with the last one before it is sent, so that the cause of a break is known beforehand."""
+        """Compares a request with the last one before it is sent, so that the cause of a break is known beforehand.
+
+        Raises BudgetSpent if background work has reached its cap meanwhile.
+        """
+        if self._beside and (reason := self._accounts.may_spend(request.purpose, tell=False)) is not None:
+            raise BudgetSpent(reason)
         if self._accounts.watching():
             self._watch.predict(request, now)
 

@@ -61,6 +61,7 @@ class Compactor(Companion):
     on_clear: Callable[[], Awaitable[None]]
     emit: Callable[[Event], None]
     _running: asyncio.Task[object] | None = field(default=None, init=False)
+    _idle: asyncio.Task[None] | None = field(default=None, init=False)
     _waiting: tuple[CompactionRequest, asyncio.Future[CompactionReport]] | None = field(default=None, init=False)
 
     async def between_rounds(self) -> Sequence[Block]:
@@ -70,7 +71,7 @@ class Compactor(Companion):
     @property
     def running(self) -> bool:
         """Whether the context is changing right now, so that no turn can begin."""
-        return self._running is not None
+        return self._running is not None and self._running is not self._idle
 
     def cancel(self) -> bool:
         """Stops the current compaction; nothing of it is recorded. Returns False if there is none."""
@@ -81,6 +82,7 @@ class Compactor(Companion):
     async def compact(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
         """Compacts now, or at the end of the current round. `text` has instructions for the summary; `from_` and
         `up_to` name the message where a part begins or ends."""
+        await self.stop_idle()
         wanted = self._check_request(text, from_, up_to)
         if self.in_turn():
             return await self._at_the_end_of_the_round(wanted)
@@ -135,6 +137,34 @@ class Compactor(Companion):
         while self._waiting is not None:  # somebody may ask while another is served
             with suppress(asyncio.CancelledError):  # nothing of it was recorded, and the turn was over before
                 await self._serve()
+
+    def compact_when_idle(self) -> None:
+        """Compacts after some minutes without a message, if the context is nearly full: before the cache expires."""
+        given = self.parts.settings.compaction
+        if given.idle and self._is_nearly_full():
+            self._idle = asyncio.create_task(self._compact_after(60 * given.idle_minutes))
+
+    async def stop_idle(self) -> None:
+        """Ends the wait, or the compaction that it led to: nothing of that is recorded."""
+        idle, self._idle = self._idle, None
+        if idle is not None:
+            idle.cancel()
+            if self._running is idle:
+                await asyncio.wait([idle])
+
+    async def _compact_after(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        if self.in_turn() or self._running is not None or not self._is_nearly_full():
+            return
+        with self._alone():
+            try:
+                await self._compact(CompactionRequest("auto"))
+            except ReverieError as error:
+                self.emit(Notice(f"no compaction during the pause: {error}", source="layers"))
+
+    def _is_nearly_full(self) -> bool:
+        view = self._log.view
+        return view.meter.tokens > self.talk().thresholds.warning and not view.undone and self.compaction.may_run()
 
     async def preview(self, text: str = "", *, from_: str | None = None, up_to: str | None = None) -> CompactionReport:
         """Returns what a compaction would leave, without records, writes, model calls or hooks."""
@@ -327,7 +357,7 @@ class Compactor(Companion):
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        if self.in_turn() or self.running:
+        if self.in_turn() or self._running is not None:
             what = "a turn is running" if self.in_turn() else "the conversation is being compacted"
             raise UserError(f"{what} in this session: wait for it, or cancel it")
         self._running = asyncio.current_task()

@@ -37,6 +37,8 @@ from reverie.storage.transcript.session_log import Clock, SessionLog, utc_now
 from reverie.tools.base import ToolOutput
 from reverie.types import Block, JsonObject, Message, Purpose, Record, ToolUseBlock
 
+_BREAKS_ALL = (BreakCause.MODEL, BreakCause.HEADER)
+"""Breaks after which nothing is read from the cache."""
 _OWN_CONTEXT = ("autocompact", "reactive")
 """Stages of a fork that has its own conversation."""
 
@@ -174,7 +176,7 @@ class Conversation:
 
     async def send(self, request: Request) -> AsyncIterator[SendEvent]:
         """Sends with retries, reports each retry, and books the response."""
-        began, answered = self.clock(), False
+        began, is_arriving, answered = self.clock(), False, False
         self.went_out(request)
         if self.account is not None:
             self.account.sending(request, began)
@@ -188,6 +190,9 @@ class Conversation:
         try:
             async with aclosing(stream) as events:
                 async for event in events:
+                    if not is_arriving:
+                        is_arriving = True
+                        await self._answer_began()
                     if isinstance(event, Finished):
                         answered = True
                         self._record_server_edits(event.response.applied_edits)
@@ -197,6 +202,10 @@ class Conversation:
         finally:
             if not answered and self.account is not None:
                 self.account.failed(request)
+
+    async def _answer_began(self) -> None:
+        for companion in self.around.companions:
+            await companion.answer_began()
 
     def went_out(self, request: Request) -> None:
         """Remembers what was sent last, so that the next request finds its start in the cache."""
@@ -223,6 +232,7 @@ class Conversation:
             main_thread=self.purpose is Purpose.MAIN,
             effective=self.thresholds.effective,
             blocking=self.thresholds.blocking,
+            broken=any(one.cause in _BREAKS_ALL for one in self.announced),
         )
 
     def budget(self) -> WindowBudget:

@@ -157,9 +157,11 @@ class Engine:
         self.extractor.turn_ended(answered=answered)
 
     def idle(self, *, answered: bool) -> None:
-        """Call when the user has the answer: starts a dream if its gates are open."""
+        """Call when the user has the answer: starts a dream if its gates are open, and waits for a pause."""
         if answered and self.dreaming is not None:
             self.dreaming.after_turn()
+        if answered:
+            self.compactor.compact_when_idle()
 
     async def close(self) -> None:
         if self.recall is not None:
@@ -224,6 +226,7 @@ class Engine:
             render_header=self._host.render_header,
             numbers=lambda: parts.numbers(CompactionNumbers, "compaction").for_window(parts.limits.window),
             note_numbers=lambda: note_numbers(parts),
+            code_notes=lambda: parts.settings.notes.cadence == "economic" and parts.flags.on("session_notes"),
             is_on=parts.flags.on,
             auto_on=self.auto_on,
             leave_out=self._is_restored_elsewhere,

@@ -80,7 +80,7 @@ def _judge_response(response: Response) -> EffectResult:
     if message.tool_uses:
         return EffectResult(ok=False, text="the model called a tool instead of answering", usage=response.usage)
     if response.stop_reason in _CUT_OFF:
-        return EffectResult(ok=False, text="the answer was cut off", usage=response.usage)
+        return EffectResult(ok=False, text="the answer was cut off", usage=response.usage, cut_off=True)
     if response.stop_reason == "refusal":
         return EffectResult(ok=False, text="the model refused to answer", usage=response.usage)
     return EffectResult(ok=True, text=message.text, usage=response.usage)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from reverie.layers.l2_microcompact.lessons import Lessons
 from reverie.models.features import measure_blocks
 from reverie.models.window import Thresholds
 from reverie.models.wire import model_id
@@ -104,6 +105,10 @@ class WindowFill:
     on_disk_bytes: int = 0
     cleared: int = 0
     cleared_tokens: int = 0
+    requested_again: int = 0
+    """How often a cleared result was requested again."""
+    resting_rounds: int = 0
+    """For how many rounds nothing is cleared because of that."""
     over: int = 0
     """By how much the parts of another agent's context exceed the reported total."""
 
@@ -123,7 +128,12 @@ class WindowFill:
             ],
             "cache": {"ttl": self.ttl, "why": self.ttl_reason},
             "on_disk": {"results": self.on_disk, "bytes": self.on_disk_bytes},
-            "cleared": {"results": self.cleared, "tokens": self.cleared_tokens},
+            "cleared": {
+                "results": self.cleared,
+                "tokens": self.cleared_tokens,
+                "requested_again": self.requested_again,
+                "resting_rounds": self.resting_rounds,
+            },
             "over": self.over,
         }
 
@@ -140,6 +150,8 @@ class WindowFill:
             on_disk_bytes=raw["on_disk"]["bytes"],
             cleared=raw["cleared"]["results"],
             cleared_tokens=raw["cleared"]["tokens"],
+            requested_again=raw["cleared"].get("requested_again", 0),
+            resting_rounds=raw["cleared"].get("resting_rounds", 0),
             over=raw.get("over", 0),
             **plain,
         )
@@ -160,7 +172,7 @@ def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
         unknown = max(used - known, min(view.meter.unrecorded, used))
     if unknown > 0:
         weights[NOT_RECORDED, ""], blocks[NOT_RECORDED, ""] = unknown, 0
-    room = max(0, limits.effective - limits.autocompact)
+    room, lessons = max(0, limits.effective - limits.autocompact), Lessons.of(view)
     return WindowFill(
         model=model_id(header.model) if header is not None else model,
         window=limits.window,
@@ -177,6 +189,8 @@ def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
         on_disk_bytes=sum(view.on_disk),
         cleared=len(view.cleared),
         cleared_tokens=view.cleared_tokens,
+        requested_again=sum(lessons.again.values()),
+        resting_rounds=max(0, lessons.resting_until - lessons.rounds),
     )
 
 

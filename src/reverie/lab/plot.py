@@ -26,6 +26,7 @@ _COLOURS = {
     "notes": "#da8bc3",
     "economic": "#64b5cd",
     "reverie": "#2a7f3f",
+    "reverie-1m": "#7fbf8f",
 }
 _WIDEST = 1.15
 _MANY_TIMES = 3.0

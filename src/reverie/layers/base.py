@@ -36,6 +36,8 @@ class Now:
     effective: int = 0
     """The window minus the room for the response."""
     blocking: int = 0
+    broken: bool = False
+    """The next request reads nothing from the cache, whatever a layer does: the model or the header changed."""
     excess: int | None = None
     """After a prompt that was too long: by how many tokens, if the server said it."""
 
@@ -94,12 +96,16 @@ Effect: TypeAlias = WriteFile | RunHook | AskFork | ReadFile | WaitFor
 
 @dataclass(frozen=True, slots=True)
 class EffectResult:
-    """The result of one effect: the answer or the reason why it failed; `error` is what a model raised."""
+    """The result of one effect: the answer or the reason why it failed; `error` is what a model raised.
+
+    `cut_off`: the answer was longer than allowed.
+    """
 
     ok: bool
     text: str = ""
     usage: Usage = field(default_factory=Usage)
     error: ModelError | None = None
+    cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +184,9 @@ CarryOut: TypeAlias = Callable[[Effect], Awaitable[EffectResult]]
 
 class Companion:
     """Takes part in the rounds of a conversation and may add to them. These defaults add nothing."""
+
+    async def answer_began(self) -> None:
+        """Called when an answer begins to arrive: the request is in the cache now."""
 
     async def after_response(self) -> None:
         """Called when a response is recorded and its tools have not run yet."""

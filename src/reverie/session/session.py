@@ -128,6 +128,7 @@ class Session(Assembly):
         """Cancels a running turn, waits for background work, runs the end hooks and frees the lease."""
         self.closing = True
         self.cancel()
+        await self.engine.compactor.stop_idle()
         if self._turn is not None:
             await asyncio.wait([self._turn])
         parts = self.parts
@@ -178,6 +179,7 @@ class Session(Assembly):
         (`contextlib.aclosing` does so at once). An empty text runs a turn for the waiting messages.
         A string is the user's input, with pasted material split off; a front end that knows more gives blocks."""
         said = input_blocks(text)
+        await self.engine.compactor.stop_idle()
         if self.busy:
             what = "a turn is running" if self._turn is not None else "the conversation is being compacted"
             raise UserError(f"{what} in this session: wait for it, or cancel it")

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from reverie.settings.fields import Section, choice, number, whole
+from reverie.settings.fields import Section, choice, number, switch, whole
 
 
 class NoteSettings(Section, live=True):
     """Notes that a session writes about its work (layer 3), and the messages kept with them after a compaction."""
 
+    cadence: Literal["economic", "reference"] = choice(
+        "economic",
+        ("economic", "reference"),
+        "When a model writes the notes. economic: when they are worth their price, shortly before a compaction; until "
+        "then they are written without a model. reference: whenever the conversation has grown as below.",
+    )
     first_tokens: int = whole(10_000, "tokens", "The first notes are written when the conversation has this size.")
     growth_tokens: int = whole(5_000, "tokens", "The notes are updated after the conversation has grown by this much.")
     growth_calls: int = whole(3, "calls", "And after this many tool calls; after a pause of the model, any number.")
@@ -30,6 +36,8 @@ class NoteSettings(Section, live=True):
 class CompactionSettings(Section, live=True):
     """What happens when the window is full (layer 4)."""
 
+    idle: bool = switch(True, "Compact during a pause if the context is above the warning, so that nobody waits.")
+    idle_minutes: float = number(4.0, "minutes", "The length of such a pause; a cache often lives for 5 minutes.")
     summary_tokens: int = whole(20_000, "tokens", "The longest summary.")
     failures: int = whole(3, "failures", "This many in a row stop auto-compaction for the session.")
     refill_turns: int = whole(3, "turns", "A compaction was useless if the window is full again within this many.")

@@ -100,7 +100,8 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         model.retry_connecting_s model.retry_longest_wait_s model.retry_longest_asked_s model.timeout_s
         window.context_window window.output_reserve window.autocompact_buffer window.warning_buffer
         window.autocompact_pct window.autocompact_window window.blocking_limit window.disable_compact
-        window.disable_autocompact microcompact.pause_minutes microcompact.keep_recent microcompact.cache_edits_above
+        window.disable_autocompact microcompact.pause_minutes microcompact.keep_recent microcompact.keep_rounds
+        microcompact.cache_edits_above notes.cadence compaction.idle compaction.idle_minutes
         microcompact.server_trigger microcompact.server_target compaction.summary_tokens compaction.collapse_at_pct
         compaction.collapse_block_pct agents.lead_s catalogue.files
         """,

@@ -190,6 +190,7 @@ class MicrocompactSettings(Section, live=True):
 
     pause_minutes: int = whole(60, "minutes", "After a pause of this length, all except for the newest are cleared.")
     keep_recent: int = whole(5, "results", "How many of the newest stay, even with cache edits and on the server.")
+    keep_rounds: int = whole(4, "rounds", "The results of this many last rounds stay when clearing pays.")
     cache_edits_above: int = whole(12, "results", "If there are more, cache edits delete all except for the newest.")
     server_trigger: int = whole(180_000, "tokens", "The server clears from here on, at the latest from the warning on.")
     server_target: int = whole(40_000, "tokens", "About how much is left after the server has cleared.")

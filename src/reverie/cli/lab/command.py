@@ -145,6 +145,7 @@ def mind(paths: tuple[Path, ...], at: int, as_json: bool) -> None:
 
 
 @examples(
+    "reverie lab replay ~/.claude/projects",
     "reverie lab replay ~/.claude/projects/my-project/*.jsonl --policy reverie --plot costs.png",
     "reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000",
 )
@@ -175,22 +176,23 @@ def replay(
 
     A policy decides what stays in a request and what is cleared or summarised. Each request is prepared as in a real
     session, with a clock that shows the time at which it was recorded, and the simulator computes its cost. If a policy
-    removes content that the session needs later, the cost of reading it again is added. The cost of notes is shown
-    separately. A small --window shows what happens when the window is full. PATH is a transcript, or a folder: then all
-    transcripts in it and below it are replayed.
+    removes content that the session needs later, the cost of reading it again is added: one more request per result.
+    Notes and summaries are part of the cost. A small --window shows what happens when the window is full. PATH is a
+    transcript, or a folder: then all transcripts in it and below it are replayed.
 
     \b
     Policies:
       resend     send everything again, without a cache
       cached     prompt caching alone: nothing is removed, and the window has no limit
       summarise  when the window is full, a plain summary replaces the conversation
-      langchain  LangChain's ContextEditingMiddleware with its defaults
+      langchain  LangChain's ContextEditingMiddleware with its defaults, if it is installed
       server     the server of the model clears old tool results (context_management)
       time       layer 2, but it clears old tool results only after a pause of an hour
       economic   layer 2: it clears old tool results when that saves money, or after such a pause
       summary    layer 4 alone: a summary, with facts from the conversation next to it
-      notes      layers 3 and 4: the session notes replace the old part
+      notes      layers 3 and 4: notes of a model (notes.cadence = reference) replace the old part
       reverie    layers 1 to 4 with their defaults
+      reverie-1m the same in a window of a million tokens, whatever --window says
     """
     from reverie.lab.plot import check_plot, draw
     from reverie.lab.replay.policies import choose_policies
@@ -204,13 +206,44 @@ def replay(
     sessions = load(paths)
 
     def progress(done: int, of: int, name: str) -> None:
-        show_progress(f"replayed {done} of {of}: {name[:36]:<36}", ends_line=done == of)
+        show_progress(f"replayed {done} of {of}: {name[:90]:<36}", ends_line=done == of or " is left out: " in name)
 
-    click.echo(f"replaying {len(sessions)} sessions under {len(policies)} policies", err=True)
+    left_out = "" if names or "langchain" in [one.name for one in policies] else " (without langchain: not installed)"
+    click.echo(f"replaying {len(sessions)} sessions under {len(policies)} policies{left_out}", err=True)
     found = replay_all(sessions, policies, prefix_tokens=prefix_tokens, window=window, progress=progress)
     if picture is not None:
         draw(found, picture)
     answer(as_json, summary(found, prefix_tokens, window), table(found))
+
+
+@examples("reverie lab thrash --window 32000 --json")
+@command.command("thrash")
+@click.option(
+    "--window",
+    "windows",
+    multiple=True,
+    type=click.IntRange(min=8_000),
+    help="Only this window, in tokens. Repeatable.",
+)
+@json_option
+def thrash(windows: tuple[int, ...], as_json: bool) -> None:
+    """Measure whether clearing and compaction make an agent read the same files again and again.
+
+    A scripted model works in a real session. It reads 10 to 200 files, and then it needs two to six other files in view
+    at once: it reads those that are not, until all are. Other models work on such files for 5 or 20 rounds, talk so
+    much that the window is compacted meanwhile, or read files again without a reason. Each file may be read once more.
+
+    Exit codes: 0: all models finished in this way; 1: one of them did not; 2: wrong usage.
+    """
+    from reverie.lab.thrash import WINDOWS, measure_thrash, summary, table, thrash_cases
+
+    def progress(done: int, of: int) -> None:
+        show_progress(f"{done} of {of} models", ends_line=done == of)
+
+    found = measure_thrash(list(thrash_cases(windows or WINDOWS)), progress)
+    answer(as_json, summary(found), table(found))
+    if not all(one.is_well for one in found):
+        raise SystemExit(1)
 
 
 @examples("reverie lab overhead --json")

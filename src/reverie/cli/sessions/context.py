@@ -109,6 +109,9 @@ def context_lines(found: WindowFill, paint: Paint, wide: int) -> Iterator[str]:
         yield paint.dim(
             f"{plural(found.cleared, 'result')} cleared, about {format_tokens(found.cleared_tokens)} tokens."
         )
+    if found.requested_again:
+        rests = f"; nothing is cleared for {plural(found.resting_rounds, 'round')}" if found.resting_rounds else ""
+        yield paint.dim(f"{plural(found.requested_again, 'cleared result')} requested again: such results stay{rests}.")
     if found.over > found.used * _OFF:
         yield paint.dim(
             f"The parts do not add up: the estimate is {format_tokens(found.over)} tokens above the reported total. "

@@ -110,6 +110,7 @@ def cost_lines(ledger: Ledger, by: By, paint: Paint, wide: int) -> Iterator[str]
     lines[0] = paint.dim(lines[0])
     lines[-1] = paint.bold(lines[-1]) if len(parts) > 1 else lines[-1]
     yield from (*lines, "")
+    yield from _background_lines(ledger)
     yield from _cache_lines(ledger)
 
 
@@ -130,6 +131,18 @@ def _cells(sums: Totals) -> tuple[str, ...]:
 
 def dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+def _background_lines(ledger: Ledger) -> Iterator[str]:
+    """What was paid for work that nobody asked for."""
+    from reverie.context.day_book import BACKGROUND
+
+    found = {name: sums for name, sums in ledger.by("layer").items() if name in BACKGROUND}
+    spent, whole = sum(sums.equivalents for sums in found.values()), ledger.total.equivalents
+    if spent and whole:
+        cost = sum(sums.cost for sums in found.values())
+        price = f"{dollars(cost)}, " if cost else ""
+        yield f"Background work ({', '.join(sorted(found))}): {price}{spent / whole:.1%} of the total."
 
 
 def _cache_lines(ledger: Ledger) -> Iterator[str]:

@@ -12,7 +12,8 @@ from typing import cast
 
 from reverie.lab.replay.recorded import FOLDER, LINE_NUMBER, ReplaySetting
 from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile
-from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers, is_due, measure_growth, safe_point
+from reverie.layers.l2_microcompact.economic import Rates
+from reverie.layers.l3_session_notes.trigger import ASKED, WRITER, NoteNumbers, is_due, measure_growth, pays, safe_point
 from reverie.layers.l3_session_notes.writer import default_template, directive
 from reverie.layers.l4_compaction.by_code import Limits, write_notes, write_summary
 from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionSetup
@@ -38,8 +39,8 @@ _REWRITE = 1.1
 NOTES = FOLDER / "summary.md"
 
 
-def auto_compact(setting: ReplaySetting, *, notes: bool) -> AutoCompact:
-    """The stage of a session; without `notes`, layer 3 is off."""
+def auto_compact(setting: ReplaySetting, when_full: str) -> AutoCompact:
+    """The stage of a session; layer 3 is off for a `summary`, and code keeps the notes if they are `economic`."""
     window = setting.limits.window
     ground = CompactionSetup(
         cwd=FOLDER,
@@ -51,7 +52,8 @@ def auto_compact(setting: ReplaySetting, *, notes: bool) -> AutoCompact:
         render_header=lambda header: header,
         numbers=lambda: CompactionNumbers().for_window(window),
         note_numbers=lambda: NoteNumbers().for_window(window),
-        is_on=lambda flag: notes or flag != "compaction.notes",
+        code_notes=lambda: when_full == "economic",
+        is_on=lambda flag: when_full != "summary" or flag != "compaction.notes",
     )
     return AutoCompact(Compaction(ground))
 
@@ -61,16 +63,25 @@ def summary_tokens(window: int) -> int:
 
 
 class ReplayNotes:
-    """Layer 3: when an update is due, the prompt for it, and the notes."""
+    """Layer 3: when an update pays, or is due by the reference rule, the prompt for it, and the notes."""
 
-    def __init__(self, window: int) -> None:
+    def __init__(self, setting: ReplaySetting, *, is_economic: bool) -> None:
+        self._is_economic = is_economic
+        self._limits = setting.limits
+        self._rates = Rates.of(setting.facts, setting.header.ttl)
+        window = setting.limits.window
         self._numbers = NoteNumbers().for_window(window)
         self._template = default_template()
         self._text, self._entries = self._template, 0
         self.update_tokens = max(LEAST_UPDATE, scaled(UPDATE_TOKENS, window))
 
     def is_due(self, view: View) -> bool:
-        return not view.open_calls and is_due(measure_growth(view), self._numbers)
+        if view.open_calls:
+            return False
+        if not self._is_economic:
+            return is_due(measure_growth(view), self._numbers)
+        limits = self._limits
+        return pays(view, self._numbers, self._rates, full_at=limits.autocompact, window=limits.window)
 
     def directive(self) -> str:
         """The prompt of the fork, with the current notes."""
@@ -78,7 +89,8 @@ class ReplayNotes:
 
     def update(self, log: SessionLog) -> None:
         """Moves the cursor, and writes the notes again if they are too old."""
-        log.append(Cursor(WRITER, safe_point(log.view)))
+        for writer in (WRITER, ASKED):
+            log.append(Cursor(writer, safe_point(log.view)))
         if len(log.view.history) > _REWRITE * self._entries:
             self._write(log.view)
 

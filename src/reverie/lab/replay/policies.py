@@ -30,8 +30,8 @@ CACHED = Capabilities(cache_markers=True, ttls=("5m", "1h"))
 
 
 Foresight = Callable[[ResultIndex, int, Rates], Outlook]
-WhenFull = Literal["nothing", "plain", "summary", "notes"]
-"""The action at the threshold: nothing, a plain summary, layer 4 alone, or layers 3 and 4."""
+WhenFull = Literal["nothing", "plain", "summary", "notes", "economic"]
+"""The action at the threshold: nothing, a plain summary, layer 4 alone, or layers 3 and 4 with notes of a cadence."""
 
 
 class Stages:
@@ -59,19 +59,20 @@ class Stages:
         if self.when_full == "plain":
             made["autocompact"] = Summarise()
         elif self.when_full != "nothing":
-            made["autocompact"] = auto_compact(setting, notes=self.when_full == "notes")
+            made["autocompact"] = auto_compact(setting, self.when_full)
         return made
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`outside`: changes of its requests before they are sent (see `outside.py`)."""
+    """`outside`: changes of its requests before they are sent (see `outside.py`). `window`: its own one."""
 
     name: str
     what: str
     stages: Stages = field(default_factory=Stages)
     capabilities: Capabilities = CACHED
     outside: str | None = None
+    window: int | None = None
 
 
 class Summarise:
@@ -97,6 +98,7 @@ class Summarise:
         )
 
 
+_OURS = Stages(TIME, ECONOMIC, layer1=True, when_full="economic")
 _ALL = (
     Policy("resend", "everything is sent again, nothing is cached", capabilities=Capabilities()),
     Policy("cached", "everything is cached, nothing is cleared, the window has no end"),
@@ -112,8 +114,9 @@ _ALL = (
     Policy("time", "layer 2 without the economic rule: after an hour's pause only", Stages(TIME)),
     Policy("economic", "layer 2 with its defaults: when it pays, and after an hour's pause", Stages(TIME, ECONOMIC)),
     Policy("summary", "layer 4 alone: a summary with the facts next to it", Stages(when_full="summary")),
-    Policy("notes", "layers 3 and 4: notes replace the old part", Stages(when_full="notes")),
-    Policy("reverie", "layers 1 to 4 with their defaults", Stages(TIME, ECONOMIC, layer1=True, when_full="notes")),
+    Policy("notes", "layers 3 and 4: notes (notes.cadence reference) replace the old part", Stages(when_full="notes")),
+    Policy("reverie", "layers 1 to 4 with their defaults", _OURS),
+    Policy("reverie-1m", "the same in a window of a million tokens", _OURS, window=1_000_000),
 )
 POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ALL}
 OURS = "reverie"
@@ -123,11 +126,12 @@ OTHERS = frozenset({"resend", "cached", "summarise", "langchain", "server"})
 
 
 def choose_policies(names: Sequence[str]) -> list[Policy]:
-    """The named policies and `cached`, to which all are compared; all policies if there are no names."""
+    """The named policies and `cached`, to which all are compared; all that are installed if there are no names."""
     unknown = [name for name in names if name not in POLICIES]
     if unknown:
         raise UserError(f"There is no policy {unknown[0]!r}; there are {', '.join(POLICIES)}.")
-    wanted = [policy for policy in _ALL if not names or policy.name in (*names, BASELINE)]
-    if any(policy.outside == "langchain" for policy in wanted) and importlib.util.find_spec("langchain") is None:
+    is_installed = importlib.util.find_spec("langchain") is not None
+    if "langchain" in names and not is_installed:
         raise UserError("The policy langchain needs LangChain: install it with `pip install 'reverie[lab]'`.")
-    return wanted
+    wanted = [policy for policy in _ALL if not names or policy.name in (*names, BASELINE)]
+    return [policy for policy in wanted if policy.outside != "langchain" or is_installed]

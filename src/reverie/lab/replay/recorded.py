@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -66,16 +66,19 @@ def load_session(path: Path) -> RecordedSession:
 
 def _rounds(records: Iterable[Record]) -> Iterator[Round]:
     """Joins the records of one response; results between them belong to the next request."""
-    clock = 0.0
+    clock, calls = 0.0, set[str]()
     entered, current = list[Message](), None
     for record in records:
         message = record.message
         if message is None or _is_left_out(record, message):
             continue
         before, clock = clock, max(clock, _seconds(record.timestamp))
-        if message.role == "user":
-            entered.append(message)
-        elif current is not None and message.id is not None and message.id == current.response.id:
+        if message.role == "user":  # a result without its call cannot be sent
+            blocks = tuple(b for b in message.content if not isinstance(b, ToolResultBlock) or b.tool_use_id in calls)
+            entered += [replace(message, content=blocks)] if blocks else []
+            continue
+        calls |= {call.id for call in message.tool_uses}
+        if current is not None and message.id is not None and message.id == current.response.id:
             whole = Message("assistant", current.response.content + message.content, fields=current.response.fields)
             current = Round(current.at, current.entered, whole)
         else:

@@ -9,22 +9,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from reverie.errors import UserError
 from reverie.lab.replay.bound import foresight, lower_bound
 from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
 from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, RecordedSession
 from reverie.lab.replay.run import PolicyOutcome, replay
 from reverie.lab.replay.uses import needs_of
+from reverie.simulator.errors import ApiError
 from reverie.text.columns import table as columns_of
 
 columns = partial(columns_of, right=range(1, 99))
 _TIE = 1e-9
 _COSTS = ("policy", "cost", "USD", "of cached", "read", "breaks", "unannounced", "cleared", "again", "regret", "best")
-_FILLED = ("policy", "over window", "compactions", "no model", "stopped", "note updates", "notes", "with notes")
+_FILLED = ("policy", "over window", "compactions", "no model", "stopped", "note updates", "notes")
+_SHOWN = 40
+"""Sessions in the table; the figures are of all of them."""
 _WORDS = (
     "cost: tokens of fresh input, output included. read: share of the prompt read from the cache. again: results "
     "read again. regret: paid for that. best: sessions on which it is cheapest. over window: requests that would not "
     "have fitted. no model: compactions without a model. stopped: sessions in which a breaker ended auto-compaction. "
-    "notes: paid in addition, not part of cost."
+    "notes: the part of the cost for them, as a share of cached. reverie-1m: in a window of a million tokens."
 )
 
 
@@ -41,17 +45,11 @@ class SessionCosts:
 
     @property
     def cheapest(self) -> tuple[str, ...]:
-        """The policies with the least cost, without those that were over the window."""
-        fitting = {name: out for name, out in self.outcomes.items() if not out.over_window} or self.outcomes
+        """Ours or those of others with the least cost, without policies that were over the window."""
+        rivals = {name: out for name, out in self.outcomes.items() if name in (*OTHERS, OURS)}
+        fitting = {name: out for name, out in rivals.items() if not out.over_window} or rivals
         least = min(outcome.cost for outcome in fitting.values()) * (1 + _TIE)
         return tuple(name for name, outcome in fitting.items() if outcome.cost <= least)
-
-    @property
-    def cheapest_with_notes(self) -> bool:
-        """Whether ours, with its notes, costs no more than the policies of others."""
-        ours = self.outcomes[OURS]
-        others = [out.cost for name, out in self.outcomes.items() if name in OTHERS and not out.over_window]
-        return ours.cost + ours.notes_cost <= min(others, default=float("inf")) * (1 + _TIE)
 
 
 Progress = Callable[[int, int, str], None]
@@ -65,17 +63,25 @@ def replay_all(
     window: int = WINDOW,
     progress: Progress = lambda _done, _all, _name: None,
 ) -> list[SessionCosts]:
-    """Replays every session under every policy. `progress` gets the number done, the total and the last name."""
-    done = list[SessionCosts]()
-    for one in _each(sessions, [policy.name for policy in policies], prefix_tokens, window):
-        done.append(one)
-        progress(len(done), len(sessions), one.name)
+    """Replays every session under every policy. `progress` gets the number done, the total and the last name.
+
+    Sessions with messages that no server accepts are left out. UserError if none is left.
+    """
+    done, refused = list[SessionCosts](), list[str]()
+    for session, one in zip(sessions, _each(sessions, [p.name for p in policies], prefix_tokens, window), strict=True):
+        if isinstance(one, SessionCosts):
+            done.append(one)
+        else:
+            refused.append(f"{session.name} is left out: {one}")
+        progress(len(done) + len(refused), len(sessions), refused[-1] if isinstance(one, str) else session.name)
+    if not done:
+        raise UserError(f"None of the sessions can be replayed; {refused[0]}.")
     return done
 
 
 def _each(
     sessions: Sequence[RecordedSession], names: Sequence[str], prefix_tokens: int, window: int
-) -> Iterator[SessionCosts]:
+) -> Iterator[SessionCosts | str]:
     workers = min(os.cpu_count() or 1, len(sessions))
     jobs = [(session, names, prefix_tokens, window) for session in sessions]
     if workers == 1:
@@ -85,8 +91,15 @@ def _each(
         yield from pool.map(_replay, jobs)
 
 
-def _replay(job: tuple[RecordedSession, Sequence[str], int, int]) -> SessionCosts:
-    session, names, prefix_tokens, window = job
+def _replay(job: tuple[RecordedSession, Sequence[str], int, int]) -> SessionCosts | str:
+    """The costs of one session, or why a server would refuse it."""
+    try:
+        return _replay_session(*job)
+    except ApiError as error:
+        return str(error)
+
+
+def _replay_session(session: RecordedSession, names: Sequence[str], prefix_tokens: int, window: int) -> SessionCosts:
     needs = needs_of(session)
 
     def under(policy: Policy) -> PolicyOutcome:
@@ -126,11 +139,10 @@ def summary(done: Sequence[SessionCosts], prefix_tokens: int = PREFIX_TOKENS, wi
         found["all_knowing"]["reverie_over_lower_bound"] = round(ours / sum(each.bound for each in done), 4)
         found["cheapest_share"] = round(sum(OURS in each.cheapest for each in done) / len(done), 4)
         found["halves"] = [_ratio(done[start::2]) for start in (0, 1) if done[start::2]]
-        found["cheapest_share_with_notes"] = round(sum(each.cheapest_with_notes for each in done) / len(done), 4)
+        found["cheapest_share_with_notes"] = found["cheapest_share"]
         for other in ("langchain", "summarise"):
             if other in paid:
                 found[f"ratio_to_{other}"] = round(ours / paid[other].cost, 4)
-                found[f"ratio_to_{other}_with_notes"] = round((ours + paid[OURS].notes_cost) / paid[other].cost, 4)
     return found
 
 
@@ -155,23 +167,25 @@ def table(done: Sequence[SessionCosts]) -> str:
     paid = totals(done)
     baseline, bound = paid[BASELINE].cost, sum(each.bound for each in done)
     ahead = sum(each.foresight for each in done)
+    longest = sorted(done, key=lambda one: -one.rounds)
     lines = [
-        *columns([("session", "rounds", *paid, "bound"), *map(_paid, sorted(done, key=lambda one: -one.rounds))]),
+        *columns([("session", "rounds", *paid, "bound"), *map(_paid, longest[:_SHOWN])]),
+        *([f"… and {len(done) - _SHOWN} shorter sessions."] if len(done) > _SHOWN else []),
         "",
         *columns([_COSTS, *(_cost_row(name, total, baseline, done) for name, total in paid.items())]),
         "",
         *columns([_FILLED, *(_window_row(name, total, baseline) for name, total in paid.items())]),
     ]
     if OURS in paid:
-        won = sum(each.cheapest_with_notes for each in done)
+        won = sum(OURS in each.cheapest for each in done)
         others = ", ".join(name for name in paid if name in OTHERS)
-        lines += ["", f"With its notes paid, {OURS} costs no more than {others} on {won} of {len(done)} sessions."]
+        lines += ["", f"{OURS} costs no more than {others} on {won} of {len(done)} sessions."]
     lines += [
         "",
         f"No policy can pay less than {bound / baseline:.3f} of cached (every use known, every clear free); "
         f"the economic rule pays {ahead / baseline:.3f} if it knows the future.",
         _WORDS,
-        "* cheapest on this session.",
+        "* cheapest on this session, among ours and those of others.",
     ]
     return "\n".join(lines)
 
@@ -193,5 +207,4 @@ def _cost_row(name: str, total: PolicyOutcome, baseline: float, done: Sequence[S
 def _window_row(name: str, total: PolicyOutcome, baseline: float) -> tuple[str, ...]:
     share = f"{total.without_model / total.compactions:.0%}" if total.compactions else "-"
     counts = (total.over_window, total.compactions, share, int(total.stopped), total.notes_updates)
-    notes = (f"{total.notes_cost / baseline:.3f}", f"{(total.cost + total.notes_cost) / baseline:.3f}")
-    return (name, *map(str, counts), *notes)
+    return (name, *map(str, counts), f"{total.notes_cost / baseline:.3f}")

@@ -7,7 +7,7 @@ Each request is prepared as in a session, at its recorded time. If the answer us
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 
@@ -65,7 +65,7 @@ class PolicyOutcome:
     """A breaker ended auto-compaction."""
     notes_updates: int = 0
     notes_cost: float = 0.0
-    """The cost of the notes; not part of `cost`."""
+    """The part of the cost for notes."""
     by_round: list[float] = field(default_factory=list[float])
     """The cost after each recorded round."""
     breaks: list[str] = field(default_factory=list[str])
@@ -104,7 +104,7 @@ class PolicyOutcome:
             "stopped_by_breaker": int(self.stopped),
             "notes_updates": self.notes_updates,
             "notes_cost": round(self.notes_cost),
-            "ratio_to_cached_with_notes": round((self.cost + self.notes_cost) / baseline, 4),
+            "ratio_to_cached_with_notes": round(self.cost / baseline, 4),
         }
 
 
@@ -117,7 +117,7 @@ def replay(
     window: int = WINDOW,
 ) -> PolicyOutcome:
     """Replays one session under one policy."""
-    return asyncio.run(_Replay(session, policy, prefix_tokens, window).run(needs))
+    return asyncio.run(_Replay(session, policy, prefix_tokens, policy.window or window).run(needs))
 
 
 class _Replay:
@@ -148,7 +148,9 @@ class _Replay:
         self._counted: set[str] = set()
         self._limits = ResultLimits().for_window(window)
         self._disk = ReplayDisk()
-        self._notes = ReplayNotes(window) if policy.stages.when_full == "notes" else None
+        cadence = policy.stages.when_full
+        is_kept = cadence in ("notes", "economic")
+        self._notes = ReplayNotes(self._setting, is_economic=cadence == "economic") if is_kept else None
         self._forks = set[int]()
         self._asked = False
         self._restored = (0, "")
@@ -162,8 +164,6 @@ class _Replay:
             self._at = each.at
             for message in each.entered:
                 self._enter(message)
-            if any(message.tool_results for message in each.entered):
-                self._take_notes()  # between rounds
             await self._round(f"r{number}", each.response, needed)
             if not each.response.tool_uses:
                 self._take_notes()
@@ -173,14 +173,16 @@ class _Replay:
         return self._out
 
     async def _round(self, name: str, response: Message, needed: Sequence[Need]) -> None:
-        request = await self._prepare()
-        missing = self._missing(needed)
-        if missing:
-            await self._read_back(name, missing, request)
+        request, extra = await self._prepare(), 0.0
+        for number, (call, used) in enumerate(self._missing(needed).items()):
+            if number and self._in_view(call, used):
+                continue  # an earlier read has brought it too
+            asked = self._read_back(f"{name}-again-{number}", call, used, request)
+            extra += self._output_cost(asked) + (self._input_cost(asked) if number else 0.0)
             request = await self._prepare()
         billing = self._bill(request, _tokens(response.content))
-        if missing:
-            self._out.regret += input_equivalents(billing.usage, self._setting.facts) - self._output_cost(billing)
+        self._out.regret += extra + self._input_cost(billing) if extra else 0.0
+        self._take_notes()  # when the answer has begun
         self._respond(name, response.content, billing)
 
     async def _prepare(self) -> Request:
@@ -266,6 +268,8 @@ class _Replay:
         request = self._fork_request(notes.directive())
         billing = self._meter.bill(wire.body(request), self._at, output_tokens=notes.update_tokens)
         self._forks.add(billing.number)
+        self._out.cost += billing.input_equivalents
+        self._out.dollars += billing.cost
         self._out.notes_cost += billing.input_equivalents
         self._out.notes_updates += 1
         notes.update(self._log)
@@ -329,29 +333,28 @@ class _Replay:
                 return True
         return False
 
-    async def _read_back(self, name: str, missing: Mapping[str, str], request: Request) -> None:
-        """Repeats the calls in an extra round. Of a result on disk, only a page around the used text is read."""
-        calls, results = list[ToolUseBlock](), list[ToolResultBlock]()
-        for call, used in missing.items():
-            copies = self._copies.setdefault(call, [])
-            again, before, result = f"{call}-again-{len(copies) + 1}", self._calls[call], self._results[call]
-            copies.append(again)
-            if call in self._previews or call in self._cut:
-                start = max(0, result.text.find(used) - PAGE // 2)
-                page = self._cut[again] = result.text[start : start + PAGE]
-                before = ToolUseBlock(again, "Read", {"file_path": str(FOLDER / f"{call}.txt"), "offset": start})
-                result = replace(result, content=page)
-            calls.append(replace(before, id=again))
-            results.append(replace(result, tool_use_id=again))
-        billing = self._bill(request, _tokens(calls))
-        self._out.regret += self._output_cost(billing)
-        self._out.read_back += len(calls)
-        self._respond(f"{name}-again", tuple(calls), billing)
-        for result in results:
-            self._enter(Message("user", (result,)))
+    def _read_back(self, name: str, call: str, used: str, request: Request) -> Billing:
+        """Repeats a call in a round of its own. Of a result on disk, only a page around the used text is read."""
+        copies = self._copies.setdefault(call, [])
+        again, before, result = f"{call}-again-{len(copies) + 1}", self._calls[call], self._results[call]
+        copies.append(again)
+        if call in self._previews or call in self._cut:
+            start = max(0, result.text.find(used) - PAGE // 2)
+            page = self._cut[again] = result.text[start : start + PAGE]
+            before = ToolUseBlock(again, "Read", {"file_path": str(FOLDER / f"{call}.txt"), "offset": start})
+            result = replace(result, content=page)
+        asked = replace(before, id=again)
+        billing = self._bill(request, _tokens([asked]))
+        self._out.read_back += 1
+        self._respond(name, (asked,), billing)
+        self._enter(Message("user", (replace(result, tool_use_id=again),)))
+        return billing
 
     def _output_cost(self, billing: Billing) -> float:
         return input_equivalents(Usage(output_tokens=billing.usage.output_tokens), self._setting.facts)
+
+    def _input_cost(self, billing: Billing) -> float:
+        return billing.input_equivalents - self._output_cost(billing)
 
 
 def _tokens(blocks: Sequence[Block]) -> int:

@@ -11,7 +11,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import log
 
+from reverie.layers.l2_microcompact.lessons import Lessons
 from reverie.layers.l2_microcompact.results import ClearableResult, ResultIndex
 from reverie.models.catalogue import ModelFacts
 from reverie.models.prices import output_ratio
@@ -26,13 +28,12 @@ REPEATED = 0.4
 """Factors on that likelihood if the file was edited since, or was read or run again."""
 FADES_OVER = 10
 """Rounds after which the likelihood is halved."""
-UNTOUCHED_ROUNDS = 1
-"""Results of this many last rounds stay: the model has not answered with them in view."""
 CLEARLY = 0.15
 """A cut must gain the cost of its break plus this share of the cost to write the whole prompt again."""
 _ASKING = 60
 """Tokens of a call that asks for a result again."""
 _EXPIRED_PRIOR = (0.5, 20)
+_TAIL = log(2) / log(1 + ROUNDS_TO_COME)
 
 LIFETIME_S = {"5m": 300, "1h": 3_600}
 
@@ -79,6 +80,11 @@ def outlook(index: ResultIndex, rounds: int, rates: Rates) -> Outlook:
     return Outlook(ROUNDS_TO_COME * rounds, expiring)
 
 
+def chance_of(rounds: float, so_far: int) -> float:
+    """Returns how likely a session of `so_far` rounds has as many more: evens for `ROUNDS_TO_COME` times as many."""
+    return (so_far / (so_far + rounds)) ** _TAIL if so_far else 0.0
+
+
 def likelihood(held: ClearableResult, age: int) -> float:
     """Returns how likely the session needs this result again, `age` rounds after it came."""
     fresh = USED_AGAIN.get(held.tool, USED_AGAIN_OTHERWISE)
@@ -89,9 +95,22 @@ def likelihood(held: ClearableResult, age: int) -> float:
     return fresh / (1 + age / FADES_OVER)
 
 
-def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahead: Outlook) -> ClearingCut | None:
-    """Returns the cut that pays best, or None if none clearly pays. `used`: tokens of the current prompt."""
-    expired = _is_expired(index, now, rates)
+def best_cut(
+    index: ResultIndex,
+    now: datetime,
+    *,
+    used: int,
+    rates: Rates,
+    ahead: Outlook,
+    keep_rounds: int,
+    lessons: Lessons,
+    broken: bool = False,
+) -> ClearingCut | None:
+    """Returns the cut that pays best, or None if none clearly pays. `used`: tokens of the current prompt.
+
+    Results of the last `keep_rounds` stay. `broken`: the prefix breaks anyway, so that a cut costs nothing.
+    """
+    expired = broken or _is_expired(index, now, rates)
     carried = ahead.to_come * (rates.read + ahead.expiring * (rates.write - rates.read))
     saved = carried + (rates.write if expired else rates.read)
     again = rates.write + carried / 2  # written again, and carried for half of the remaining rounds on average
@@ -101,12 +120,15 @@ def best_cut(index: ResultIndex, now: datetime, *, used: int, rates: Rates, ahea
     judge, rounds = ahead.likelihood or likelihood, index.rounds
     behind, gained, best, best_price, count = -index.fresh, 0.0, 0.0, 0.0, 0
     saved_tokens, chosen = 0, list[ClearableResult]()
+    raised = {tool: lessons.raises(tool) for tool in lessons.again}
     for held in reversed(index.held):
         behind += held.gap
         age = rounds - held.since
         worth = 0.0
-        if age >= UNTOUCHED_ROUNDS:
-            worth = held.saves * saved - judge(held, age) * (held.tokens * again + one_round)
+        stays = not held.repeated and lessons.is_kept(held.about, new_turn=held.since < index.turn_since)
+        if age >= max(1, keep_rounds) and not stays:
+            needed = min(1.0, judge(held, age) * raised.get(held.tool, 1.0))
+            worth = held.saves * saved - needed * (held.tokens * again + one_round)
         if worth <= 0:
             behind += held.tokens
             continue

@@ -151,7 +151,7 @@ class ResultIndex:
             if isinstance(block, ToolUseBlock):
                 self._calls[block.id] = block
                 if block.name in _WRITERS:
-                    for held in self._about.get(_subject(block), ()):
+                    for held in self._about.get(subject_of(block), ()):
                         held.edited = held.edited or held.tool == "Read"
             self._pass(estimate_block(block))
 
@@ -180,7 +180,7 @@ class ResultIndex:
         marker = render_marker(
             call.name, kept_in=self._find_kept_file(block.tool_use_id, text), failed=bool(block.is_error)
         )
-        subject = _subject(call)
+        subject = subject_of(call)
         held = ClearableResult(
             block.tool_use_id,
             call.name,
@@ -236,7 +236,8 @@ class ResultIndex:
         self.held = kept
 
 
-def _subject(call: ToolUseBlock) -> str:
+def subject_of(call: ToolUseBlock) -> str:
+    """Returns the file, command or search that a call is about; empty if its input is unusable."""
     given: Json = call.input
     if not isinstance(given, dict):
         return ""

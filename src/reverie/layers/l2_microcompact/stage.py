@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from reverie.layers.base import Break, BreakCause, Now, StageCommit, Steps
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, best_cut, describe_clears, outlook
+from reverie.layers.l2_microcompact.lessons import Lessons
 from reverie.layers.l2_microcompact.results import CLEARABLE, ClearableResult, ResultIndex
 from reverie.models.base import Capabilities
 from reverie.models.catalogue import ModelFacts
@@ -34,6 +35,7 @@ class MicrocompactNumbers:
 
     pause_minutes: float = 60
     keep_recent: int = 5
+    keep_rounds: int = 4
     cache_edits_above: int = 12
     server_trigger: int = 180_000
     server_target: int = 40_000
@@ -74,12 +76,21 @@ class Microcompact:
         return _commit_clears("time", old, "the conversation rested and the cache is gone") if old else None
 
     def _by_price(self, view: View, index: ResultIndex, now: Now) -> StageCommit | None:
-        if not self.is_on(ECONOMIC):
+        lessons = Lessons.of(view)
+        if not self.is_on(ECONOMIC) or lessons.is_resting:
             return None
         ttl = view.header.ttl if view.header is not None else "5m"
         rates = Rates.of(self.facts, ttl)
-        ahead = self.outlook(index, view.rounds, rates)
-        cut = best_cut(index, now.time, used=now.used, rates=rates, ahead=ahead)
+        cut = best_cut(
+            index,
+            now.time,
+            used=now.used,
+            rates=rates,
+            ahead=self.outlook(index, view.rounds, rates),
+            keep_rounds=self.numbers().keep_rounds,
+            lessons=lessons,
+            broken=now.broken,
+        )
         return _commit_clears("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
 
     def _in_cache(self, index: ResultIndex) -> StageCommit | None:

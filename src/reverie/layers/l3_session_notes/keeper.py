@@ -1,23 +1,33 @@
-"""Keeps the session's notes: checks after every response whether they are due, and lets a fork update them.
+"""Keeps the session's notes: checks in every round whether they are due, and lets code or a fork update them.
 
 Runs in the background, one update at a time. A failed update leaves the notes unchanged and is tried again later; the
-conversation does not notice it.
+conversation does not notice it. A fork starts when the main answer has begun: then the newest round is in the cache.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, Notice
-from reverie.layers.base import Companion, ForkResult, Forks
+from reverie.layers.base import Companion, Fork, ForkResult, Forks
+from reverie.layers.l2_microcompact.economic import Rates
 from reverie.layers.l3_session_notes.sections import is_empty, is_intact, repair_notes
-from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers, is_due, measure_growth, safe_point
+from reverie.layers.l3_session_notes.trigger import (
+    ASKED,
+    WRITER,
+    NoteNumbers,
+    is_due,
+    measure_growth,
+    pays,
+    safe_point,
+)
 from reverie.layers.l3_session_notes.writer import TEMPLATE, directive, only_edit, template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l4_compaction.summary import compact_instructions
@@ -29,9 +39,10 @@ from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.transcript.records import Cursor
+from reverie.storage.transcript.view import Entry
 from reverie.tools.base import SeenFile
 from reverie.tools.files import digest
-from reverie.types import Block, Purpose
+from reverie.types import Purpose, Usage
 
 SERIAL = "notes"
 
@@ -55,39 +66,52 @@ class NoteKeeper(Companion):
     def __post_init__(self) -> None:
         self._heartbeat = Heartbeat(self.parts.places.heartbeat(WRITER))
         self._tried: str | None = None
+        self._written: str | None = None
+        """What code has written last."""
         self._reported = set[str]()
 
     @property
     def path(self) -> Path:
         return self.parts.places.session_notes(self.parts.log.session_id)
 
+    @property
+    def _is_economic(self) -> bool:
+        return self.parts.settings.notes.cadence == "economic"
+
+    async def answer_began(self) -> None:
+        await self.consider()
+
     async def after_response(self) -> None:
-        """Waits for the end of the round if the response made calls."""
+        """At the end of a turn; within a turn, the next answer is awaited."""
         if not self.parts.log.view.open_calls:
             await self.consider()
 
-    async def between_rounds(self) -> tuple[Block, ...]:
-        await self.consider()
-        return ()
-
     async def consider(self) -> None:
         """Starts an update if one is due and none is running."""
-        parts = self.parts
+        parts, view = self.parts, self.parts.log.view
         if (why := self._why_off()) is not None:
             self._heartbeat.stop(why)
             return
-        if any(info.purpose is Purpose.NOTES for info in self.tasks.running):
+        if view.open_calls or any(info.purpose is Purpose.NOTES for info in self.tasks.running):
             return
         numbers = note_numbers(parts)
         patience = 1 + self.tasks.failures_in_a_row(Purpose.NOTES)  # after failures the notes are due later
-        numbers = replace(numbers, growth_tokens=numbers.growth_tokens * patience)
-        if not is_due(measure_growth(parts.log.view, self._tried), numbers):
-            return
+        patient = replace(numbers, growth_tokens=numbers.growth_tokens * patience)
+        if not self._is_economic or not self._pays(numbers):
+            if not is_due(measure_growth(view, self._tried), patient):
+                return
+            if self._is_economic:
+                self.tasks.start(Purpose.NOTES, "session notes, by code", self._keep_by_code, serial=SERIAL)
+                return
         if (why := self.forks.may_begin(Purpose.NOTES)) is not None:
             self._heartbeat.stop(why)
             return
         self._start()
-        await asyncio.sleep(0)  # the fork's request goes out before ours: it shares the current cache
+
+    def _pays(self, numbers: NoteNumbers) -> bool:
+        parts, view = self.parts, self.parts.log.view
+        rates = Rates.of(parts.facts, view.header.ttl if view.header is not None else "5m")
+        return pays(view, numbers, rates, full_at=parts.limits.autocompact, window=parts.limits.window)
 
     def _why_off(self) -> str | None:
         if not self.parts.flags.on("session_notes"):
@@ -112,17 +136,37 @@ class NoteKeeper(Companion):
         except OSError as error:
             raise storage_error(error, self.path, "put aside") from error
         self._tried = None
-        self.parts.log.append(Cursor(WRITER, None))
+        for writer in (WRITER, ASKED) if ASKED in self.parts.log.view.cursors else (WRITER,):
+            self.parts.log.append(Cursor(writer, None))
 
     def _start(self) -> Task[None]:
-        return self.tasks.start(Purpose.NOTES, "session notes", self._run_update, serial=SERIAL)
+        fork = self.forks.kept()  # the conversation goes on meanwhile
+        work = partial(self._run_update, fork)
+        return self.tasks.start(Purpose.NOTES, "session notes", work, serial=SERIAL)
 
     # -- one update -----------------------------------------------------------------------------------------------
 
-    async def _run_update(self, task: TaskHandle) -> None:
+    async def _keep_by_code(self, _task: TaskHandle) -> None:
+        """Writes the notes without a model, unless a model or the user has written in them."""
+        view, template, began = self.parts.log.view, self._template(), monotonic()
+        history, cursor, reached = list(view.history), view.cursors.get(WRITER), safe_point(view)
+        self._tried = history[-1].uuid if history else None
+        now = self._read(self.path)
+        if now is not None and now != self._written and not is_empty(now, template):
+            names = [entry.uuid for entry in history]
+            covered = history[: names.index(cursor) + 1] if cursor in names else []
+            if now != await asyncio.to_thread(self._write_up, covered, template):
+                return
+        self._written = await asyncio.to_thread(self._write_up, history, template)
+        make_private(self.path.parent)
+        write_atomic(self.path, self._written.encode("utf-8", "replace"))
+        self.parts.log.append(Cursor(WRITER, reached))
+        self._heartbeat.success(**run_figures(Usage(), rounds=0, seconds=monotonic() - began))
+
+    async def _run_update(self, fork: Fork, task: TaskHandle) -> None:
         began = monotonic()
         try:
-            result = await self._update(task)
+            result = await self._update(fork, task)
         except ReverieError as error:
             if self._heartbeat.failure(str(error)):
                 text = f"taking notes has failed three times in a row: {error} (`reverie doctor` says more)"
@@ -130,10 +174,11 @@ class NoteKeeper(Companion):
             raise
         self._heartbeat.success(**run_figures(result.usage, rounds=result.rounds, seconds=monotonic() - began))
 
-    async def _update(self, task: TaskHandle) -> ForkResult:
-        parts, path = self.parts, self.path
-        view = parts.log.view
+    async def _update(self, fork: Fork, task: TaskHandle) -> ForkResult:
+        parts, path, view = self.parts, self.path, fork.view
         reached, self._tried = safe_point(view), next((e.uuid for e in reversed(view.entries) if e.uuid), None)
+        if self._is_economic:
+            parts.log.append(Cursor(ASKED, self._tried))
         template = self._template()
         before = self._load(template)
         instructions = compact_instructions(view.header.reminder) if view.header is not None else ""
@@ -146,7 +191,7 @@ class NoteKeeper(Companion):
         try:
             result = await self.forks.attempt(
                 Purpose.NOTES,
-                self.forks.now(),
+                fork,
                 lambda fork: fork.run(
                     asked,
                     purpose=Purpose.NOTES,
@@ -178,10 +223,13 @@ class NoteKeeper(Companion):
             raise ReverieError("the update left the notes as they were")
 
     def _by_code(self, template: str) -> None:
-        numbers, parts = note_numbers(self.parts), self.parts
+        text = self._write_up(self.parts.log.view.history, template)
+        write_atomic(self.path, text.encode("utf-8", "replace"))
+
+    def _write_up(self, history: Sequence[Entry], template: str) -> str:
+        numbers = note_numbers(self.parts)
         limits = Limits(total=numbers.total_tokens * PROSE_BYTES, ledger=numbers.section_tokens * PROSE_BYTES)
-        text = write_notes(parts.log.view.history, template, limits, cwd=str(parts.places.cwd))
-        write_atomic(self.path, repair_notes(text, template).encode("utf-8", "replace"))
+        return repair_notes(write_notes(history, template, limits, cwd=str(self.parts.places.cwd)), template)
 
     def _load(self, template: str) -> bytes:
         """Returns the notes; writes the template if there are none, and repairs broken headings."""

@@ -9,21 +9,24 @@ from reverie.layers.weighing import weigh_entries
 from reverie.storage.transcript.view import Entry, View
 
 
-def first_kept(view: View, numbers: NoteNumbers) -> int | None:
+def first_kept(view: View, numbers: NoteNumbers, *, by_code: bool = False) -> int | None:
     """Returns the index of the first kept entry; None if the cursor is not there (any more).
 
     Keeps everything after the cursor, then goes back until there are enough tokens and messages with text, or the most
-    that may stay, and then to a place that splits nothing.
+    that may stay, and then to a place that splits nothing. `by_code`: code covers what the notes do not, so what has no
+    answer yet must stay, and enough tokens.
     """
     cursor = view.cursors.get(WRITER)
     entries = view.entries
+    if by_code:
+        cursor = next((e.uuid for e in reversed(entries) if e.uuid and e.message.role == "assistant"), None)
     at = next((i for i, entry in enumerate(entries) if cursor is not None and entry.uuid == cursor), None)
     if at is None:
         return None
     floor = next((i for i, entry in enumerate(entries) if not entry.brought), len(entries))
     start = max(at + 1, floor)
     tokens = weigh_entries(view, entries[start:])
-    texts = sum(_has_text(entry) for entry in entries[start:])
+    texts = numbers.keep_messages if by_code else sum(_has_text(entry) for entry in entries[start:])
     while (
         start > floor
         and tokens < numbers.keep_tokens_most

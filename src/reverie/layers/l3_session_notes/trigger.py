@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
+from reverie.layers.l2_microcompact.economic import Rates, chance_of
 from reverie.layers.l3_session_notes.sections import over_limit, split
 from reverie.layers.weighing import weigh_early, weigh_entries
 from reverie.models.window import scaled
@@ -12,6 +13,15 @@ from reverie.types import JsonObject
 
 WRITER = "notes"
 """The name of the notes' cursor in the records."""
+ASKED = "notes.asked"
+"""The name of another cursor: where the conversation was when a model was last asked for notes."""
+_AHEAD = 5
+"""Rounds before the threshold at which a model is asked: time for its answer, and little that it does not cover."""
+_SHARE = 0.04
+"""The most that notes may cost, as a share of what the conversation itself has cost since the last ones."""
+_RECENT = 10
+_SUMMARY_TOKENS, _UPDATE_TOKENS = 4_000, 600
+"""What a model writes for a summary with its draft, and for an update of the notes, in a window of 200,000."""
 _FIXED = frozenset({"growth_calls", "max_rounds", "wait_s", "ignore_after_s", "keep_messages"})
 
 
@@ -73,6 +83,46 @@ def is_due(grown: NoteGrowth, numbers: NoteNumbers) -> bool:
     if grown.tokens < numbers.growth_tokens:
         return False
     return grown.calls >= numbers.growth_calls or not grown.last_made_calls
+
+
+def pays(view: View, numbers: NoteNumbers, rates: Rates, *, full_at: int, window: int) -> bool:
+    """Returns whether it pays to ask a model for notes now.
+
+    They are wanted only if the session reaches `full_at`, and early notes would be paid again. So a model is asked a
+    few rounds before: if a fork costs less than the summary that it makes unnecessary, and little of what the
+    conversation has cost since the last notes. Until then code keeps them.
+    """
+    used = view.meter.tokens
+    rounds_left = max(0, full_at - used) / max(1.0, _tokens_per_round(view))
+    if rounds_left > _AHEAD:
+        return False
+    summary = rates.read * full_at + rates.output * scaled(_SUMMARY_TOKENS, window)
+    fork = rates.read * used + rates.output * scaled(_UPDATE_TOKENS, window) + rates.write * numbers.total_tokens / 2
+    return fork <= chance_of(rounds_left, view.rounds) * summary and fork <= _SHARE * _spent(view, rates)
+
+
+def _spent(view: View, rates: Rates) -> float:
+    """Returns what the conversation has cost since a model was asked for notes, in tokens of fresh input."""
+    asked, spent, counted = view.cursors.get(ASKED), 0.0, None
+    for entry in reversed(view.history):
+        if asked is not None and entry.uuid == asked:
+            break
+        usage, name = entry.message.usage, entry.message.id
+        if usage is not None and (name is None or name != counted):  # a response may be split over several records
+            counted = name
+            spent += usage.input_tokens + rates.output * usage.output_tokens
+            spent += rates.read * usage.cache_read_input_tokens + rates.write * usage.cache_creation_input_tokens
+    return spent
+
+
+def _tokens_per_round(view: View) -> float:
+    """Returns by how much the conversation grows per round, from its last rounds."""
+    entries, rounds = view.entries, 0
+    at = len(entries)
+    while at > 0 and rounds < _RECENT and not entries[at - 1].brought:
+        at -= 1
+        rounds += entries[at].message.role == "assistant"
+    return weigh_entries(view, entries[at:]) / max(1, rounds)
 
 
 def safe_point(view: View) -> str | None:

@@ -26,7 +26,7 @@ from reverie.types import Block, Origin
 
 _SMALLEST_SHARE = 10
 _WORTH = 0.8
-_ROOMY = 0.6
+_ROOMY = 0.45
 """Share of the threshold: files come back whole only if the new context stays below it."""
 
 

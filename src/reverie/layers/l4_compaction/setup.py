@@ -84,6 +84,8 @@ class CompactionSetup:
     render_header: Callable[[SessionHeader], SessionHeader]
     numbers: Callable[[], CompactionNumbers] = CompactionNumbers
     note_numbers: Callable[[], NoteNumbers] = NoteNumbers
+    code_notes: Callable[[], bool] = lambda: True
+    """Whether code keeps the notes where no model has (`notes.cadence`)."""
     is_on: Callable[[str], bool] = lambda _flag: True
     auto_on: Callable[[], bool] = lambda: True
     instructions: Callable[[View], str] = _read_instructions

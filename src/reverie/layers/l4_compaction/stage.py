@@ -103,7 +103,7 @@ class Compaction:
         scope = self._scope(view, wanted, numbers)
         found = None
         if scope.extent == "whole" and not given:
-            found = yield from writers.from_notes()
+            found = yield from writers.from_notes(wanted.trigger)
         if found is not None:
             trial = yield from self._commit(view, now, wanted, *found)
             if isinstance(trial, StageCommit):

@@ -28,6 +28,11 @@ def directive(scope: Literal["whole", "from", "up_to"], instructions: str, *, be
     return render(PACKAGE, "summarise.md", {"scope": where, "instructions": wanted})
 
 
+def shorter(asked: str, limit: int) -> str:
+    """Returns the directive for a second try, after the first answer was cut off at `limit` tokens."""
+    return f"{asked}\n\n{render(PACKAGE, 'shorter.md', {'limit': f'{limit:,}'})}"
+
+
 def plain_system() -> str:
     """Returns the small system prompt of a plain request."""
     return render(PACKAGE, "plain_system.md")

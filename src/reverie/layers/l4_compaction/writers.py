@@ -13,12 +13,13 @@ from reverie.errors import AuthenticationFailed, ModelError, PromptTooLong
 from reverie.layers.base import AskFork, Effect, EffectResult, Now, ReadFile, WaitFor
 from reverie.layers.l3_session_notes.notes_compaction import first_kept
 from reverie.layers.l3_session_notes.sections import is_empty, repair_notes, shorten_sections
+from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers
 from reverie.layers.l3_session_notes.writer import template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_summary
 from reverie.layers.l4_compaction.compose import CompactionScope, SummaryText
 from reverie.layers.l4_compaction.partial import entries_without
-from reverie.layers.l4_compaction.setup import CompactionSetup
-from reverie.layers.l4_compaction.summary import check_summary, directive, plain_system
+from reverie.layers.l4_compaction.setup import CompactionSetup, Trigger
+from reverie.layers.l4_compaction.summary import check_summary, directive, plain_system, shorter
 from reverie.layers.weighing import weigh, weigh_entries, weigh_text
 from reverie.models.tokens import PROSE_BYTES
 from reverie.storage.transcript.view import View
@@ -26,6 +27,7 @@ from reverie.types import Block, DocumentBlock, ImageBlock, Message, Origin, Pur
 
 _NOTES_BYTES = 400_000
 _QUOTED = 400
+_SINCE = "# Since these notes were written"
 _TOO_LONG = (
     "the conversation is too long for its own summary, even without its first rounds: compact a part of it with "
     "--up-to, or start with an empty conversation (/clear)"
@@ -41,25 +43,50 @@ class Writers:
     now: Now
 
     def from_notes(
-        self,
+        self, trigger: Trigger
     ) -> Generator[Sequence[Effect], Sequence[EffectResult], tuple[CompactionScope, SummaryText] | None]:
-        """Returns the notes if they exist and say how far they go, else None."""
-        ground, numbers = self.ground, self.ground.note_numbers()
+        """Returns the notes and what stays next to them; None if there are none.
+
+        With `notes.cadence` economic, code writes what no model has written: all of it, or what came since.
+        """
+        ground, view, numbers = self.ground, self.view, self.ground.note_numbers()
         if not ground.is_on("compaction.notes"):
             return None
         yield [WaitFor(Purpose.NOTES, numbers.wait_s, numbers.ignore_after_s)]
-        start = first_kept(self.view, numbers)  # after waiting, because the cursor may have moved
-        if start is None:
-            return None
+        start = first_kept(view, numbers)  # after waiting, because the cursor may have moved
         notes, own = yield [ReadFile(ground.notes, _NOTES_BYTES), ReadFile(ground.template, _NOTES_BYTES)]
         template, _ = template_or_default(own.text if own.ok else None)
-        if not notes.ok or is_empty(notes.text, template):
+        text = ""
+        if notes.ok and view.cursors.get(WRITER) is not None and not is_empty(notes.text, template):
+            whole = repair_notes(notes.text, template)
+            text = shorten_sections(
+                whole, template, characters=numbers.section_characters, path=str(ground.notes)
+            ).strip()
+        if text and start is not None and not self._keeps_much(start, numbers):
+            return self._noted(start, text)
+        if not ground.code_notes() or (trigger == "manual" and not self._is_long(numbers)):
+            return self._noted(start, text) if text and start is not None else None
+        start = first_kept(view, numbers, by_code=True)
+        if start is None:
             return None
-        text = shorten_sections(
-            repair_notes(notes.text, template), template, characters=numbers.section_characters, path=str(ground.notes)
-        )
+        scope, _ = self._noted(start, "")
+        cursor, names = view.cursors.get(WRITER), [entry.uuid for entry in scope.gone]
+        since = scope.gone[names.index(cursor) + 1 :] if text and cursor in names else scope.gone
+        room = Limits.for_tokens(min(numbers.total_tokens // 4, self._replaced(scope)))
+        # The ledger and the names are next to it in the new context, so it does not repeat them.
+        added = write_summary(since, room, cwd=str(ground.cwd), alone=False)
+        return self._noted(start, f"{text}\n\n{_SINCE}\n\n{added}" if text else added)
+
+    def _noted(self, start: int, text: str) -> tuple[CompactionScope, SummaryText]:
         kept = tuple(self.view.entries[start:])
-        return CompactionScope("whole", entries_without(self.view, kept), kept), SummaryText(text.strip(), "notes")
+        return CompactionScope("whole", entries_without(self.view, kept), kept), SummaryText(text, "notes")
+
+    def _keeps_much(self, start: int, numbers: NoteNumbers) -> bool:
+        """Whether the notes are so old that most of what they should replace would stay."""
+        return weigh_entries(self.view, self.view.entries[start:]) > numbers.keep_tokens_most
+
+    def _is_long(self, numbers: NoteNumbers) -> bool:
+        return weigh_entries(self.view, self.view.entries) >= numbers.first_tokens
 
     def summary(
         self, scope: CompactionScope, instructions: str, *, reactive: bool
@@ -90,6 +117,9 @@ class Writers:
         error: ModelError | None = None
         if not reactive and weight <= now.effective:
             (result,) = yield [AskFork(Purpose.COMPACTION, asked, most, messages=messages)]
+            if result.cut_off:
+                asked = shorter(asked, most)
+                (result,) = yield [AskFork(Purpose.COMPACTION, asked, most, messages=messages)]
             text, why = check_summary(result, replaced, self._weigh)
             if text:
                 return SummaryText(text, "fork")

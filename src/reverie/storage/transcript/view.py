@@ -63,6 +63,8 @@ class View:
         self.replaced: dict[str, str] = {}
         self.kept: set[str] = set()
         self.cleared: dict[str, str] = {}
+        self.gone_at: dict[str, int] = {}
+        """Calls whose results are out of view, with the length of `history` when they were cleared or compacted."""
         self.cache_edits: dict[str, None] = {}
         self.server_edits: JsonObject = {}
         self.applied_edits: tuple[JsonObject, ...] = ()
@@ -131,6 +133,7 @@ class View:
                 self._refresh(set(payload.replaced))
             case records.Clears():
                 self.cleared = payload.cleared | self.cleared  # a marker that was sent stays unchanged
+                self.gone_at = dict.fromkeys(payload.cleared, len(self.history)) | self.gone_at
                 self._refresh(set(payload.cleared))
                 self.cleared_tokens += payload.tokens
             case records.CacheEdits():
@@ -202,6 +205,7 @@ class View:
         self.entries, self._joined = [], []
         self.on_disk, self.cleared_tokens = [], 0
         self.meter.reset(same_prompt=same_prompt and self.header is not None)
+        self.gone_at = dict.fromkeys(self._answers, len(self.history)) | self.gone_at
         self._calls, self._answers = {}, {}
         self.last_usage, self._usage_id, self._kept_aside = None, None, None
 
@@ -248,6 +252,8 @@ class View:
                 if call not in self._calls or call in self._answers or call in answered:
                     continue  # an orphan or a second answer: the API refuses both
                 answered.add(call)
+                if call in self.gone_at and call not in self.cleared:
+                    del self.gone_at[call]  # a compaction kept it
                 shown.append(self._apply_decision(block))
             elif not is_blank(block):
                 raw = block.origin is Origin.IMPORTED  # read from its source: an imported copy already has its tags
