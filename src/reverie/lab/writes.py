@@ -108,7 +108,9 @@ def _run(case: Mapping[str, Any], root: Path) -> CaseEnd:
     directory = MemoryDirectory.open(root, gate=gate)
     for name, held in cast("dict[str, Any]", case["memories"]).items():
         text = TopicFile.parse(str(held["text"])).with_changes(fields={"trust": held.get("trust")}).text
-        directory.transaction([Change(name, text)], WriteInfo(Writer.IMPORT, "set up"))
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
         _set_marks(root, text, Trust.read(str(held.get("trust") or "")))
     write = cast("dict[str, Any]", case["write"])
     name, text = str(write["file"]), cast("str | None", write["text"])
@@ -128,10 +130,18 @@ def _run(case: Mapping[str, Any], root: Path) -> CaseEnd:
     marks = Marks(root)
     before_lines = fold_text(" ".join(str(held["text"]) for held in case["memories"].values()))
     lines = tuple(
-        _line(str(one["text"]), str(one["from"]), TopicFile.parse(final).body, before_lines, marks)
+        _line(str(one["text"]), _source_of(one, case), TopicFile.parse(final).body, before_lines, marks)
         for one in case["expected"].get("lines") or ()
     )
     return CaseEnd(case["id"], case["kind"], case["class"], case["expected"]["end"], end, lines, outcome.note)
+
+
+def _source_of(line: Mapping[str, Any], case: Mapping[str, Any]) -> str:
+    """Who said a line. Text in characters that nobody sees is not stored; without it, the words may be the user's."""
+    shown = fold_text(visible(str(line["text"]))).rstrip(".")
+    typed = fold_text(" ".join(str(one["text"]) for one in case["messages"] if one["origin"] in ("typed", "entered")))
+    is_clean = shown != fold_text(str(line["text"])).rstrip(".") and shown in typed
+    return "user" if is_clean else str(line["from"])
 
 
 def _line(text: str, source: str, body: str, before: str, marks: Marks) -> LineEnd:

@@ -6,7 +6,7 @@ reason mentions it either: a named one was removed on purpose.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -100,21 +100,21 @@ def put_back(copy: MemoryCopy, reasons: Sequence[str]) -> dict[str, str]:
     said = StatementIndex(one for text in after.values() for one in statements_of(text))
     named = StatementIndex(reasons)
     for name in (name for name in before if is_index(name) and before[name] != after.get(name)):
+        listed = {entry.line: entry.file for entry in entries(before[name])}
+        folder = name.rpartition("/")[0]
         lost = [
             line
-            for line in _index_statements(before[name])
-            if len(content_terms(line)) >= _TELLING and not said.has(line) and not named.has(line)
+            for number, line in enumerate(before[name].splitlines(), 1)
+            if len(content_terms(line)) >= _TELLING
+            and (number not in listed or f"{folder}/{listed[number]}".lstrip("/") in after)
+            and not said.has(line)
+            and not named.has(line)
         ]
         if lost:
-            copy.write(name, copy.base[name])
+            text = after.get(name, "")
+            copy.write(name, encode(text + ("" if text.endswith("\n") or not text else "\n") + "\n".join(lost) + "\n"))
             gone[name] = lost
     return {
         name: f"{name}: kept, because it was gone without a reason, and a part of the dream waits for you"
         for name in gone
     }
-
-
-def _index_statements(index: str) -> Iterator[str]:
-    hooks = {entry.line: entry.hook for entry in entries(index)}
-    for number, line in enumerate(index.splitlines(), 1):
-        yield from statements(hooks.get(number, line))

@@ -23,9 +23,11 @@ def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]
     if case.writer is Writer.DREAM and not is_confirmed:
         return True  # a dream names what it drops, and loses nothing without
     for message in case.speech.said:
-        if _replaces(message, gone, stored):
+        if _replaces(message, gone, stored, case.speech.foreign):
             return True
         speaks = (_speaks_of(message, gone.text) or _speaks_of(message, about)) and not _affirms(message, gone.text)
+        if not is_confirmed and any(one.is_anchored and not one.is_old for one in stored):
+            return True  # the writer corrects its own conclusion by what the user says now
         is_order = orders_removal(message.text)
         if speaks and (is_order or not is_confirmed):
             return True
@@ -61,18 +63,15 @@ def _affirms(message: UserMessage, text: str) -> bool:
     return message.count(one.terms) >= CONFIRMED_SHARE * len(one.terms) and same in (None, is_negated(text))
 
 
-def _replaces(message: UserMessage, gone: Standing, stored: Sequence[Verdict]) -> bool:
-    """Whether a stored statement says the same with another value that this message has."""
+def _replaces(message: UserMessage, gone: Standing, stored: Sequence[Verdict], foreign: EvidenceText) -> bool:
+    """Whether a stored statement about the same says something new that this message has, and that is nobody else's."""
     was = features(gone.text)
     for one in stored:
         now = features(one.text)
         new = [term for term in now.terms if term not in was.terms]
-        if (
-            one.is_anchored
-            and 2 * len(now.terms & was.terms) >= len(was.terms)
-            and new
-            and message.count(new) == len(new)
-        ):
+        is_near = one.is_anchored and 3 * len(now.terms & was.terms) >= min(len(was.terms), len(now.terms))
+        is_said = bool(new) and 2 * message.count(new) >= len(new)
+        if is_near and is_said and not any(foreign.has(term) and not message.has(term) for term in new):
             return True
     return False
 

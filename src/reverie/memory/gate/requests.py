@@ -13,7 +13,8 @@ from reverie.text.words import CJK, content_terms
 
 _ASSENT: Final = word_set(
     """yes yep yeah yup ya yess ok okay okey k sure right correct exactly precisely agreed agree absolutely definitely
-    indeed please do it go ahead deal that thats this so is way approved confirmed true 👍 👌 ✅ 💯 ja jo jawohl genau
+    indeed always please do it go ahead immer siempre toujours sempre altijd zawsze всегда deal
+    that thats this so is way approved confirmed true 👍 👌 ✅ 💯 ja jo jawohl genau
     richtig stimmt passt einverstanden klar gerne mach machen bitte korrekt sí si claro correcto exacto vale hazlo
     adelante acuerdo dale oui ouais exact exactement accord vas-y vas fais faites sim certo exato isso pode concordo
     sì esatto giusto va bene да ага точно верно хорошо конечно давай согласен tak dobrze dokładnie zgoda evet tamam
@@ -44,7 +45,7 @@ _LASTING: Final = late(
     re.IGNORECASE,
 )
 _FORGET: Final = late(
-    r"\b(?:forget|unlearn|vergiss|vergessen|olvid[ae]\w*|oublie\w*|oublier|esque[çc][ae]\w*|dimentica\w*"
+    r"\b(?:forget|unlearn|vergiss|vergessen|olvid[ae]\w*|oublie\w*|esque[çc][ae]\w*|dimentica\w*"
     r"|scorda\w*|vergeet|glöm"
     r"|glem|zapomnij|zapomeň|felejtsd|unut\w*|uită|забудь\w*|забудьте|ξέχνα\w*|lupakan|quên)\b"
     r"|忘掉|忘了|忘记|忘記|别记|不要记|别存|不要存|忘れて|覚えないで|保存しないで|記憶しないで|잊어|انس[ىَ]?|भूल|ลืม|שכח|תשכח",
@@ -134,7 +135,7 @@ _POINTS: Final = late(
 )
 _TO_DISK: Final = late(
     r"\b\S+\.\w{1,5}\b|\b(?:file|files|disk|folder|directory|draft|document|changes|it|them|things|answers?"
-    r"|everything) (?:to|as|in|into"
+    r"|everything) (?:to|as|in(?! mind)|into"
     r"|under|on)\b.*|^\s*(?:the |this |that |your )?(?:file|files|changes|document|draft|it and)\b|^\s*(?:it"
     r"|things|them|answers?)"
     r"\s+(?!for|as|in|please|pls|too|somewhere|safe|handy|around|down)\w+",
@@ -143,7 +144,8 @@ _TO_DISK: Final = late(
 """An order about files on disk, or about the style of answers: “save the file”, “keep it short”."""
 _ORDER: Final = late(
     r"(?:^|[,.;:!?)-]|\b(?:please|pls|plz|and|also|then|just|ok|okay|(?:can|could|would) you|so|to|must|should|lets"
-    r"|let's|me|it|bitte|und|mal|dann|auch|kannst du|könntest du|por favor|puedes|podrías|y|et|puis|stp|svp|peux-tu"
+    r"|let's|me|it|you to|que tu|que usted|dass du|quiero que|bitte|und|mal|dann|auch|kannst du|könntest du|por favor"
+    r"|puedes|podrías|y|et|puis|stp|svp|peux-tu"
     r"|tu peux|il te plaît|e|ed|per favore|puoi|podes|pode|en|kun je|i|и|пожалуйста|można))\s*$",
     re.IGNORECASE,
 )

@@ -15,7 +15,14 @@ from typing import Final
 from reverie.memory.changes import Evidence, Mark, Writer
 from reverie.memory.gate.lines import body_parts
 from reverie.memory.gate.requests import points_at_text
-from reverie.memory.gate.speech import Speech, UserMessage, foreign_names, has_mixed_word, is_other_script
+from reverie.memory.gate.speech import (
+    Speech,
+    UserMessage,
+    foreign_names,
+    has_mixed_word,
+    is_other_language,
+    is_other_script,
+)
 from reverie.memory.gate.statement import EvidenceText, Features, features
 from reverie.memory.taxonomy import Trust
 from reverie.text.dates.phrases import find_days
@@ -140,8 +147,12 @@ def _is_users(case: Case, statements: Sequence[str]) -> bool:
 
 
 def _is_translated(case: Case, text: str) -> bool:
-    """Whether a text is in another script than all that the user said, so that shared words cannot be expected."""
-    return bool(case.speech.said) and all(is_other_script(text, message.text) for message in case.speech.said)
+    """Whether a text is in another language than all that the user said, so that shared words cannot be expected."""
+    said = case.speech.said
+    return bool(said) and all(
+        is_other_script(text, one.text) or is_other_language(text, one.text) or len(one.text.split()) < 3
+        for one in said
+    )
 
 
 def _prior(case: Case, one: Features) -> EvidenceText:
@@ -197,7 +208,10 @@ def _judge(case: Case, statement: str) -> Verdict:
     if _is_foreign(case, one, prior, is_anchored=message is not None):
         return Verdict(statement, End.HELD, why="somebody else said it")
     if message is None:
-        return Verdict(statement, End.INFERRED, Mark(Trust.INFERRED))
+        # A consolidation rewords freely: half of the words of a statement of memory, and no name or number of its own.
+        is_old = case.writer is Writer.DREAM and 2 * prior.count(one.terms) >= len(one.terms) > 0
+        is_old = is_old and not _is_invented(case, one)
+        return Verdict(statement, End.INFERRED, Mark(Trust.INFERRED), is_old=is_old)
     trust = Trust.CONFIRMED if _is_confirmed(case, one, message) else Trust.INFERRED
     verdict = Verdict(statement, End(trust.value), _mark(trust, one, message, case.session), is_anchored=True)
     return _question(case, verdict, one)

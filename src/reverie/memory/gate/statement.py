@@ -141,4 +141,9 @@ def runs_of(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 def plain_number(number: str) -> str:
-    return number.replace(",", "") if re.fullmatch(r"\d{1,3}(?:,\d{3})+", number) else number
+    """A number in one spelling: `1,000` is 1000, `06:15` is 6:15, `17,5` is 17.5."""
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+", number):
+        return number.replace(",", "")
+    if re.fullmatch(r"\d+,\d{1,2}", number):
+        return number.replace(",", ".")
+    return number[1:] if re.fullmatch(r"0\d:\d\d", number) else number
