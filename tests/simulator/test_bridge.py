@@ -22,10 +22,16 @@ from reverie.simulator.http import running
 from tests.simulator.test_http import claude
 from tests.simulator.test_simulate_command import RUN, post
 
-pytest.importorskip("anthropic")
-openai = pytest.importorskip("openai")
+openai: Any
 
 HELLO = [{"role": "user", "content": "hi"}]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sdk() -> None:
+    """Imported only where these tests run."""
+    global openai
+    openai = pytest.importorskip("openai")
 
 
 def play(folder: Path, replies: dict[str, Any]) -> threading.Thread:

@@ -55,7 +55,10 @@ def served(script: str | None = SCRIPT, **more: Any) -> Iterator[tuple[Simulator
 
 
 def claude(url: str, **more: Any) -> Any:
-    return anthropic.Anthropic(base_url=url, api_key="simulated", max_retries=0, **more)
+    """A client of the vendor's SDK, for other modules too."""
+    from anthropic import Anthropic
+
+    return Anthropic(base_url=url, api_key="simulated", max_retries=0, **more)
 
 
 def get(url: str, path: str, payload: Any = None, headers: dict[str, str] | None = None) -> tuple[int, Any]:

@@ -10,7 +10,7 @@ import pytest
 from reverie.simulator import Simulator
 from tests.simulator.test_http import get, served
 
-openai = pytest.importorskip("openai")
+openai: Any
 
 LOOK = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}
 PATCH = {"type": "custom", "name": "patch", "description": "free text"}
@@ -22,6 +22,13 @@ call patch {"input": "*** Begin"}
 ---
 say The port is 8080.
 """
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sdk() -> None:
+    """Imported only where these tests run."""
+    global openai
+    openai = pytest.importorskip("openai")
 
 
 def asked(url: str) -> Any:

@@ -12,7 +12,7 @@ from reverie.simulator import ApiError, Meter, ScriptResponder, Simulator
 from tests.simulator.bodies import MODEL, exchange, marked, text, tool
 from tests.simulator.test_http import claude, served
 
-anthropic = pytest.importorskip("anthropic")
+anthropic: Any
 
 THREADS = "message-threads-2026-08-12"
 CLEAR_AT = "mid-conversation-system-clear-at-2026-08-21"
@@ -20,6 +20,13 @@ COMPACT = "compact-2026-09-04"
 QUESTION = {"role": "user", "content": [text(700, "question")]}
 ANSWER = {"role": "assistant", "content": "fine"}
 TOOL_SCRIPT = 'say Let me look.\ncall look {"at": "a"}\n---\ncall look {"at": "b"}\n---\nsay It says {result}.'
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sdk() -> None:
+    """Imported only where these tests run."""
+    global anthropic
+    anthropic = pytest.importorskip("anthropic")
 
 
 def code_of(error: Any) -> str | None:

@@ -163,7 +163,8 @@ class _Writer:
                 kind = block.get("type")
                 marker = block.get("cache_control")
                 if kind == "tool_result":
-                    marker = marker or _inner_marker(block)
+                    if marker is None and isinstance(block.get("content"), list):
+                        marker = _inner_marker(block)
                     if missing and block.get("tool_use_id") in missing:
                         prompt.edits.append((str(block["tool_use_id"]), len(prompt.chain)))
                         prompt.deleted_tokens += tokens
@@ -197,9 +198,8 @@ class _Writer:
 
 
 def _inner_marker(block: Block) -> object:
-    """A marker on a part of a tool result. It counts for the result, because parts have no positions."""
-    content = block.get("content")
-    parts = cast("list[Block]", content) if isinstance(content, list) else []
+    """A marker on a part of a tool result with parts. It counts for the result, because parts have no positions."""
+    parts = cast("list[Block]", block["content"])
     return next((part["cache_control"] for part in parts if part.get("cache_control") is not None), None)
 
 
@@ -264,9 +264,12 @@ def _scan(views: Sequence[MessageView]) -> tuple[bool, bool]:
         if view.role != "user":
             continue
         for block in view.blocks:
-            if block is None or block.get("type") == "text":
+            kind = None if block is None else block.get("type")
+            if block is None or kind == "text":
                 continue
-            parts = block.get("content") if block.get("type") == "tool_result" else None
+            parts = block.get("content") if kind == "tool_result" else None
+            if isinstance(parts, str):
+                continue
             for each in cast("list[object]", parts) if isinstance(parts, list) else (block,):
                 if isinstance(each, Mapping):
                     part = cast("Block", each)
