@@ -18,6 +18,7 @@ from reverie.events import Event, Notice, TaskChanged
 from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import BreakCause, Companion
 from reverie.loop import Thread
+from reverie.models.window import output_caps
 from reverie.paths import Places
 from reverie.permissions.policy import PolicyMode, Rules
 from reverie.runtime.live import LiveServer
@@ -164,7 +165,7 @@ class Assembly:
 
     def _main_thread(self, tools: dict[str, Tool]) -> Thread:
         parts, settings = self.parts, self.parts.settings
-        cap = min(settings.model.max_output, parts.facts.max_output)
+        cap, raised = output_caps(settings, parts.facts, parts.limits.window)
         return Thread(
             log=parts.log,
             surroundings=self.conversation,
@@ -184,7 +185,7 @@ class Assembly:
             parallel=lambda: parts.flags.number("tools.parallel", settings.tools.parallel),
             max_nudges=settings.model.go_on_nudges,
             output_cap=cap,
-            output_cap_raised=max(cap, min(settings.model.raised_output, parts.facts.max_output)),
+            output_cap_raised=raised,
         )
 
     def _rules(self) -> RuleAttachments:
