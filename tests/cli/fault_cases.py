@@ -146,6 +146,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("settings",): [Case(()), Case(("model.name",))],
         ("trust",): [Case(()), Case(("--list",))],
         ("cost",): [Case(())],
+        ("health",): [Case(()), Case(("--by", "day"))],
         ("context",): [Case(())],
         ("agents",): [Case(())],
         ("agents", "list"): [Case(())],

@@ -75,7 +75,7 @@ _KEPT_FOLDER = "/tool-results/"
 
 @dataclass(frozen=True, slots=True)
 class HealthEvent:
-    """Something that a layer did, or did not do, `count` times."""
+    """Something that a layer did, or did not do, `count` times. `amount`: of what, such as results."""
 
     at: datetime | None
     session: str
@@ -84,6 +84,7 @@ class HealthEvent:
     outcome: Outcome
     why: str = ""
     count: int = 1
+    amount: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +171,9 @@ class Health:
         project = self.sessions[session] = str(record.data.get("cwd") or self.sessions.get(session) or project)
         at, known = record_time(record), self._open.setdefault(session, _Open())
 
-        def happened(layer: str, outcome: Outcome, why: str = "", count: int = 1) -> None:
-            self.events.append(HealthEvent(at, session, project, _SAME.get(layer, layer), outcome, why, count))
+        def happened(layer: str, outcome: Outcome, why: str = "", count: int = 1, amount: int = 0) -> None:
+            layer = _SAME.get(layer, layer)
+            self.events.append(HealthEvent(at, session, project, layer, outcome, why, count, amount))
 
         payload = from_record(record)
         if payload is not None:
@@ -188,10 +190,10 @@ class Health:
             case ResultDecisions(replaced=replaced) if replaced:
                 happened("tool_results", "fired", "over the budget of a message", len(replaced))
             case Clears():
-                happened("clearing", "fired", f"{payload.strategy}: {len(payload.cleared)} results")
+                happened("clearing", "fired", payload.strategy, amount=len(payload.cleared))
                 known.cleared |= {call: known.calls[call] for call in payload.cleared if call in known.calls}
             case CacheEdits():
-                happened("clearing", "fired", f"cache edits: {len(payload.references)} results")
+                happened("clearing", "fired", "cache edits", amount=len(payload.references))
             case AppliedEdits():
                 happened("clearing", "fired", "the server cleared by itself")
             case Fold():
@@ -324,8 +326,7 @@ class Health:
     @property
     def cleared(self) -> int:
         """How many results were cleared."""
-        fired = (one.why for one in self.events if one.layer == "clearing" and one.outcome == "fired")
-        return sum(int(why.split(": ")[1].split()[0]) for why in fired if ": " in why)
+        return sum(one.amount for one in self.events if one.layer == "clearing" and one.outcome == "fired")
 
     @property
     def open_breakers(self) -> dict[str, str]:

@@ -251,9 +251,9 @@ def _background(_settings: Settings, places: Places) -> Iterator[Check]:
         yield Check("background", "ok", "nothing failed in the last 7 days")
         return
     last = failed[-1]
-    what = last.fields.get("purpose") or last.fields.get("stage") or last.kind
+    what = last.fields.get("purpose") or last.fields.get("layer") or last.kind
     text = f"{plural(len(failed), 'failure')} in 7 days, last {what}: {last.fields.get('error', '')}"
-    yield Check("background", "warning", text, "`reverie log --kind task_failed` shows them")
+    yield Check("background", "warning", text, "`reverie health` shows them by layer and reason")
 
 
 def _dream(settings: Settings, places: Places) -> Iterator[Check]:
