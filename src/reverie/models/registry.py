@@ -38,6 +38,8 @@ class ModelAccess:
     cache_edits: bool = False
     """The Anthropic endpoint understands `cache_edits`."""
     anthropic_betas: tuple[str, ...] = ()
+    traced: bool = False
+    """Requests are reported through OpenTelemetry."""
 
 
 def model_access(settings: Settings) -> ModelAccess:
@@ -52,6 +54,7 @@ def model_access(settings: Settings) -> ModelAccess:
         timeout_s=given.timeout_s,
         cache_edits=given.anthropic_cache_edits,
         anthropic_betas=asked_betas(settings),
+        traced=settings.telemetry.otel,
     )
 
 
@@ -70,6 +73,18 @@ def open_model(name: str, access: ModelAccess, catalogue: Catalogue) -> Model:
     Raises `UnknownModel` (with similar names), `MissingExtra`, `AuthenticationFailed` if there is no key, and
     `UserError` for a script that cannot be read.
     """
+    opened = _open(name, access, catalogue)
+    return trace_requests(opened) if access.traced else opened
+
+
+def trace_requests(model: Model) -> Model:
+    """The same model; its requests are reported. Only this imports OpenTelemetry."""
+    from reverie.models.telemetry import TracedModel
+
+    return TracedModel(model)
+
+
+def _open(name: str, access: ModelAccess, catalogue: Catalogue) -> Model:
     provider, model = split_name(name, catalogue)
     match provider:
         case "anthropic":

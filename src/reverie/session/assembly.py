@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import TYPE_CHECKING
 
 from reverie.agents.fork import ForkPoint, ask_aside
 from reverie.context.engine import Engine, EngineHost
@@ -38,6 +39,9 @@ from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, Tool, ToolContext
 from reverie.tools.registry import list_schemas, make_read_only_check
 from reverie.tools.seen_files import find_seen_files
+
+if TYPE_CHECKING:
+    from reverie.session.telemetry import SessionTelemetry
 
 
 class Outlet:
@@ -97,7 +101,12 @@ class Assembly:
     ) -> None:
         self.parts = parts
         self._outlet = outlet
-        self.emit = emit = outlet.emit
+        self.telemetry: SessionTelemetry | None = None
+        if parts.settings.telemetry.otel:
+            from reverie.session.telemetry import SessionTelemetry
+
+            self.telemetry = SessionTelemetry(parts)
+        self.emit = emit = self.telemetry.listening(outlet.emit) if self.telemetry is not None else outlet.emit
         self._clock = clock
         self._turn: asyncio.Task[None] | None = None
         self._turn_is_over = False

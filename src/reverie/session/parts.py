@@ -21,7 +21,15 @@ from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
 from reverie.models.base import Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.registry import EMBEDDED, default_model_name, doubt_about, facts_of, model_access, open_model
+from reverie.models.registry import (
+    EMBEDDED,
+    default_model_name,
+    doubt_about,
+    facts_of,
+    model_access,
+    open_model,
+    trace_requests,
+)
 from reverie.models.window import WindowSource, limits_of, window_doubt, window_of
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
@@ -222,7 +230,8 @@ def _model(
     """Returns the model asked for, else that of the log, the settings or the default. Not `own`: the embedded one."""
     catalogue = Catalogue.load(settings.catalogue.files)
     if wanted is not None and not isinstance(wanted, str):
-        return wanted, facts_of(wanted.name, catalogue), ""
+        opened = trace_requests(wanted) if settings.telemetry.otel else wanted
+        return opened, facts_of(wanted.name, catalogue), ""
     access = model_access(settings)
     header = log.view.header
     name = wanted or (header.model if header is not None else "") or settings.model.name or default_model_name(access)

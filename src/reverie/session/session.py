@@ -143,6 +143,8 @@ class Session(Assembly):
             if self._server is not None:
                 await self._server.close()
             await self.engine.close()
+            if self.telemetry is not None:
+                self.telemetry.flush()
             parts.log.close()
             await parts.model.close()
             if parts.lease is not None:

@@ -290,6 +290,14 @@ class CatalogueSettings(Section):
     files: tuple[Path, ...] = paths("More catalogue files; later ones win, and all win over the built-in one.")
 
 
+class TelemetrySettings(Section):
+    """OpenTelemetry: names, sizes and times of requests, tools and layers; never content."""
+
+    otel: bool = switch(
+        False, "Sends spans and metrics (needs the extra `otel`; OTEL_* variables say where).", env="REVERIE_OTEL"
+    )
+
+
 class DebugSettings(Section):
     """Help for finding mistakes."""
 
