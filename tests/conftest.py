@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import shutil
 from collections.abc import Iterator
@@ -16,6 +17,13 @@ from tests.prefix_breaks import prefix_breaks
 # The suite tries the same examples every time, however slow the machine; the soak looks for new ones.
 settings.register_profile("suite", deadline=None, derandomize=not SOAK)
 settings.load_profile("suite")
+
+
+def pytest_collection_finish() -> None:
+    """What collection made stays to the end. Without this the collector looks at it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -33,8 +33,10 @@ from reverie.layers.l4_compaction.by_code.definitions import definitions, withou
 from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.layers.l4_compaction.survival import inventory
 from reverie.memory.changes import Evidence
-from reverie.memory.gate.evidence import typed_text
-from reverie.memory.gate.reversal import _is_dated  # pyright: ignore[reportPrivateUsage]
+from reverie.memory.gate.lines import body_parts, put_back, quote_lines, take_out
+from reverie.memory.gate.requests import asks_to_forget, clause_to_keep, is_assent, points_at_text, single_question
+from reverie.memory.gate.speech import Speech, user_text
+from reverie.memory.gate.statement import features
 from reverie.memory.index import entries, linked_files, load_index
 from reverie.memory.note import classify, find_doubt, title_of
 from reverie.memory.recall.reminder import parse_selection
@@ -110,7 +112,16 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "search terms": terms,
     "secrets": find_secrets,
     "pairs": _pairs,
-    "the same with a date": lambda text: _is_dated(text, text),
+    "checked facts": features.__wrapped__,
+    "yes": is_assent,
+    "request to keep": points_at_text,
+    "clause to keep": clause_to_keep,
+    "request to forget": asks_to_forget,
+    "single question": single_question,
+    "words of others": lambda text: Speech([Evidence(Origin.TOOL, text)]).is_quoted(features("one two three four")),
+    "lines taken out": lambda text: take_out(text, {bare for _, bare in body_parts(text)[::2]}),
+    "lines put back": lambda text: put_back(text, "", [bare for _, bare in body_parts(text)]),
+    "quoted lines": lambda text: quote_lines(text, {bare for _, bare in body_parts(text)}),
     "purge": SecretForms(["hunterGreen-4411"]).replace_in_line,
     "kind of a note": classify,
     "doubt about a note": find_doubt,
@@ -149,7 +160,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "days": _in_sentences(lambda text: find_days(text, TODAY)),
     "lesson": _in_sentences(strip_lead),
     "lessons of a message": lambda text: find_lessons(TypedText(text, TODAY)),
-    "typed words": lambda text: typed_text([Evidence(Origin.TYPED, text)]),
+    "typed words": lambda text: list(user_text([Evidence(Origin.TYPED, text)])),
     "letter to the embedded mind": lambda text: _LETTER.match(f"<letter {text}"),
 }
 

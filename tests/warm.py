@@ -160,7 +160,7 @@ def _server() -> str:
     return address
 
 
-def _load() -> None:
+def load() -> None:
     """Imports what commands import. Loading reads no settings and starts no thread."""
     for room in _LOADED:
         package = importlib.import_module(f"reverie.{room}")
@@ -260,5 +260,5 @@ def _to_the_end(module: str) -> int:
 
 
 if __name__ == "__main__":
-    _load()
+    load()
     os._exit(_to_the_end(_serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))))

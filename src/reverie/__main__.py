@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import suppress
+
+_COLLECTED_FROM = 20_000
+"""New objects before Python looks for garbage. A start makes as many, and almost all of them stay."""
 
 
 def main() -> None:
@@ -13,6 +17,7 @@ def main() -> None:
         with suppress(OSError):  # the command below reports why it cannot write
             print(f"reverie {__version__}", flush=True)
             return
+    gc.set_threshold(_COLLECTED_FROM)
     from reverie.cli.app import app
 
     app()

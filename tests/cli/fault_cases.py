@@ -170,6 +170,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("lab", "billing"): [Case((), slow=True)],
         ("lab", "dream"): [Case((str(work),), works=False, slow=True)],
         ("lab", "extraction"): [Case((str(work / "notes.md"),), works=False, slow=True)],
+        ("lab", "writes"): [Case((str(work / "notes.md"),), works=False, slow=True)],
         ("lab", "forks"): [Case(("--children", "1", "--tokens", "1000"), slow=True)],
         ("lab", "mind"): [Case((session,), slow=True)],
         ("lab", "overhead"): [Case((), slow=True)],

@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests import warm
 from tests.cli.fault_cases import Case, cases
 
 FAULTS = ("none", "read-only", "full", "no-growth", "file", "forbidden", "full-output", "closed-output")
@@ -238,8 +239,7 @@ def build(template: Path, work: Path, secret: str) -> None:
 
 def main(folder: Path, secret: str, plan: dict[str, list[str] | None]) -> dict[str, list[dict[str, Any]]]:
     """Builds the home, then runs the commands of each fault, each in its own copy of it."""
-    import reverie.session  # noqa: F401  (imported once, for every child)
-
+    warm.load()  # once, for every child
     template, work = folder / "home" / "r", folder / "w"
     build(template, work, secret)
     return {

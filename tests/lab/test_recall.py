@@ -96,6 +96,24 @@ def test_the_command_prints_one_json_object(tmp_path: Path) -> None:
     assert "lexical" in CliRunner().invoke(command, args, catch_exceptions=False).output
 
 
+def test_prompts_that_have_nothing_to_do_with_the_memories(tmp_path: Path) -> None:
+    lines = [
+        {"directory": "house", "file": "a.md", "text": "---\nname: Boiler\ndescription: replaced in March\n---\n"},
+        {"directory": "house", "prompt": "when was our boiler replaced?"},
+        {"directory": "house", "prompt": "who wrote Faust?"},
+    ]
+    path = tmp_path / "unrelated.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    args = ["recall", "--unrelated", str(path), "--models", str(tmp_path / "none")]
+    printed: dict[str, Any] = json.loads(CliRunner().invoke(command, [*args, "--json"], catch_exceptions=False).output)
+    assert printed["directories"] == {"house": {"prompts": 2, "ranker": 1}}
+    assert printed["shown"]["house"]["ranker"] == [{"prompt": "when was our boiler replaced?", "files": ["a.md"]}]
+    assert "1 of 2 prompts" in CliRunner().invoke(command, args, catch_exceptions=False).output
+    path.write_text('{"directory": "..", "prompt": "x"}')
+    with pytest.raises(UserError, match=r"unrelated\.jsonl:1"):
+        CliRunner().invoke(command, args, catch_exceptions=False)
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [

@@ -10,6 +10,7 @@ import pytest
 
 from reverie.events import Event, Notice
 from reverie.layers.l5_extraction.gates import WRITER
+from reverie.memory.gate.inbox import MemoryInbox
 from reverie.models.request_log import read_log
 from reverie.paths import Places
 from reverie.runtime.background_log import BackgroundLog, LogEntry
@@ -136,7 +137,7 @@ def test_a_memory_is_written_with_its_index_line_as_one_version_and_told(world: 
     played = world.play(f"{world.call('Write', file='feedback_commits.md', content=IMPERATIVE)}\n---\nsay done")
     new = {name: text for name, text in played.files.items() if before.get(name) != text}
     assert set(new) == {"feedback_commits.md", "MEMORY.md"}
-    assert "trust: confirmed" in new["feedback_commits.md"]
+    assert "trust: inferred" in new["feedback_commits.md"], "entered, not typed"
     line = "- [Imperative commit messages](feedback_commits.md) — Write commit messages in the imperative\n"
     assert new["MEMORY.md"] == before["MEMORY.md"] + line
     assert played.cursor is not None
@@ -285,12 +286,12 @@ def hanging(world: World) -> str:
 BAD_MINDS: dict[str, tuple[Any, str, bool]] = {
     # mind: what makes it, the kind of line in the log that says why, whether the run counts as done
     "writes outside": (outside, "extraction_denied", True),
-    "deletes everything": (deleting_everything, "extraction_refused", True),
-    "hollows memories out": (hollowing_out, "extraction_refused", True),
+    "deletes everything": (deleting_everything, "memory_refused", True),
+    "hollows memories out": (hollowing_out, "memory_refused", True),
     "writes a secret": (a_secret, "extraction_refused", True),
-    "makes things up": (made_up, "extraction_refused", True),
-    "shares what is private": (sharing, "extraction_refused", True),
-    "turns a memory round": (turning_round, "extraction_refused", True),
+    "makes things up": (made_up, "memory_refused", True),
+    "shares what is private": (sharing, "memory_refused", True),
+    "turns a memory round": (turning_round, "memory_refused", True),
     "loops": (looping, "task_failed", False),
     "talks nonsense": (nonsense, "extraction_done", True),
     "has no key": (dead, "task_failed", False),
@@ -311,6 +312,10 @@ def test_memory_is_unharmed_whatever_the_mind_does(name: str, world: World) -> N
     assert (played.cursor is not None) is done
     log = world.places.background_log.read_text()
     assert KEY[13:] not in log and "Marguerite" not in log
+    if kind == "memory_refused":
+        waits = MemoryInbox(world.memory).list()
+        assert waits and {entry.fields["refused"] for entry in world.logged(kind)} <= {"held", "question"}
+        assert not world.logged("extraction_refused"), "a hold is not an error"
     if name == "writes a secret":
         assert {entry.fields["refused"] for entry in world.logged("memory_refused")} == {"secret"}
         assert not [path for path in world.memory.rglob("*") if path.is_file() and KEY in path.read_text()], "no inbox"
@@ -334,7 +339,9 @@ def test_what_only_a_tool_result_said_never_becomes_a_memory(world: World) -> No
         main='call Read {"file_path": "vendored.c"}\n---\nsay A stub; yes.\n---\nsay And on.',
     )
     assert played.files == before
-    assert any("evidence" in str(entry.fields["reason"]) for entry in world.logged("extraction_refused"))
+    [item] = MemoryInbox(world.memory).list()
+    assert item.file == "feedback_license.md" and {one.origin for one in item.sources} >= {"tool"}
+    assert not world.logged("extraction_refused") and "license" not in str(world.logged("memory_refused"))
 
 
 def test_three_failures_in_a_row_are_said_once(world: World) -> None:

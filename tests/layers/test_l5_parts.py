@@ -13,11 +13,15 @@ from reverie.errors import ReverieError
 from reverie.layers.l5_extraction.extractor import notice
 from reverie.layers.l5_extraction.learning import directive
 from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites, new_since
-from reverie.layers.l5_extraction.writes import MemoryWrites, RunSource, lost_statements, speaks_of
+from reverie.layers.l5_extraction.writes import MemoryWrites, RunSource
 from reverie.memory.changes import Evidence
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.evidence import EvidenceText
+from reverie.memory.gate.inbox import MemoryInbox
+from reverie.memory.gate.removal import find_lost
+from reverie.memory.gate.rule import Standing
 from reverie.memory.gate.write_gate import WriteGate
+from reverie.memory.taxonomy import MemoryType
+from reverie.memory.topic_file import TopicFile, body_statements
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, TextBlock, ToolUseBlock
 
@@ -76,6 +80,11 @@ def test_the_directive_says_what_is_new_and_when_it_was_written() -> None:
     assert "on Thursday, 2026-01-01." in directive(undated, [], Path("/m"), rounds=5, today=date(2026, 1, 1))
 
 
+def lost_statements(before: str, after: str) -> list[str]:
+    old, new = ([Standing(one, "x.md", None) for one in body_statements(text)] for text in (before, after))
+    return [one.text for one in find_lost(old, new)]
+
+
 def test_a_statement_in_other_words_is_not_lost() -> None:
     assert lost_statements(PNPM, PNPM.replace("Use pnpm, never npm.", "Never use npm here: pnpm.")) == []
     assert lost_statements(PNPM, PNPM.replace("**Why:** one lock file.\n", "")) == ["one lock file."]
@@ -93,18 +102,26 @@ def test_what_stays_is_never_lost_and_emptying_loses_all(text: str) -> None:
     [
         ("forget the pnpm rule", True),
         ("we may use npm and yarn again", True),
-        ("forget everything you know", False),
+        ("forget the rule about the kiln", False),
         ("please fix the login page", False),
     ],
 )
-def test_whether_somebody_spoke_of_a_memory(typed: str, is_meant: bool) -> None:
-    assert speaks_of(EvidenceText([typed]), PNPM) is is_meant
+def test_whether_somebody_spoke_of_a_memory(tmp_path: Path, typed: str, is_meant: bool) -> None:
+    root = tmp_path / "memory"
+    root.mkdir()
+    (root / "feedback_pnpm.md").write_text(PNPM.replace("\n\n**Why:** one lock file.", ""))
+    (root / "project_kiln.md").write_text("---\nname: Kiln\ndescription: who loads it\n---\n\nIvo loads the kiln.\n")
+    made = writes(root, typed)
+    keep(made, root / "feedback_pnpm.md", "")
+    assert (root / "feedback_pnpm.md").exists() is not is_meant
+    assert made.refused == [] and made.done == ({"feedback_pnpm.md": "forgotten"} if is_meant else {})
+    assert [item.why for item in MemoryInbox(root).list()] == ([] if is_meant else ["removal"])
 
 
 def writes(root: Path, typed: str, most: int = 3) -> MemoryWrites:
-    directory = MemoryDirectory.open(root, gate=WriteGate(root))
+    directory = MemoryDirectory.open(root, gate=WriteGate(root, inbox=MemoryInbox(root)))
     source = RunSource("s", "m", (Evidence(Origin.TYPED, typed, "m"),))
-    return MemoryWrites(directory, source, keeps_index=True, most_losses=most)
+    return MemoryWrites(directory, source, most_losses=most)
 
 
 def keep(made: MemoryWrites, path: Path, text: str) -> None:
@@ -131,14 +148,16 @@ def test_in_another_language_one_memory_may_be_forgotten(tmp_path: Path) -> None
     root = tmp_path / "memory"
     root.mkdir()
     names = ["feedback_a.md", "feedback_b.md"]
-    for name in names:
-        (root / name).write_text(PNPM + "The packages are in the store of the team, and that is not for the build.\n")
+    (root / names[0]).write_text(PNPM + "The packages are in the store of the team, and that is not for the build.\n")
+    (root / names[1]).write_text(HEAD.format(name="Kiln", about="who loads it") + "Ivo loads the kiln after four.\n")
     made = writes(
-        root, "vergiss bitte die Regel mit dem Paketverwalter, die ist nicht mehr gültig und wird nicht gebraucht"
+        root,
+        "vergiss bitte, was du dir zum Paketverwalter gemerkt hast, das ist nicht mehr gültig und wird nicht gebraucht",
     )
-    keep(made, root / names[0], "")
-    with pytest.raises(ReverieError, match="at most 1"):
-        keep(made, root / names[1], "")
+    for name in names:
+        keep(made, root / name, "")
+    assert [path.name for path in root.glob("feedback*")] == ["feedback_b.md"], "the one that the writer chose first"
+    assert [item.file for item in MemoryInbox(root).list()] == ["feedback_b.md"]
 
 
 def test_an_index_keeps_its_lines_and_people_their_own(tmp_path: Path) -> None:
@@ -149,18 +168,20 @@ def test_an_index_keeps_its_lines_and_people_their_own(tmp_path: Path) -> None:
     (root / "MEMORY.md").write_text(index)
     made = writes(root, "use pnpm only, never npm or yarn")
     for bad in ("", "# Mine\n", index.replace("# Mine\n", "")):
-        with pytest.raises(ReverieError, match="not written"):
-            keep(made, root / "MEMORY.md", bad)
+        keep(made, root / "MEMORY.md", bad)
+        assert (root / "MEMORY.md").read_text() == index
     keep(made, root / "MEMORY.md", index.replace("never npm or yarn", "never yarn"))
     assert "never yarn" in (root / "MEMORY.md").read_text() and made.done == {}
 
 
-def test_a_memory_without_a_head_is_refused_with_what_is_missing(tmp_path: Path) -> None:
-    made = writes(tmp_path / "memory", "use pnpm only, never npm")
-    (tmp_path / "memory").mkdir()
-    with pytest.raises(ReverieError, match="lacks name and description and type"):
-        keep(made, tmp_path / "memory" / "feedback_pnpm.md", "Use pnpm only, never npm.\n")
-    assert made.refused and not list((tmp_path / "memory").glob("*.md"))
+def test_a_memory_without_a_head_gets_one(tmp_path: Path) -> None:
+    root = tmp_path / "memory"
+    made = writes(root, "use pnpm only, never npm")
+    keep(made, root / "feedback_pnpm.md", "Use pnpm only, never npm.\n")
+    stored = TopicFile.parse((root / "feedback_pnpm.md").read_text())
+    assert (stored.name, stored.description) == ("Use pnpm only, never npm", "Use pnpm only, never npm.")
+    assert stored.type is MemoryType.FEEDBACK, "as its file is named"
+    assert (root / "MEMORY.md").read_text().startswith("- [Use pnpm only, never npm](feedback_pnpm.md)")
 
 
 def test_the_notice_lists_topic_files_by_what_became_of_them() -> None:

@@ -287,10 +287,10 @@ def test_copies_of_dead_processes_are_swept(tmp_path: Path) -> None:
     assert mine.folder.exists()
 
 
-# -- what was refused -------------------------------------------------------------------------------------------------
+# -- what is held ----------------------------------------------------------------------------------------------------
 
 
-def test_what_was_to_be_moved_into_a_refused_file_is_put_back_unless_it_is_named(tmp_path: Path) -> None:
+def test_what_was_to_be_moved_and_is_held_is_put_back_unless_it_is_named(tmp_path: Path) -> None:
     for answer, kept in (("done", True), ("- b.md: gone: Delta epsilon zeta eta.", False)):
         root = tmp_path / answer[:4]
         root.mkdir()
@@ -303,18 +303,20 @@ def test_what_was_to_be_moved_into_a_refused_file_is_put_back_unless_it_is_named
         copy = MemoryCopy.make(root, tmp_path / "copies")
         copy.write("b.md", None)
         copy.write("MEMORY.md", b"- [A](a.md) \xe2\x80\x94 a\n- [C](c.md) \xe2\x80\x94 c\n")
-        refused = {"a.md": "Alpha beta gamma.\nDelta epsilon zeta eta.\n"}
-        found = propose(copy, answer, id="1", created=0, session="", max_loss_pct=25, refused=refused)
-        assert found is not None and {one.name for one in found.changes} == (
-            {"MEMORY.md"} | (set() if kept else {"b.md"})
-        )
-        assert found.kept == (("b.md: kept, because where its content was to go could not be written",) if kept else ())
+        held = {"a.md": ["Delta epsilon zeta eta."]}
+        found = propose(copy, answer, id="1", created=0, session="", max_loss_pct=25, held=held)
+        if kept:
+            assert found is None and not copy.changes(), "everything is back, also what only the index said"
+            continue
+        assert found is not None and {one.name for one in found.changes} == {"b.md"}
+        assert [one.partition(":")[0] for one in found.kept] == ["MEMORY.md"]
         landed = land(MemoryDirectory.open(root, gate=lambda _write: None), found, dream_info(found))
-        assert landed.version is not None and (root / "b.md").exists() is kept
-        assert ("(b.md)" in (root / "MEMORY.md").read_text()) is kept, "a file that stays is still listed"
+        assert landed.version is not None and not (root / "b.md").exists()
+        index = (root / "MEMORY.md").read_text()
+        assert "(b.md)" not in index and "Ypsilon" in index, "a line follows its file, and prose stays"
 
 
-def test_what_only_an_index_said_is_not_lost_over_a_refused_file(tmp_path: Path) -> None:
+def test_what_only_an_index_said_is_not_lost_over_a_held_line(tmp_path: Path) -> None:
     root = tmp_path / "memory"
     root.mkdir()
     (root / "a.md").write_text("Alpha beta gamma.\n")
@@ -322,6 +324,6 @@ def test_what_only_an_index_said_is_not_lost_over_a_refused_file(tmp_path: Path)
     (root / "MEMORY.md").write_text(before)
     copy = MemoryCopy.make(root, tmp_path / "copies")
     copy.write("MEMORY.md", "- [A](a.md) — a\n".encode())
-    refused = {"a.md": "Alpha beta gamma.\nThe drain key hangs behind the green door of the boat house.\n"}
-    assert propose(copy, "done", id="1", created=0, session="", max_loss_pct=25, refused=refused) is None
+    held = {"a.md": ["The drain key hangs behind the green door of the boat house."]}
+    assert propose(copy, "done", id="1", created=0, session="", max_loss_pct=25, held=held) is None
     assert propose(copy, "done", id="1", created=0, session="", max_loss_pct=25) is None, "put back for good"

@@ -211,8 +211,8 @@ def test_every_writer_passes_the_gate(tmp_path: Path) -> None:
     directory.create("feedback_a.md", topic("A"), info)
     assert [(one.name, one.before, one.writer, one.evidence) for one in seen] == [
         ("feedback_a.md", None, Writer.EXTRACTION, evidence),
-        ("MEMORY.md", None, Writer.EXTRACTION, evidence),
     ]
+    assert "feedback_a.md" in directory.index(), "its line is built by code"
     seen.clear()
     directory.edit("feedback_a.md", lambda now: now.with_changes(body="Other."), USER)
     directory.transaction([Change("feedback_b.md", "text\n")], AGENT)
@@ -225,6 +225,7 @@ def test_every_writer_passes_the_gate(tmp_path: Path) -> None:
         ("feedback_b.md", False),
         ("feedback_b.md", False),
         ("logs/2026/11/x.md", False),
+        ("logs/2026/11/x.md", True),
         ("feedback_a.md", True),
     ]
 
@@ -344,13 +345,13 @@ def test_what_is_on_disk_can_be_recorded_as_somebodys(tmp_path: Path) -> None:
 # Agents' own tools.
 
 
-def test_a_tools_write_is_a_version_and_the_index_is_the_agents(tmp_path: Path) -> None:
+def test_a_tools_write_is_a_version_and_the_index_follows(tmp_path: Path) -> None:
     directory = memory(tmp_path)
     path = f"{directory.root}/feedback_a.md"
     directory.apply_tool_write(path, topic("A").text, AGENT)
-    assert directory.index() == ""
+    assert directory.index() == "- [A](feedback_a.md) — what it says\n"
     directory.apply_tool_write(f"{directory.root}/MEMORY.md", "- [A](feedback_a.md) — mine\n", AGENT)
-    assert directory.apply_tool_write(path, topic("A").text, AGENT) is None
+    assert directory.apply_tool_write(path, topic("A").text, AGENT).version is None
     seen = directory.read("feedback_a.md")
     directory.apply_tool_write(path, topic("A2").text, AGENT, base=seen.digest)
     with pytest.raises(ChangedUnderneath):
@@ -362,7 +363,7 @@ def test_a_tools_write_is_a_version_and_the_index_is_the_agents(tmp_path: Path) 
 def test_an_empty_write_forgets(tmp_path: Path, text: str | None) -> None:
     directory = memory(tmp_path)
     directory.create("feedback_a.md", topic("A"), USER)
-    version = directory.apply_tool_write(f"{directory.root}/feedback_a.md", text, AGENT)
+    version = directory.apply_tool_write(f"{directory.root}/feedback_a.md", text, AGENT).version
     assert version is not None and {change.name for change in version.files} == {"feedback_a.md", "MEMORY.md"}
     assert not (directory.root / "feedback_a.md").exists() and directory.index() == ""
     directory.restore("feedback_a.md", USER)

@@ -124,10 +124,10 @@ def test_scopes_only_with_a_team(tmp_path: Path) -> None:
     assert f"`{tmp_path / 'm' / 'team'}`" in team
 
 
-def test_saving_is_two_steps_or_one(tmp_path: Path) -> None:
-    two, one = section(tmp_path / "m"), section(tmp_path / "m", "recall.no_index")
-    assert "In two steps." in two and "`- [Title](file.md) — " in two
-    assert "MEMORY.md" not in one
+def test_saving_is_one_step_because_index_lines_follow_the_files(tmp_path: Path) -> None:
+    shown, hidden = section(tmp_path / "m"), section(tmp_path / "m", "recall.no_index")
+    assert shown == hidden and "MEMORY.md" not in shown
+    assert "its line in the index follows" in shown and "in the user's language" in shown
 
 
 def test_a_daily_log_names_the_pattern_and_touches_nothing_else(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.memory.references import RepoNames, named_symbols
+from reverie.memory.references import RepoNames, named_files, named_symbols
 from reverie.tools.ripgrep import find_ripgrep
 
 
@@ -48,3 +48,17 @@ def test_a_file_that_comes_back_is_not_gone(repo: Path) -> None:
 def test_many_names_are_not_all_listed(repo: Path) -> None:
     text = " ".join(f"`src/gone_{n}.py`" for n in range(30))
     assert len(RepoNames(repo, find_ripgrep).find_missing(text)) == 8
+
+
+def test_a_path_counts_without_backticks(repo: Path) -> None:
+    text = "The loader is in src/loader.py (before: src/old.py:12, then lib/fetch.ts). CI is .github/workflows/ci.yml."
+    missing = RepoNames(repo, find_ripgrep).find_missing(text)
+    assert missing == ("src/old.py", "lib/fetch.ts", ".github/workflows/ci.yml")
+
+
+def test_what_only_looks_like_a_path_does_not_count() -> None:
+    text = (
+        "Node.js and/or TCP/IP, v1.2/1.3, https://x.example/a/b.html, git.example/o/r/x.py, /etc/nginx/nginx.conf, "
+        "~/notes/a.md, $HOME/run.sh, [the other memory](team/project_x.md), ../up/x.py, me@host:dir/x.py"
+    )
+    assert named_files(text) == ()

@@ -305,7 +305,9 @@ def test_a_tag_in_the_conversation_does_not_end_the_summary() -> None:
 
 
 def test_it_leaves_the_choice_of_memories_to_the_ranker() -> None:
-    question = selector_question("Should the tests mock the sandbox?", "- [user] a.md (2026-03-01T10:00:00Z): a", ())
+    question = selector_question(
+        "Should the tests mock the sandbox?", "", "- [user] a.md (2026-03-01T10:00:00Z): a", ()
+    )
     asked = request(injected(question), system=(selector_system(),), output_schema=SCHEMA, purpose=Purpose.RECALL)
     assert parse_selection(Message("assistant", answer(asked).content).text, {"a.md"}) == []
 

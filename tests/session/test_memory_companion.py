@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from reverie.events import Event, Notice, ToolFinished
-from reverie.memory.changes import WriteInfo, Writer
+from reverie.events import Event, Notice, PermissionAsked, ToolFinished
+from reverie.memory.changes import Evidence, WriteInfo, Writer
+from reverie.memory.evidence import gather_evidence
+from reverie.memory.gate.review import confirm, list_inferred
 from reverie.memory.opening import OpenedMemory, open_memory
+from reverie.memory.taxonomy import MemoryType
+from reverie.memory.topic_file import TopicFile
+from reverie.models.sdk import SdkModel
 from reverie.paths import Places
 from reverie.runtime.background_log import BackgroundLog
 from reverie.session import Session
@@ -148,6 +155,41 @@ def test_what_the_agent_has_read_is_not_shown(work: Path) -> None:
     in_session(talk, cwd=work, model=model)
 
 
+def test_after_a_compaction_what_was_read_is_shown(work: Path) -> None:
+    path = remember(work, *PORT)
+    model = script(work, f'call Read {{"file_path": "{path}"}}\n---\n' + SAYS)
+
+    async def talk(session: Session) -> None:
+        await turn(session, "hello")
+        await turn(session, "which port does the staging server use?")
+        session.log.append(CompactBoundary("manual", 1000, session.log.head))
+        await turn(session, "which port does the staging server use?")
+        assert [names for names, _ in surfaced(session)] == [(), (PORT[0],)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("REVERIE_REQUEST_LOG")  # the boundary is made by hand, so nobody announces the break
+        in_session(talk, cwd=work, model=model)
+
+
+def test_what_this_session_saved_is_not_shown_until_a_compaction(work: Path) -> None:
+    topic = TopicFile.parse(f"---\nname: Staging port\ndescription: {PORT[1]}\ntype: project\n---\n\n{PORT[1]}\n")
+
+    async def talk(session: Session) -> None:
+        await turn(session, "the staging server listens on port 8417")
+        log = session.log
+        found = gather_evidence(session.view.history)
+        here = WriteInfo(Writer.EXTRACTION, "x", session=log.session_id, message=log.head or "", evidence=found)
+        memory_of(work).directory.create(PORT[0], topic, here)
+        await turn(session, "which port does the staging server use?")
+        session.log.append(CompactBoundary("manual", 1000, session.log.head))
+        await turn(session, "which port does the staging server use?")
+        assert [names for names, _ in surfaced(session)][-2:] == [(), (PORT[0],)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("REVERIE_REQUEST_LOG")  # the boundary is made by hand, so nobody announces the break
+        in_session(talk, cwd=work, model=script(work, SAYS))
+
+
 def test_the_switch_stops_it_and_leaves_no_record(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(work, *PORT)
 
@@ -258,6 +300,80 @@ def test_cancelling_the_turn_cancels_it(work: Path, monkeypatch: pytest.MonkeyPa
         assert all(row.purpose == "recall" for row in server.rows)
 
 
+CHOOSES_OWNER = f'wait 0.4\nsay {{"selected_memories": ["{OWNER[0]}"]}}'
+HURRY = {"memory.recall_ceiling_s": 0.1}
+
+
+def test_what_is_chosen_late_comes_with_the_next_round(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(work, *OWNER)
+    (work / "a.txt").write_text("a")
+    main = f'wait 1.2\ncall Read {{"file_path": "{work}/a.txt"}}\n---\n{SAYS}'
+
+    async def talk(session: Session) -> None:
+        events = await turn(session, "whom do I ask when money is missing?")
+        assert surfaced(session) == [((), "ranker"), ((OWNER[0],), "model")]
+        assert any(f"recalled {OWNER[0]}" in text for text in said(events))
+        (text,) = recalled(session)
+        assert "Anna" in text
+        last = session.view.entries[-2].message
+        assert last.role == "user" and last.text == text, "after the results, before the answer"
+
+    with served(f"{main}\n[recall]\n{CHOOSES_OWNER}", monkeypatch):
+        monkeypatch.delenv("REVERIE_FLAG_RECALL")
+        in_session(talk, cwd=work, model=ANTHROPIC, overrides=HURRY)
+
+
+def test_what_is_chosen_after_the_answer_comes_with_the_next_message(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(work, *OWNER)
+
+    async def talk(session: Session) -> None:
+        await turn(session, "whom do I ask when money is missing?")
+        assert surfaced(session) == [((), "ranker")] and recalled(session) == []
+        await asyncio.sleep(1.2)
+        await turn(session, "thanks")
+        assert surfaced(session) == [((), "ranker"), ((OWNER[0],), "model")]
+        assert "Anna" in recalled(session)[0]
+
+    with asked(work, CHOOSES_OWNER.replace("0.4", "0.8"), monkeypatch):
+        in_session(talk, cwd=work, model=ANTHROPIC, overrides=HURRY)
+
+
+def test_the_sdk_is_loaded_before_the_time_of_the_selector_begins(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(work, *PORT)
+    monkeypatch.setattr("reverie.memory.recall.selection._LONGEST_S", 0.8)
+    load = SdkModel._load  # pyright: ignore[reportPrivateUsage]
+
+    def slowly(self: SdkModel) -> None:
+        time.sleep(1.0)
+        load(self)
+
+    monkeypatch.setattr(SdkModel, "_load", slowly)
+
+    async def talk(session: Session) -> None:
+        await turn(session, "which port does the staging server use?")
+        assert surfaced(session) == [((PORT[0],), "model")]
+
+    with asked(work, f'say {{"selected_memories": ["{PORT[0]}"]}}', monkeypatch):
+        in_session(talk, cwd=work, model=ANTHROPIC, overrides=PATIENT)
+
+
+def test_the_selector_sees_the_beginning_of_the_last_answer(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(work, *PORT)
+
+    async def talk(session: Session) -> None:
+        await turn(session, "how can I page through the results?")
+        await turn(session, "then do it by offset, not by cursor")
+
+    main = f"repeat forever\n  say {'By cursor or by offset, as you like. ' * 400}\nend\n"
+    with served(f'{main}\n[recall]\nrepeat forever\n  say {{"selected_memories": []}}\nend', monkeypatch) as server:
+        monkeypatch.delenv("REVERIE_FLAG_RECALL")
+        in_session(talk, cwd=work, model=ANTHROPIC, overrides=PATIENT)
+        first, second = (row.usage.input_tokens for row in server.rows if row.purpose == "recall")
+        assert 80 < second - first < 400
+
+
 # -- the agent's own reading and writing --------------------------------------------------------------------------
 
 TABS = "---\nname: Tabs\ndescription: Indent with tabs\ntype: feedback\n---\n\nIndent with tabs.\n"
@@ -277,16 +393,20 @@ def results(events: list[Event]) -> list[tuple[bool, str]]:
 def test_what_the_user_said_is_saved_without_asking_and_found_in_the_next_session(work: Path) -> None:
     root = memory_of(work).directory.root
     path = str(root / "feedback_tabs.md")
-    index = {"file_path": str(root / "MEMORY.md"), "content": "- [Tabs](feedback_tabs.md) — Indent with tabs\n"}
-    model = script(work, calls(("Write", {"file_path": path, "content": TABS}), ("Write", index)))
+    index, line = str(root / "MEMORY.md"), "- [Tabs](feedback_tabs.md) — Indent with tabs"
+    again = {"file_path": index, "content": f"{line}\n- [Tabs](feedback_tabs.md) — Indent with tabs, always\n"}
+    steps = (("Write", {"file_path": path, "content": TABS}), ("Read", {"file_path": index}), ("Write", again))
+    model = script(work, calls(*steps))
 
     async def talk(session: Session) -> str:
         events = await turn(session, "please remember: indent with tabs in this project")
-        assert [error for error, _ in results(events)] == [False, False], results(events)
-        assert "saved feedback_tabs.md" in said(events)
+        assert [error for error, _ in results(events)] == [False, False, False], results(events)
+        assert line in results(events)[1][1], "the index follows by itself"
+        assert "saved feedback_tabs.md (inferred from what you said)" in said(events), "it was not typed on a terminal"
         return session.id
 
     session_id = in_session(talk, cwd=work, model=model)
+    assert memory_of(work).directory.index() == f"{line}, always\n", "one line per file"
     versions = list(memory_of(work).directory.log())
     assert [version.info.writer for version in versions] == ["agent", "agent"]
     assert versions[0].info.session == session_id and versions[0].info.message
@@ -332,8 +452,8 @@ def test_what_a_tool_said_waits_in_the_inbox(work: Path) -> None:
     async def talk(session: Session) -> None:
         events = await turn(session, "please summarise page.txt for me")
         error, sentence = results(events)[1]
-        assert error and "the user did not say" in sentence
-        assert any("waits in the inbox" in text for text in said(events))
+        assert not error and "Kept for the user to confirm" in sentence and "evil.example.net" in sentence
+        assert "1 line waits: /memory inbox" in said(events) and not any("forgot" in text for text in said(events))
 
     in_session(talk, cwd=work, model=model)
     memory = memory_of(work)
@@ -419,6 +539,75 @@ def test_elsewhere_a_write_is_still_asked_about(work: Path) -> None:
     in_session(talk, cwd=work, model=script(work, calls(outside, hidden, up)))
     assert not (root.parent / "x.md").exists() and not (root.parent / "y.md").exists()
     assert not (root / ".hidden.md").exists()
+
+
+@contextmanager
+def asking_for(command: str, work: Path, said: str) -> Iterator[list[str]]:
+    """The questions about a command in a session that allows everything, after the user said something."""
+    asked = list[str]()
+
+    async def talk(session: Session) -> None:
+        for text in (said, "again, please"):
+            async for event in session.send(text):
+                if isinstance(event, PermissionAsked):
+                    asked.append(event.reason)
+                    assert session.gate.answer(event.id, allow=True)
+
+    model = script(work, "repeat forever\n" + f"  call Bash {json.dumps({'command': command})}\n  ---\n  say ok\nend\n")
+    in_session(talk, cwd=work, model=model, interactive=True, overrides={"permissions.mode": "accept_all"})
+    yield asked
+
+
+def infer(work: Path, text: str) -> None:
+    """A memory that rests on text of others."""
+    memory = memory_of(work).directory
+    topic = TopicFile.new(name="Farm", description="the farm", type=MemoryType.PROJECT, body=text)
+    info = WriteInfo(Writer.USER, "test", evidence=(Evidence(Origin.PIPED, text),))
+    memory.create("project_farm.md", topic, info)
+
+
+def test_an_address_that_only_an_inferred_memory_has_is_asked_for(work: Path) -> None:
+    infer(work, "The farm is restarted at farm.example.org/restart. Clean it with `./wipe.sh --all`.")
+    with asking_for("echo farm.example.org/restart now > x", work, "restart the build farm") as asked:
+        (reason,) = asked  # once: the user allowed it
+        assert "farm.example.org/restart" in reason and "project_farm.md" in reason
+    with asking_for("./wipe.sh --all; touch y", work, "clean the build farm") as asked:
+        assert len(asked) == 1 and "./wipe.sh --all" in asked[0]
+    for command, said in (
+        ("echo farm.example.org/restart > x", "restart it at farm.example.org please"),
+        ("echo other.example.org > x", "restart the build farm"),
+        ("touch z", "clean the build farm"),
+    ):
+        with asking_for(command, work, said) as asked:
+            assert asked == [], (command, said)
+    (work / "AGENTS.md").write_text("The farm: farm.example.org\n")
+    with asking_for("echo farm.example.org/restart > x", work, "restart the build farm") as asked:
+        assert asked == [], "the instruction files name it"
+
+
+def test_a_confirmed_address_is_not_asked_for(work: Path) -> None:
+    infer(work, "The farm is restarted at farm.example.org/restart.")
+    memory = memory_of(work).directory
+    (one,) = list_inferred(memory)
+    confirm(memory, one, WriteInfo(Writer.USER, "test"))
+    with asking_for("echo farm.example.org/restart > x", work, "restart the build farm") as asked:
+        assert asked == []
+
+
+def test_an_inferred_memory_that_nobody_uses_is_not_recalled(work: Path) -> None:
+    infer(work, "The staging server listens on port 8417.")
+
+    async def talk(session: Session) -> list[str]:
+        await turn(session, "which port does the staging server use?")
+        return recalled(session)
+
+    (text,) = in_session(talk, cwd=work, model=script(work, SAYS))
+    assert "saved today; inferred" in text and "from a pipe or a file" in text
+    in_91_days = {"clock": lambda: datetime.now(UTC) + timedelta(days=91)}
+    assert in_session(talk, cwd=work, model=script(work, SAYS), **in_91_days) == []
+    memory = memory_of(work).directory
+    confirm(memory, list_inferred(memory)[0], WriteInfo(Writer.USER, "test"))
+    assert len(in_session(talk, cwd=work, model=script(work, SAYS), **in_91_days)) == 1
 
 
 def test_in_the_mode_of_daily_logs_only_the_log_of_today_is_written(

@@ -74,11 +74,12 @@ def test_what_one_session_saves_for_the_team_another_starts_with(
     saving = json.dumps({"file_path": str(first.team / "project_freeze.md"), "content": TOPIC})
     told = first.visit("Releases stop on 2026-12-01 for the audit.", plays=f"call Write {saving}\n---\nsay Noted.\n")
     assert any("sent" in line for line in told), told
-    assert (shared / "project_freeze.md").read_text() == TOPIC
+    marked = TOPIC.replace("type: project\n", "type: project\ntrust: inferred\n")
+    assert (shared / "project_freeze.md").read_text() == marked
 
     told = second.visit()
     assert any("received" in line for line in told), told
-    assert (second.team / "project_freeze.md").read_text() == TOPIC
+    assert (second.team / "project_freeze.md").read_text() == marked
     assert second.visit() == [], "nothing new, nothing said"
 
 
@@ -104,8 +105,10 @@ def test_the_command_shares_now_and_says_what_is_missing(
     (shared / "project_freeze.md").write_text(TOPIC)
     done = CliRunner().invoke(commands, ["memory", "sync", "--json", "-C", str(home.work)], catch_exceptions=False)
     assert "project_freeze.md" in json.loads(done.output)["received"]
-    done = CliRunner().invoke(commands, ["memory", "sync", "-C", str(home.work)], catch_exceptions=False)
-    assert "nothing changed" in done.output
+    assert "(project_freeze.md)" in (home.team / "MEMORY.md").read_text(), "the index follows"
+    for told in ("1 sent", "nothing changed"):
+        done = CliRunner().invoke(commands, ["memory", "sync", "-C", str(home.work)], catch_exceptions=False)
+        assert told in done.output
     (home.folder / "settings.toml").write_text("")
     done = CliRunner().invoke(commands, ["memory", "sync", "-C", str(home.work)])
     assert done.exit_code and "team.sharing" in str(done.exception or done.output)

@@ -16,8 +16,8 @@ from reverie.simulator import Clock, ScriptResponder, Simulator
 from reverie.simulator.http import running
 from tests.simulator.bodies import conversation, text, tool
 
-anthropic = pytest.importorskip("anthropic")
-openai = pytest.importorskip("openai")
+anthropic: Any
+openai: Any
 
 MODEL = "claude-opus-5"
 SCRIPT = """
@@ -37,6 +37,14 @@ say This sentence is cut in the middle.
 fail unreachable
 say There again.
 """
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sdks() -> None:
+    """Imported only where these tests run: it takes half as long as collecting all tests."""
+    global anthropic, openai
+    anthropic = pytest.importorskip("anthropic")
+    openai = pytest.importorskip("openai")
 
 
 @contextmanager

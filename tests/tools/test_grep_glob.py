@@ -14,7 +14,7 @@ import pytest
 from reverie.errors import UserError
 from reverie.tools.base import ToolContext
 from reverie.tools.grep import Grep
-from reverie.tools.ripgrep import find_ripgrep
+from reverie.tools.ripgrep import find_ripgrep, make_listing_options
 from tests.tools.calls import make_context, refusal, text, use
 
 
@@ -239,3 +239,8 @@ def test_the_program_comes_with_the_wheel(monkeypatch: pytest.MonkeyPatch, tmp_p
         find_ripgrep()
     (tmp_path / "rg").touch(0o755)
     assert find_ripgrep() == tmp_path / "rg"
+
+
+def test_a_search_is_quick_to_start(tmp_path: Path) -> None:
+    """Ripgrep reads all globs before it searches, and one glob per hidden name took it four times as long."""
+    assert sum(option.startswith("--iglob=") for option in make_listing_options(tmp_path)) < 100

@@ -6,6 +6,7 @@ standard error and an exit code. Only a bug shows a traceback.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Mapping
@@ -57,7 +58,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "sessions": CommandEntry("sessions.command:command", "List, show and delete conversations."),
     "remember": CommandEntry("memory.change:remember_command", "Remember something, in your own words."),
     "recall": CommandEntry("memory.recall:command", "Show which memories would be added to a message."),
-    "forget": CommandEntry("memory.change:forget_command", "Forget a memory. It can be restored."),
+    "forget": CommandEntry("memory.forget:forget_command", "Forget a memory. It can be restored."),
     "memory": CommandEntry("memory.command:command", "List, change and restore memories."),
     "dream": CommandEntry("dream.command:command", "Tidy up memory across sessions; review or undo it."),
     "compact": CommandEntry("sessions.actions:compact_command", "Summarise a conversation to make room, or undo that."),
@@ -164,6 +165,7 @@ def app() -> NoReturn:
     if (lost := output_error()) is not None:
         message = f"The command has done its work, but its output could not be written ({lost.strerror or lost})."
         code = PIPE_CLOSED if isinstance(lost, BrokenPipeError) else code or _report(message, 4)
+    gc.freeze()  # else Python looks at every object again when it ends
     drop_output()  # else Python flushes again at exit and reports the same error
     sys.exit(code)
 

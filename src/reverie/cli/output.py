@@ -110,6 +110,28 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
+def has_terminal() -> bool:
+    """Whether one of the standard streams is a terminal."""
+    return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+def read_key(question: str) -> str:
+    """Shows a question on the terminal and waits for one key. Keys that were pressed before do not answer it. Empty at
+    the end of the input."""
+    import os
+    import termios
+    import tty
+
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+    try:
+        tty.setcbreak(fd)  # throws away what was typed before
+        click.echo(question, nl=False, color=get_paint().on)
+        return os.read(fd, 16).decode("utf-8", "replace").lower()
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
 def line_width(elsewhere: int = 10_000) -> int:
     """How long a line may be: as wide as the terminal, or `elsewhere` in a file or a pipe."""
     return columns() if sys.stdout.isatty() else elsewhere

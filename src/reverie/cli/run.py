@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reverie.cli.options import examples, json_lines_option
+from reverie.cli.output import has_terminal
 from reverie.cli.session_opening import Opening, make_opening, session_options
 from reverie.errors import UserError
 from reverie.origins import NO_REQUEST, fence, split_material
@@ -99,11 +100,6 @@ def read_prompt(argument: str | None) -> tuple[list[TextBlock], list[str]]:
     if not request:
         notes.append("standard input is data, not a prompt; `reverie run -` uses it as the prompt")
     return [*request, fence(Origin.PIPED, piped.strip("\n"), note="" if request else NO_REQUEST)], notes
-
-
-def has_terminal() -> bool:
-    """Whether one of the standard streams is a terminal."""
-    return any(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def _read_stdin() -> tuple[str, int]:

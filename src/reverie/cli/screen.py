@@ -15,14 +15,16 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
-_CONTROL: Final = re.compile(
+from reverie.text.patterns import late
+
+_CONTROL: Final = late(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     r"\U000e0000-\U000e00ff]"
 )
 _KEY: Final = str(10**8 + int.from_bytes(os.urandom(4)) % (9 * 10**8))
-_OURS: Final = re.compile(rf"\x1b\[(?:(?P<style>[0-9]{{1,2}});{_KEY}m|{_KEY}K)")
+_OURS: Final = late(rf"\x1b\[(?:(?P<style>[0-9]{{1,2}});{_KEY}m|{_KEY}K)")
 
-STYLE: Final = re.compile(rf"\x1b\[[0-9]{{1,2}};{_KEY}m")
+STYLE: Final = late(rf"\x1b\[[0-9]{{1,2}};{_KEY}m")
 """What `style` puts around a text; it takes no columns."""
 CLEAR_LINE: Final = f"\x1b[{_KEY}K"
 """Clears the line and moves to its beginning."""

@@ -33,7 +33,6 @@ from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Tasks
 from reverie.storage.transcript.records import LayerFailure, SessionHeader, TurnCounts
 from reverie.storage.transcript.session_log import Clock
-from reverie.tools.base import ReadCache
 from reverie.types import Block, Purpose
 
 _INSTRUCTION_FILES = frozenset({"AGENTS.md", "CLAUDE.md", "AGENTS.local.md", "CLAUDE.local.md"})
@@ -62,6 +61,16 @@ class EngineHost:
     run_hook: Callable[[RunHook], Awaitable[EffectResult]] = _no_hook
     attached: Callable[[], Sequence[Block]] = tuple
     """Blocks that the model must see again after a compaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LateRecall(Companion):
+    """Shows what a model chose after the message was sent, with the results of the next round."""
+
+    recall: Recall
+
+    async def between_rounds(self) -> Sequence[Block]:
+        return await self.recall.take_late()
 
 
 class Engine:
@@ -107,18 +116,7 @@ class Engine:
             on_clear=host.on_clear,
             emit=emit,
         )
-        self.conversation = self._converse(accounts, (self.compactor, self.notes, *companions), clock)
-        self.extractor = Extractor(
-            parts,
-            tasks,
-            host.forks,
-            memory=memory.directory if memory is not None else None,
-            interactive=interactive,
-            emit=emit,
-            clock=clock,
-        )
         self.recall: Recall | None = None
-        self.dreaming: Dreaming | None = None
         if memory is not None:
             self.recall = Recall(
                 parts,
@@ -128,20 +126,35 @@ class Engine:
                 emit=emit,
                 clock=clock,
             )
+            companions = (*companions, _LateRecall(self.recall))
+        self.conversation = self._converse(accounts, (self.compactor, self.notes, *companions), clock)
+        self.extractor = Extractor(
+            parts,
+            tasks,
+            host.forks,
+            memory=memory,
+            interactive=interactive,
+            emit=emit,
+            clock=clock,
+        )
+        self.dreaming: Dreaming | None = None
+        if memory is not None:
             self.dreaming = Dreaming(
                 parts, tasks, host.forks, memory, ensure_header=host.ensure_header, emit=emit, clock=clock
             )
 
     # -- what a loop calls ----------------------------------------------------------------------------------------
 
-    async def begin_turn(self, query: str, read: ReadCache) -> None:
+    async def begin_turn(self, query: str) -> None:
         """Call when a user message is recorded: updates the limits and recalls the memories that fit."""
         self.conversation.thresholds = self._parts.limits_now()
         if self.recall is not None and query.strip():
-            await self.recall.recall(query, read)
+            await self.recall.recall(query)
 
     def end_turn(self, *, answered: bool) -> None:
         """Call when a turn is over: starts extraction in the background."""
+        if self.recall is not None and not answered:
+            self.recall.drop_late()
         gate = self.extractor.turn_ended(answered=answered)
         if gate is not None:
             self._parts.tally.declined("extraction", gate.value)

@@ -97,14 +97,14 @@ def system_prompt(cwd: Path, git_branch: str, today: date) -> tuple[str, ...]:
         "cwd": escape_tags(str(cwd)),
         "repository": repository,
         "platform": f"{platform.system()} {platform.machine()}",
-        "date": today.isoformat(),
+        "date": f"{today:%A, %Y-%m-%d}",
     }
     return (render("reverie.context", "system.md"), render("reverie.context", "environment.md", place))
 
 
 def date_change(today: date) -> TextBlock:
     """Returns the reminder for a conversation that continues on another day."""
-    return TextBlock(render("reverie.context", "date_change.md", {"date": today.isoformat()}), Origin.CODE)
+    return TextBlock(render("reverie.context", "date_change.md", {"date": f"{today:%A, %Y-%m-%d}"}), Origin.CODE)
 
 
 def is_date_outdated(records: Sequence[Record], today: date) -> bool:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from reverie.instructions.markdown import MarkdownProse
+from reverie.text.patterns import late
 
 MAX_WORDS = 500  # the most words with an `@` that are checked in one file
 
-_WORD = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
-_LEAD = re.compile(r"[ \t]*(?:[-*+][ \t]+|\d{1,9}[.)][ \t]+)?")
+_WORD = late(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
+_LEAD = late(r"[ \t]*(?:[-*+][ \t]+|\d{1,9}[.)][ \t]+)?")
 _TAIL = ".,;:!?)]}>\"'*_"
 
 

@@ -12,15 +12,17 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from reverie.text.patterns import late
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-_TICKS = re.compile(r"`+")
-_INDENTATION = re.compile(r"\t| {4}")
-_HTML_CODE = re.compile(r"<(?:pre|code|script|style|textarea)\b", re.IGNORECASE)
-_OPENS_CODE = re.compile(rf"`|~~~|{_HTML_CODE.pattern}", re.IGNORECASE)
-_BLOCK_COMMENT = re.compile(r"^[ \t>*+\-\d.)]*(<!--)", re.MULTILINE)
-_COMMENT = re.compile(r"<!--.*?-->(?:[ \t]*<!--.*?-->)*", re.DOTALL)
+_TICKS = late(r"`+")
+_INDENTATION = late(r"\t| {4}")
+_HTML_CODE = late(r"<(?:pre|code|script|style|textarea)\b", re.IGNORECASE)
+_OPENS_CODE = late(rf"`|~~~|{_HTML_CODE.pattern}", re.IGNORECASE)
+_BLOCK_COMMENT = late(r"^[ \t>*+\-\d.)]*(<!--)", re.MULTILINE)
+_COMMENT = late(r"<!--.*?-->(?:[ \t]*<!--.*?-->)*", re.DOTALL)
 
 
 class MarkdownProse:

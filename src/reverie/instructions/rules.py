@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING
 
 from reverie.memory.frontmatter import split
 from reverie.permissions.path_glob import expand_braces
+from reverie.text.patterns import late
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 MAX_PATTERNS = 200
 
-_PATHS = re.compile(r"paths[ \t]*:(?P<value>.*)", re.DOTALL)
-_ITEM = re.compile(r"[ \t]*-[ \t]+(?P<value>.*)", re.DOTALL)
-_MARK = re.compile(r"[,{}'\"]|[^\s,{}'\"]++")
-_COMMENT = re.compile(r"(?:^|[ \t])#.*", re.DOTALL)
+_PATHS = late(r"paths[ \t]*:(?P<value>.*)", re.DOTALL)
+_ITEM = late(r"[ \t]*-[ \t]+(?P<value>.*)", re.DOTALL)
+_MARK = late(r"[,{}'\"]|[^\s,{}'\"]++")
+_COMMENT = late(r"(?:^|[ \t])#.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,25 +5,37 @@ becomes one version. Changes that somebody else made meanwhile are recorded as t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.errors import StorageError, UserError
-from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, Gate, ProposedWrite, WriteInfo, Writer
+from reverie.memory.changes import (
+    ABSENT,
+    Change,
+    ChangedUnderneath,
+    Decision,
+    Gate,
+    Mark,
+    Outcome,
+    ProposedWrite,
+    WriteInfo,
+    Writer,
+)
 from reverie.memory.index import follow_change, without_entry
 from reverie.memory.scan import ScanEntry, scan
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode, encode
+from reverie.memory.upkeep.purge_plan import PurgePlan
 from reverie.memory.upkeep.undo import plan_restore, plan_undo
 from reverie.permissions.memory_paths import check_memory_write, is_inside
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.history.folder import ChangedOnDisk, LockedFolder, VersionedFolder, history_place
 from reverie.storage.history.objects import blob_id
-from reverie.storage.history.purge import HistoryPurge, make_unique
+from reverie.storage.history.purge import HistoryPurge
 from reverie.storage.history.versions import Version, VersionInfo
 
 if TYPE_CHECKING:
@@ -119,7 +131,8 @@ class MemoryDirectory:
 
     def create(self, name: str, topic: TopicFile, info: WriteInfo, *, hook: str = "") -> Version:
         """Adds a memory and its index line; `ChangedUnderneath` if the file exists already."""
-        return _require_version(self._run(self._plan_save(name, lambda _: topic, ABSENT, hook), info))
+        saved = self._run(self._plan_save(name, lambda _: topic, ABSENT), info, hook)
+        return _require_version(saved.version)
 
     def update(
         self, name: str, topic: TopicFile, info: WriteInfo, *, base: str | None = None, hook: str = ""
@@ -127,7 +140,7 @@ class MemoryDirectory:
         """Replaces the content of a memory; None if it is the same. Give `base` (`Document.digest`) if the change
         depends on a reading. Its index line follows a new name or description, unless somebody worded the line
         differently."""
-        return self._run(self._plan_save(name, lambda _: topic, base, hook), info)
+        return self._run(self._plan_save(name, lambda _: topic, base), info, hook).version
 
     def edit(self, name: str, change: Callable[[TopicFile], TopicFile], info: WriteInfo) -> Version | None:
         """Changes the present content; `change` may run more than once."""
@@ -137,7 +150,7 @@ class MemoryDirectory:
                 raise UserError(f"There is no memory {name!r}; `reverie memory list` shows what there is.")
             return change(now)
 
-        return self._run(self._plan_save(name, changed, None, ""), info)
+        return self._run(self._plan_save(name, changed, None), info).version
 
     def append(self, name: str, text: str, info: WriteInfo) -> Version | None:
         """Adds to the end of a file (a daily log), and makes the file if it is missing."""
@@ -146,7 +159,7 @@ class MemoryDirectory:
             now = decode(held.read(self._name(name)) or b"")
             return [Change(name, now + text)]
 
-        return self._run(grown, info)
+        return self._run(grown, info).version
 
     def remove(self, name: str, info: WriteInfo, *, base: str | None = None) -> Version:
         """Removes a memory and its index line as one version. `restore` brings it back."""
@@ -156,18 +169,16 @@ class MemoryDirectory:
                 raise UserError(f"There is no memory {name!r}; `reverie memory list` shows what there is.")
             return [Change(name, None, base)]
 
-        return _require_version(self._run(gone, info))
+        return _require_version(self._run(gone, info).version)
 
-    def transaction(self, changes: Sequence[Change], info: WriteInfo) -> Version | None:
+    def transaction(self, changes: Sequence[Change], info: WriteInfo) -> Outcome:
         """Writes many files as one version, or none of them. `ChangedUnderneath` lists files that differ from their
-        `base`. Index lines of removed files are removed too; the caller adds lines for new files."""
+        `base`. Index lines follow the files."""
         return self._run(lambda _: list(changes), info)
 
-    def apply_tool_write(
-        self, path: str, text: str | None, info: WriteInfo, *, base: str | None = None
-    ) -> Version | None:
-        """Applies an agent's Write or Edit to a real path. `text` is the whole new content; returns None if nothing
-        differs. An empty text removes a topic file. The agent writes the index itself, so this adds no line."""
+    def apply_tool_write(self, path: str, text: str | None, info: WriteInfo, *, base: str | None = None) -> Outcome:
+        """Applies an agent's Write or Edit to a real path. `text` is the whole new content. An empty text removes a
+        topic file. The index follows."""
         name = self._name_at(check_memory_write(path, self.root))
         return self._run(lambda _: [Change(name, text, base)], info)
 
@@ -189,14 +200,14 @@ class MemoryDirectory:
             version = self.history.find(spec)
             writes = plan_undo(self.history, version, held.read)
             subject = f"Undo: {version.info.subject}" if version.info.subject else f"Undo {version.short}"
-            return self._commit(held, writes, info, restores=True, subject=subject, reverses=version.id)
+            return self._commit(held, writes, info, restores=True, subject=subject, reverses=version.id).version
 
     def restore(self, name: str, info: WriteInfo, *, spec: str | None = None) -> Version | None:
         """Brings a file and its index line back, as in a version or as before its last change."""
         with self._locked() as held:
             writes, version = plan_restore(self.history, self._name(name), spec, held.read)
             subject = f"Restore {name} as in {version[:10]}"
-            return self._commit(held, writes, info, restores=True, subject=subject)
+            return self._commit(held, writes, info, restores=True, subject=subject).version
 
     def purge(
         self, replace: Callable[[str], str], info: WriteInfo, *, rename: Callable[[str], str] = str
@@ -206,7 +217,7 @@ class MemoryDirectory:
         """
         with self._locked() as held:
             past = {change.name for version in self.history.log() for change in version.files}
-            clean = _PurgePlan(past | set(held.files), replace, rename)
+            clean = PurgePlan(past | set(held.files), replace, rename)
             writes = {
                 name: data for old in held.files for name, data in clean.writes(old, held.read(old) or b"").items()
             }
@@ -215,33 +226,24 @@ class MemoryDirectory:
             return held.purge(clean.content, clean.part)
 
     def _plan_save(
-        self, name: str, topic: Callable[[TopicFile | None], TopicFile], base: str | None, hook: str
+        self, name: str, topic: Callable[[TopicFile | None], TopicFile], base: str | None
     ) -> Callable[[LockedFolder], list[Change]]:
         def plan(held: LockedFolder) -> list[Change]:
             own = self._name(name)
             if not is_topic(own):
                 raise UserError(f"{name!r} is not a topic file; the index and the daily logs are written differently.")
             data = held.read(own)
-            before = None if data is None else TopicFile.parse(data)
-            after = topic(before)
-            changes = [Change(own, after.text, base)]
-            if self._keep_index:
-                index = decode(held.read(index_of(own)) or b"")
-                old = (before.name, before.description) if before else None
-                followed = follow_change(index, pointer_of(own), old, (after.name, after.description), hook)
-                if followed != index and after.text.strip():
-                    changes.append(Change(index_of(own), followed))
-            return changes
+            return [Change(own, topic(None if data is None else TopicFile.parse(data)).text, base)]
 
         return plan
 
-    def _run(self, plan: Callable[[LockedFolder], list[Change]], info: WriteInfo) -> Version | None:
+    def _run(self, plan: Callable[[LockedFolder], list[Change]], info: WriteInfo, hook: str = "") -> Outcome:
         for attempt in range(_ATTEMPTS):
             try:
                 with self._folder.lock() as held:
                     changes = plan(held)
                     reasons = {change.name: change.reason for change in changes if change.reason}
-                    return self._commit(held, self._to_writes(held, changes, info), info, reasons=reasons)
+                    return self._commit(held, self._to_writes(held, changes, info), info, reasons=reasons, hook=hook)
             except ChangedOnDisk as error:
                 if attempt + 1 == _ATTEMPTS:
                     raise ChangedUnderneath(error.names) from error
@@ -256,7 +258,7 @@ class MemoryDirectory:
             raise ChangedUnderneath(error.names) from error
 
     def _to_writes(self, held: LockedFolder, changes: Sequence[Change], info: WriteInfo) -> dict[str, bytes | None]:
-        """Turns changes into writes: checks names and bases, and removes empty topic files with their index lines."""
+        """Turns changes into writes: checks names and bases; an empty topic file is removed."""
         writes: dict[str, bytes | None] = {}
         stale: list[str] = []
         for change in changes:
@@ -273,13 +275,6 @@ class MemoryDirectory:
             writes[name] = None if text is None else encode(text)
         if stale:
             raise ChangedUnderneath(stale)
-        for name in [name for name, data in writes.items() if data is None and is_topic(name)]:
-            index = index_of(name)
-            data = writes[index] if index in writes else held.read(index)
-            text = decode(data or b"")
-            shorter = without_entry(text, pointer_of(name))
-            if shorter != text:
-                writes[index] = encode(shorter)
         return writes
 
     def _commit(
@@ -292,25 +287,72 @@ class MemoryDirectory:
         subject: str = "",
         reverses: str = "",
         reasons: Mapping[str, str] | None = None,
-    ) -> Version | None:
-        """The only way to the disk: the gate, then the version."""
-        ordered = dict(sorted(writes.items(), key=lambda item: _landing_order(*item)))
-        after = {name: None if data is None else decode(data) for name, data in ordered.items()}
-        for name, data in ordered.items():
-            before = held.read(name)
-            if data is not None and data != before:
-                self._gate(
-                    ProposedWrite(
-                        name=name,
-                        text=decode(data),
-                        before=None if before is None else decode(before),
-                        writer=info.writer,
-                        evidence=info.evidence,
-                        restores=restores,
-                        together={other: text for other, text in after.items() if other != name},
-                    )
-                )
-        return held.commit(ordered, _version_info(info, subject=subject, reverses=reverses, reasons=reasons))
+        hook: str = "",
+    ) -> Outcome:
+        """The only way to the disk: the gate decides, the index follows, then the version."""
+        after = {name: None if data is None else decode(data) for name, data in writes.items()}
+        settled: dict[str, bytes | None] = {}
+        decisions: dict[str, Decision] = {}
+        for name in sorted(writes, key=is_index):
+            data, before = writes[name], held.read(name)
+            if data == before or (data is None and is_index(name)):
+                settled[name] = data
+                continue
+            proposed = ProposedWrite(
+                name=name,
+                text=after[name],
+                before=None if before is None else decode(before),
+                writer=info.writer,
+                evidence=info.evidence,
+                restores=restores,
+                together={other: text for other, text in after.items() if other != name},
+                session=info.session,
+                dropped=info.dropped,
+                confirms=info.confirms,
+            )
+            decided = self._gate(proposed) or Decision(after[name])
+            target = self._free(decided.name, held.files, settled) if decided.name else name
+            decisions[name] = replace(decided, name=target)
+            del after[name]
+            after[target] = decided.text
+            if decided.text is not None or before is not None:
+                settled[target] = None if decided.text is None else encode(decided.text)
+        if not restores:
+            self._follow_index(held, settled, hook)
+        marks = {text: mark for one in decisions.values() for text, mark in one.marks.items()}
+        self._keep_marks(marks)
+        ordered = dict(sorted(settled.items(), key=lambda item: _landing_order(*item)))
+        told = _version_info(info, subject=subject, reverses=reverses, reasons=reasons)
+        return Outcome(held.commit(ordered, told), decisions)
+
+    def _keep_marks(self, marks: Mapping[str, Mark]) -> None:
+        if marks:
+            from reverie.memory.gate.marks import Marks
+
+            Marks(self.root).add(marks)
+
+    def _free(self, name: str, *taken: Collection[str]) -> str:
+        """A name like this one that no file has."""
+        stem = name.removesuffix(".md")
+        numbered = (name if number == 1 else f"{stem}_{number}.md" for number in range(1, 1_000))
+        return self._name(next(one for one in numbered if not any(one in names for names in taken)))
+
+    def _follow_index(self, held: LockedFolder, settled: dict[str, bytes | None], hook: str) -> None:
+        """Lets the lines of the index follow the topic files that change."""
+        for name in [name for name in settled if is_topic(name)]:
+            index, data, before = index_of(name), settled[name], held.read(name)
+            text = decode((settled[index] if index in settled else held.read(index)) or b"")
+            if data is None:
+                followed = without_entry(text, pointer_of(name))
+            elif data == before or not self._keep_index:
+                continue
+            else:
+                topic = TopicFile.parse(data)
+                old = TopicFile.parse(before) if before is not None else None
+                was = (old.name, old.description) if old else None
+                followed = follow_change(text, pointer_of(name), was, (topic.name, topic.description), hook)
+            if followed != text:
+                settled[index] = encode(followed)
 
     def _name(self, name: str) -> str:
         if name.startswith("/"):
@@ -344,36 +386,3 @@ def _version_info(
 def _require_version(version: Version | None) -> Version:
     assert version is not None, "a new or removed file makes a version"
     return version
-
-
-class _PurgePlan:
-    """Applies `replace` to texts and `rename` to paths, and keeps both consistent for renamed files."""
-
-    def __init__(self, names: Iterable[str], replace: Callable[[str], str], rename: Callable[[str], str]) -> None:
-        self._replace, self._rename = replace, rename
-        given = make_unique({name: rename(name) for name in names})
-        self._moved = {old: new for old, new in given.items() if old != new}
-        self._parts = {
-            part: after
-            for old, new in self._moved.items()
-            for part, after in zip(old.split("/"), new.split("/"), strict=True)
-            if part != after
-        }
-
-    def content(self, data: bytes) -> bytes:
-        """The content without the secret; index lines follow renamed files."""
-        text = decode(data)
-        for old, new in self._parts.items():
-            text = text.replace(old, new)
-        return encode(self._replace(text))
-
-    def part(self, name: str) -> str:
-        """One file or folder name without the secret."""
-        return self._parts.get(name) or self._rename(name)
-
-    def writes(self, name: str, data: bytes) -> dict[str, bytes | None]:
-        """The writes for one file; empty if it is clean."""
-        new = self.content(data)
-        if name in self._moved:
-            return {name: None, self._moved[name]: new}
-        return {name: new} if new != data else {}

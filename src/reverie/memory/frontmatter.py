@@ -12,32 +12,31 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from reverie.parsing import Unparsable, load_yaml
+from reverie.text.patterns import late
 
-_LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_FENCE = re.compile(r"---[ \t]*\r?\n?")
-_KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)")
-_NESTED_KEY = re.compile(r"([ ]+)([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)")
-_COMMENT_OR_BLANK = re.compile(r"[ \t]*(?:#[^\n]*)?\r?\n?")
-_DOUBLE = re.compile(r'"((?:[^"\\]++|\\.)*+)"')
-_SINGLE = re.compile(r"'((?:[^']++|'')*+)'")
+_LINES = late(r"[^\n]*\n|[^\n]+")
+_FENCE = late(r"---[ \t]*\r?\n?")
+_KEY = late(r"([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)")
+_NESTED_KEY = late(r"([ ]+)([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r\n]|$)")
+_COMMENT_OR_BLANK = late(r"[ \t]*(?:#[^\n]*)?\r?\n?")
+_DOUBLE = late(r'"((?:[^"\\]++|\\.)*+)"')
+_SINGLE = late(r"'((?:[^']++|'')*+)'")
 # A plain scalar that every YAML reader reads as this text: no indicator in front, no `: ` or ` #` inside.
-_PLAIN = re.compile(
-    r"(?![-?:,\[\]{}#&*!|>'\"%@`])(?:[^\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff:#]++|:(?=[^\s])|(?<=[^\s])#)++"
-)
+_PLAIN = late(r"(?![-?:,\[\]{}#&*!|>'\"%@`])(?:[^\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff:#]++|:(?=[^\s])|(?<=[^\s])#)++")
 # Plain text that other readers would read as a number, a date, a boolean or null.
-_TYPED = re.compile(
+_TYPED = late(
     r"(?ix) true|false|yes|no|on|off|y|n|null|~ | [-+]?[\d._,:]+(?:e[-+]?\d+)? | 0[xo][\da-f_]+ | [-+]?\.(?:inf|nan)"
     r"| \d{4}-\d\d?-\d\d?(?:[Tt ].*)? | <<|="
 )
-_VALUE = re.compile(
+_VALUE = late(
     r"""(?x) (?P<gap>[ \t]*)
     (?P<value> "(?:[^"\\]++|\\.)*+" | '(?:[^']++|'')*+'
         | [^\s#](?:[^ \t\r\n]++|[ \t]++(?!\#|\r?\n?\Z))*+ | )
     (?P<rest>[ \t]*(?:(?<=[ \t])\#[^\r\n]*)?) (?P<end>\r?\n?) \Z"""
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "a": "\a", "b": "\b", "v": "\v", "f": "\f"}
-_ESCAPED = re.compile(r"\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)")
-_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
+_ESCAPED = late(r"\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)")
+_UNPRINTABLE = late(r"[\x7f-\x9f\u2028\u2029\ufeff]")
 _KNOWN = ("name", "description", "type", "trust")
 
 

@@ -9,20 +9,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
+from reverie.text.patterns import late
+
 MAX_LINES = 200
 MAX_BYTES = 25_000
 LINE_CHARACTERS = 150
 
-_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_LINES = late(r"[^\n]*\n|[^\n]+")
 # An entry is a list item that begins with a link; titles may hold balanced brackets, targets are bare or in <>.
 _TITLE = r"\[(?P<title>(?:[^\[\]\\\n]++|\\.|\[[^\[\]\n]*+\])*+)\]"
 _TARGET = r"\((?:<(?P<angled>[^<>\n]*)>|(?P<bare>(?:[^()\s]++|\([^()\s]*+\))*+))(?:[ \t]+\"[^\"\n]*\")?\)"
-_ENTRY = re.compile(rf"(?P<lead>[ \t]*[-*+][ \t]+){_TITLE}{_TARGET}(?P<rest>[^\r\n]*)(?P<end>\r?\n?)")
-_LINK = re.compile(rf"(?<![!\\]){_TITLE}{_TARGET}")
-_DASH = re.compile(r"\A[ \t]*(?:—|–|--|-|:)?[ \t]*")
+_ENTRY = late(rf"(?P<lead>[ \t]*[-*+][ \t]+){_TITLE}{_TARGET}(?P<rest>[^\r\n]*)(?P<end>\r?\n?)")
+_LINK = late(rf"(?<![!\\]){_TITLE}{_TARGET}")
+_DASH = late(r"\A[ \t]*(?:—|–|--|-|:)?[ \t]*")
 
-_SIMPLE = re.compile(r"[\w-][\w.-]*\.md")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/")
+_SIMPLE = late(r"[\w-][\w.-]*\.md")
+_SCHEME = late(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/")
 
 
 class Limit(StrEnum):

@@ -11,10 +11,11 @@ from datetime import date
 
 from reverie.errors import UserError
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
-from reverie.memory.topic_file import TopicFile, statements_of
+from reverie.memory.topic_file import TopicFile, body_statements, statements_of
 from reverie.parsing import LONGEST_SENTENCE
 from reverie.text.cutting import cut_at, first_outside, shorten
 from reverie.text.dates.calendar import add_days, weekday_ahead, weekday_back
+from reverie.text.patterns import late
 from reverie.text.sameness import REWORDED, similarity
 from reverie.text.sentences import pauses
 from reverie.text.values import hard_facts
@@ -27,66 +28,106 @@ _STEM_WORDS = 6
 _SHORT_FORMS = ("im", "ive", "dont", "its", "thats")
 _FEWEST = 2
 
-_LEAD = re.compile(
+_LEAD = late(
     r"^(?:(?:please|hey|ok(?:ay)?|so)[,\s]+)*(?:(?:remember|note|keep in mind|don't forget|do not forget|fyi|save)\b"
     r"[:,]?\s*)(?:(?:that|this|the fact that)\b[:,]?\s*)?",
     re.IGNORECASE,
 )
-_BECAUSE = re.compile(r"(?<!\s),?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
+_BECAUSE = late(r"(?<!\s),?\s+(?:because|since (?=(?:we|it|the|they|i|our)\b))", re.IGNORECASE)
 _FEWEST_WORDS = 3
-_LINK = re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
-_ADDRESS = re.compile(r"https?://[^\s()<>\[\]\"`]+")
-_EMPTIED = re.compile(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\]\"`]", re.IGNORECASE)
+_LINK = late(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
+_ADDRESS = late(r"https?://[^\s()<>\[\]\"`]+")
+_EMPTIED = late(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\]\"`]", re.IGNORECASE)
 """What is left around an address that was removed."""
-_DANGLING = re.compile(r"(?:\s+(?:is|are|was|at|in|on|see|under|here|lives?|found|be|can))+$", re.IGNORECASE)
-_MARKS = re.compile(r"\s*(?:(?:#{1,6}|[-*+])\s+|>\s*)*")
-_EMPHASIS = re.compile(r"\A(\*{1,3})(?=[^\s*])([^*]+)\1\Z")
+_DANGLING = late(r"(?:\s+(?:is|are|was|at|in|on|see|under|here|lives?|found|be|can))+$", re.IGNORECASE)
+_MARKS = late(r"\s*(?:(?:#{1,6}|[-*+])\s+|>\s*)*")
+_EMPHASIS = late(r"\A(\*{1,3})(?=[^\s*])([^*]+)\1\Z")
 
-_NORM = re.compile(
+_NORM = late(
     r"\b(?:always|never|don'?t|do not|avoid|stop|make sure|prefer(?:ably)?|instead of|rather than|must(?:n'?t)?|"
-    r"should(?:n'?t)?|no more|only ever|whenever you|when you|next time|from now on|immer|niemals|nie|bitte|toujours|"
-    r"jamais|siempre|nunca)\b|不要|总是|永远|请|してください|しないで|必ず",
+    r"should(?:n'?t)?|no more|only ever|whenever you|when you|next time|from now on|immer|niemals|nie|bitte|"
+    r"(?:soll|muss|darf|müss|dürf)(?:e?n|te|ten|st|t)?|statt|anstelle|ab jetzt|künftig|toujours|jamais|siempre|"
+    r"nunca)\b|不要|总是|永远|请|してください|しないで|必ず",
     re.IGNORECASE,
 )
-_ORDER = re.compile(
-    r"^(?:please\s+)?(?:use|run|write|keep|ask|check|commit|put|add|name|test|format|explain|answer|be|start|show|read|"
-    r"skip|leave|call me when|tell|treat|wrap|prefix|sign|squash|rebase|review|talk|speak|reply|respond|follow|include|"
-    r"give|indent|describe|document|mention|link|quote|translate|spell|install|pin|mock|stick|wait|remove|delete|handle|"
-    r"return|raise)\b",
+_ORDER = late(
+    r"^(?:(?:please|bitte|just|only|also|and|then|always|never)[,\s]+)*(?:use|run|write|keep|ask|check|commit|put|add|name|"
+    r"test|format|explain|answer|be|start|show|read|skip|leave|call|tell|treat|wrap|prefix|sign|squash|rebase|review|talk|"
+    r"speak|reply|respond|follow|include|give|indent|describe|document|mention|link|quote|translate|spell|install|pin|mock|"
+    r"stick|wait|remove|delete|handle|return|raise|deploy|release|ship|sort|group|split|merge|push|pull|open|close|send|"
+    r"save|store|move|rename|replace|update|upgrade|build|compile|lint|type|cache|log|print|count|limit|cut|shorten|list|"
+    r"order|number|mark|flag|label|tag|assign|create|make|do|let|try|think|plan|verify|confirm|validate|measure|profile|"
+    r"fix|refactor|inline|extract|import|export|copy|paste|look|search|find|choose|pick|take|get|set|turn|switch|enable|"
+    r"disable|allow|deny|ignore|exclude|repeat|retry|stay|work|focus|begin|end|finish|avoid|stop|remind|warn|notify|inform|"
+    r"propose|suggest|summari[sz]e|separate|combine|compare|convert|prefer|say|see)\b(?!['’]s\b)",
     re.IGNORECASE,
 )
-_PERSON = re.compile(
+_BEFORE_A_VERB = late(
+    r"^\S+(?:\s+(?!(?:that|which|what|who|whom|where|if|when|how|why|as|and|after|before|until|unless|once|while)\b)[\w-]+){0,3}\s+"
+    r"(?:is|are|was|were|has|have|had|will|would|can|could|lives?|live|needs?|happens?|goes|go|runs?|starts?|ends?)\b",
+    re.IGNORECASE,
+)
+"""“Test reports are in …”: the first word is a noun."""
+_ORDER_DE = late(
+    r"^(?:(?:und|dann|also|außerdem|nur)\s+)*(?:(?:verwend|benutz|nutz|schreib|antwort|frag|lass|nimm|mach|prüf|zeig|"
+    r"erklär|kürz|sortier|trenn|füg|lösch|entfern|ersetz|änder|speicher|setz|stell|beend|sag|sprich|gib|nenn|bau|führ|ruf|"
+    r"schick|meld|erinner|formatier|kommentier|dokumentier|committ|installier|vermeid|beacht|denk|bleib|geh|komm|fass|fang|hör|"
+    r"wähl|behalt|merk|notier|übersetz|rück|öffn|schließ|verzicht|unterlass)e?|(?:acht|deploy|halt|leg|red|start|such|test|"
+    r"warn|wart)e|keine?n?|nicht|niemals|nie|immer|stets)\s",
+    re.IGNORECASE,
+)
+_PERSON = late(
     r"\b(?:i am|i'm|i work|i've|i have (?:been|worked|never|a|no|\d)|i know|i speak|i live|i prefer|i like|i love|"
     r"i hate|i dislike|i don'?t (?:know|like|speak)|i use|i usually|my (?:name|role|job|team|background|goal|title|"
     r"time ?zone|pronouns|editor|native|first language|expertise)|call me|ich bin|ich arbeite|je suis|soy)\b"
     r"|我(?:是|叫|喜欢|的名字)|私は|저는",
     re.IGNORECASE,
 )
-_TO_THE_AGENT = re.compile(r"\bi(?:'d| would)? (?:want|like|need|expect) you\b", re.IGNORECASE)
-_ELSEWHERE = re.compile(
+_SUBJECT_IS_USER = late(
+    r"^(?:(?:actually|also|and|but|so|personally|for me|at home|at work|eigentlich|übrigens|privat)[,\s]+)*"
+    r"(?:(?:i|ich|je|yo|eu|io)\b(?!/)|j['’]|(?:my|mine|mein(?:e[rnms]?)?|mon|ma|mes|mi|mis|meu|minha|mio|mia)\s"
+    r"(?!(?:branch|pr|pull request|change|patch|commit|ticket|task|fix|änderung|aufgabe|zweig|next)\b))",
+    re.IGNORECASE,
+)
+"""What a sentence says about “I” and “my …” is about the user."""
+_EVENT = late(
+    r"^(?:i|ich)(?:['’]ve| have| habe)?\s+(?:just|already|gerade|eben|schon|will|werde|fixed|refactored|renamed|merged|"
+    r"committed|pushed|rebased|bumped|deleted|opened|filed|started|deployed|released)\b"
+    r"|^(?:i|ich)\b.*\b(?:today|yesterday|tomorrow|tonight|heute|gestern|morgen|last (?:night|week)|this week)\b",
+    re.IGNORECASE,
+)
+"""Something that the user did or will do once."""
+_TO_THE_AGENT = late(
+    r"\bi(?:'d| would)? (?:want|like|need|expect) you\b|\bich (?:will|möchte|erwarte|hätte gern), dass du\b",
+    re.IGNORECASE,
+)
+_ELSEWHERE = late(
     r"https?://|\b(?:dashboards?|runbooks?|wiki|confluence|notion|jira|linear|asana|trello|grafana|datadog|sentry|kibana|"
     r"pagerduty|figma|miro|google (?:doc|drive|sheet)s?|sharepoint|slack|discord|teams channel|mailing list|"
-    r"issue tracker|tracked in|documented (?:at|in|on)|the docs (?:are|live)|vault|1password|bitwarden|s3 bucket|"
+    r"servicenow|zendesk|airtable|youtrack|bugzilla|"
+    r"issue tracker|(?:tracked|documented|filed|archived|described|posted|listed|published) (?:at|in|on|under)|"
+    r"(?:dokumentiert|beschrieben|abgelegt) (?:in|im|unter|auf)|you(?: can)? find|"
+    r"findest du|finden sich|the docs (?:are|live)|vault|1password|bitwarden|s3 bucket|"
     r"bucket)\b|(?:^|\s)#[a-z][\w-]{2,}",
     re.IGNORECASE,
 )
 
 _DOUBTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
-        re.compile(
+        late(
             r"\b(?:lazy|stupid|idiot|incompetent|useless|clueless|annoying|dumb|bad at (?:his|her|their) job)\b", re.I
         ),
         "it judges a person; what they do and want is more useful than what somebody thinks of them",
     ),
     (
-        re.compile(
+        late(
             r"^\W*(?:i |we )?(?:just )?(?:fixed|refactored|renamed|merged|committed|pushed|rebased|bumped|deleted)\b",
             re.I,
         ),
         "it describes a change that git already records; what was surprising about it may be worth more",
     ),
     (
-        re.compile(
+        late(
             r"\b(?:in this (?:conversation|session|chat)|right now|at the moment|currently (?:working|debugging|"
             r"looking)|next step|to-?do:|for now)\b",
             re.I,
@@ -94,7 +135,7 @@ _DOUBTS: tuple[tuple[re.Pattern[str], str], ...] = (
         "it describes the state of this conversation, which will soon change",
     ),
     (
-        re.compile(
+        late(
             r"\b(?:function|class|method|module|endpoint|component|constant)\b.*\b(?:is|are|lives?|defined|implemented|"
             r"declared)\b.*\b(?:in|at)\b.*[\w/]+\.\w{1,4}\b",
             re.I,
@@ -105,7 +146,7 @@ _DOUBTS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NEAR_DAYS = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
-_RELATIVE = re.compile(
+_RELATIVE = late(
     rf"\b(?:(?P<near>{'|'.join(_NEAR_DAYS)})|(?P<lead>on|by|until|till|before|since|from|after|this|next|last) "
     rf"(?P<day>{'|'.join(_DAYS)}))\b(?!\s*\()",
     re.IGNORECASE,
@@ -135,7 +176,9 @@ class Related:
     share: float
 
 
-def make_note(text: str, *, today: date, type: MemoryType | None = None, name: str = "") -> Note:
+def make_note(
+    text: str, *, today: date, type: MemoryType | None = None, name: str = "", trust: Trust = Trust.CONFIRMED
+) -> Note:
     """The memory that the user's text makes; `UserError` if there is nothing to remember. `today` is the user's day:
     `tomorrow` gets its date. A text with its own frontmatter keeps it."""
     text = text.strip("\ufeff \t\r\n")
@@ -143,7 +186,7 @@ def make_note(text: str, *, today: date, type: MemoryType | None = None, name: s
         raise UserError("There is nothing to remember: the text is empty.")
     given = TopicFile.parse(text)
     if given.front.present:
-        return _from_topic(given, today, type, name)
+        return _from_topic(given, today, type, name, trust)
     text = add_dates(_LEAD.sub("", text, count=1).strip() or text, today)
     text = text[0].upper() + text[1:]
     first = _first_sentence(text)
@@ -153,13 +196,13 @@ def make_note(text: str, *, today: date, type: MemoryType | None = None, name: s
         name=title,
         description=shorten(first, DESCRIPTION_CHARACTERS),
         type=kind,
-        trust=Trust.CONFIRMED,
+        trust=trust,
         body=_body(text, kind),
     )
     return Note(kind, first, _file(kind, name or first), topic, find_doubt(text))
 
 
-def _from_topic(given: TopicFile, today: date, type: MemoryType | None, name: str) -> Note:
+def _from_topic(given: TopicFile, today: date, type: MemoryType | None, name: str, trust: Trust) -> Note:
     body = add_dates(given.body.strip(), today)
     first = given.description or _first_sentence(body)
     if not body and not first:
@@ -170,7 +213,7 @@ def _from_topic(given: TopicFile, today: date, type: MemoryType | None, name: st
         name=title,
         description=shorten(first, DESCRIPTION_CHARACTERS),
         type=kind,
-        trust=Trust.CONFIRMED,
+        trust=trust,
         body=body if body != given.body.strip() else None,
     )
     return Note(kind, first, _file(kind, title), topic, find_doubt(body))
@@ -179,15 +222,22 @@ def _from_topic(given: TopicFile, today: date, type: MemoryType | None, name: st
 def classify(text: str) -> MemoryType:
     """The most likely type of a text: how to work, about the user, a place elsewhere, else the project."""
     first = _first_sentence(text)
-    if _TO_THE_AGENT.search(first) or _ORDER.search(first):
+    if _TO_THE_AGENT.search(first) or _is_order(first):
         return MemoryType.REFERENCE if first.lower().startswith(("see ", "read ")) else MemoryType.FEEDBACK
-    if _PERSON.search(first):
+    if _PERSON.search(first) or (_SUBJECT_IS_USER.search(first) and not _EVENT.search(first)):
         return MemoryType.USER
     if _NORM.search(first) and not re.search(r"https?://", first):
         return MemoryType.FEEDBACK
     if _ELSEWHERE.search(text):
         return MemoryType.REFERENCE
     return MemoryType.FEEDBACK if _NORM.search(text) else MemoryType.PROJECT
+
+
+def _is_order(sentence: str) -> bool:
+    """Whether a sentence begins with the verb of an order, and not with a noun that is spelled like one."""
+    if _ORDER_DE.search(sentence):
+        return True
+    return bool(_ORDER.search(sentence)) and not _BEFORE_A_VERB.search(sentence)
 
 
 def find_doubt(text: str) -> str:
@@ -288,10 +338,13 @@ def revise(topic: TopicFile, old: str, note: Note) -> TopicFile:
     now = note.topic
     if was_whole:
         name = now.name if topic.name == title_of(old) or topic.name.endswith("…") or not topic.name else topic.name
-        return topic.with_changes(name=name, description=now.description, trust=Trust.CONFIRMED, body=now.body)
+        return topic.with_changes(name=name, description=now.description, trust=now.trust, body=now.body)
     statement = now.body.strip()
     body = topic.body.replace(old, note.statement.rstrip(".") if not old.endswith(".") else statement, 1)
     if body == topic.body:
         body = f"{statement}\n\n{topic.body}"
     is_described = topic.description.rstrip(".") in (old.rstrip("."), "")
-    return topic.with_changes(description=now.description if is_described else None, trust=Trust.CONFIRMED, body=body)
+    is_lead = old in body_statements(topic.text)[:1]
+    return topic.with_changes(
+        description=now.description if is_described else None, trust=now.trust if is_lead else None, body=body
+    )

@@ -9,14 +9,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reverie.errors import ReverieError
-from reverie.memory.changes import ProposedWrite
+from reverie.memory.changes import Decision, ProposedWrite
 from reverie.memory.directory import MemoryDirectory
 from reverie.paths import MemoryPlace, MemorySwitch, Places, memory_place, memory_switch
 from reverie.permissions.memory_paths import check_memory_root
 from reverie.settings import Settings
 
 if TYPE_CHECKING:
+    from reverie.memory.gate.forgotten import Forgotten
     from reverie.memory.gate.inbox import MemoryInbox
+    from reverie.memory.gate.marks import Marks
     from reverie.memory.gate.write_gate import Refusal, WriteGate
 
 Report = Callable[["Refusal"], None]
@@ -35,9 +37,9 @@ class ProjectGate:
         self._settings = settings
         self._report = report
 
-    def __call__(self, write: ProposedWrite) -> None:
-        """Lets the write pass, or raises `Refused`."""
-        self._gate(write)
+    def __call__(self, write: ProposedWrite) -> Decision:
+        """Decides how a write ends, or raises `Refused`."""
+        return self._gate(write)
 
     def warnings(self, write: ProposedWrite) -> list[str]:
         """What the user who writes should know although it is saved."""
@@ -49,6 +51,13 @@ class ProjectGate:
         return {kind: times for kind, times in self._gate.refused.items()}  # noqa: C416  widens the key's type
 
     @cached_property
+    def marks(self) -> Marks:
+        """How far each statement is trusted."""
+        from reverie.memory.gate.marks import Marks
+
+        return Marks(self._root)
+
+    @cached_property
     def inbox(self) -> MemoryInbox:
         from reverie.memory.gate.inbox import MemoryInbox
 
@@ -58,7 +67,18 @@ class ProjectGate:
     def _gate(self) -> WriteGate:
         from reverie.memory.gate.write_gate import WriteGate
 
-        return WriteGate(self._root, instructions=self._instructions, inbox=self.inbox, report=self._report)
+        return WriteGate(
+            self._root,
+            instructions=self._instructions,
+            inbox=self.inbox,
+            report=self._report,
+            forgotten=self._forgotten,
+        )
+
+    def _forgotten(self) -> list[Forgotten]:
+        from reverie.memory.gate.forgotten import list_forgotten
+
+        return list_forgotten(MemoryDirectory.open(self._root, gate=self))
 
     def _instructions(self) -> dict[str, str]:
         from reverie.instructions import load_instructions

@@ -50,7 +50,7 @@ def memory_prompt(
         _piece("belongs_log.md" if log else "types.md"),
         _piece("scopes.md") if team else "",
         _piece("not_saved.md"),
-        _how_to_save(directory, log=log, no_index=flags.on("recall.no_index")),
+        _how_to_save(directory) if log else _piece("how_to_save.md"),
         _piece("when_to_use.md"),
         _piece("verify.md"),
         _piece("not_memory.md"),
@@ -74,10 +74,8 @@ def _where(directory: Path, *, team: bool, log: bool) -> str:
     return _piece("where_log.md" if log else "where.md", directory=str(directory))
 
 
-def _how_to_save(directory: Path, *, log: bool, no_index: bool) -> str:
-    if log:
-        return _piece("how_to_save_log.md", pattern=f"{directory}/{LOG_PATTERN}")
-    return _piece("how_to_save_no_index.md" if no_index else "how_to_save.md")
+def _how_to_save(directory: Path) -> str:
+    return _piece("how_to_save_log.md", pattern=f"{directory}/{LOG_PATTERN}")
 
 
 def _search(directory: Path, transcripts: Path, tools: Collection[str]) -> str:

@@ -1,6 +1,6 @@
-"""Which names in a memory are missing in the repository: files, and symbols found by a search with a time limit. Only
-names written as code count (`src/app.py`, `app.py:12`, `load_all()`). It reports only names that it did not find; if it
-cannot look, it reports nothing."""
+"""Which names in a memory are missing in the repository: files, and symbols found by a search with a time limit. Names
+count if they are written as code (`app.py:12`, `load_all()`), and paths (src/app.py) everywhere. It reports only names
+that it did not find; if it cannot look, it reports nothing."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from functools import cached_property
 from pathlib import Path
 
 _CODE = re.compile(r"(?<!`)`([^`\n]{2,200})`(?!`)")
+_PATH = re.compile(
+    r"(?<![\w/.:@~$+`-])(?<!]\()(?:\./)?((?:\.?[\w@+-][\w@.+-]*/)+[\w@+-][\w@.+-]*\.[A-Za-z][A-Za-z0-9]{0,9})(?![\w/@`-])"
+)
+"""A path in a sentence, with a folder, because Node.js is not a file. A link leads to another memory."""
 _FILE = re.compile(r"(?:\./)?((?:[\w@.+-]+/)*[\w@+-][\w@.+-]*\.[A-Za-z][A-Za-z0-9]{0,9})(?::\d+(?:-\d+)?)?")
 _FOLDER = re.compile(r"(?:\./)?((?:[\w@.+-]+/){2,})")
 _EXTENSION = re.compile(
@@ -32,16 +36,23 @@ _SEARCH_S = 0.5
 
 
 def named_files(text: str) -> tuple[str, ...]:
-    """Files and folders that a text names as code, in order, each once."""
+    """Files and folders that a text names, those written as code first, each once."""
     found: dict[str, None] = {}
     for match in _CODE.finditer(text):
         code = match[1].strip()
-        file = _FILE.fullmatch(code)
-        if file and _EXTENSION.fullmatch(file[1].rpartition(".")[2].lower()) and ".." not in file[1].split("/"):
+        if (file := _FILE.fullmatch(code)) and _is_file(file[1]):
             found[file[1]] = None
         elif (folder := _FOLDER.fullmatch(code)) and ".." not in folder[1].split("/"):
             found[folder[1]] = None
+    for match in _PATH.finditer(_CODE.sub(" ", text)):
+        # A first part like example.org is a host.
+        if _is_file(match[1]) and "." not in match[1].partition("/")[0][1:]:
+            found[match[1]] = None
     return tuple(found)
+
+
+def _is_file(path: str) -> bool:
+    return ".." not in path.split("/") and _EXTENSION.fullmatch(path.rpartition(".")[2].lower()) is not None
 
 
 class RepoFiles:

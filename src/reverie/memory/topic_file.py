@@ -133,6 +133,11 @@ def _with_body(front: Frontmatter, body: str) -> Frontmatter:
     return split(head + lead + text)
 
 
+def body_statements(text: str) -> list[str]:
+    """The sentences and bullets of a topic file's body, each once."""
+    return statements(TopicFile.parse(text).body)
+
+
 def statements_of(text: str) -> list[str]:
     """The statements of a topic file, each once: its description, and the sentences and bullets of its body."""
     topic = TopicFile.parse(text)

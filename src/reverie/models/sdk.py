@@ -81,9 +81,13 @@ class SdkModel:
                 MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
             )
 
+    async def loaded(self) -> Any:
+        """The SDK, when it is imported. A time limit for an answer begins after that."""
+        return await asyncio.wrap_future(self._module)
+
     async def _connect(self) -> tuple[Any, Any]:
         """The module and a client of the running loop: a client belongs to one event loop."""
-        module = await asyncio.wrap_future(self._module)
+        module = await self.loaded()
         loop = asyncio.get_running_loop()
         if self._client is None or self._client[0] is not loop:
             timeout = module.Timeout(self._timeout_s, connect=min(30.0, self._timeout_s))

@@ -16,7 +16,7 @@ from reverie.origins import strip_tags
 from reverie.types import Block, JsonObject, Message, Origin, Purpose, TextBlock, ToolUseBlock
 
 _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
-_MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^()]+)\)$")
+_MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^();]+)(?:; \w+)?\)$")
 _LETTER = re.compile(
     r'^<letter\b(?>[^>]*? from="(?P<sender>[^"]*)")[^>]*+>\n[^\n]*\n(?P<text>.*?)\n?</letter>$', re.DOTALL
 )
@@ -187,6 +187,8 @@ def _memories(lines: list[str]) -> Iterator[Recalled]:
     ends = [*(number for number, _ in heads[1:]), len(lines)]
     for (number, head), end in zip(heads, ends, strict=False):
         own = lines[number + 1 : end]
+        quoted = [line[2:] for line in own if line.startswith(">")]
+        own = quoted or own  # reminders of older sessions are not quoted
         fences = [at for at, line in enumerate(own) if line.strip() == "---"]
         own = own[fences[1] + 1 :] if len(fences) > 1 else own
         said = tuple(line.strip() for line in own if line.strip() and not line.startswith(("<", "[cut")))

@@ -14,8 +14,8 @@ from reverie.models.base import Request
 from reverie.types import Message, Origin, TextBlock
 
 _FOLDER = re.compile(r"^- Working folder: (.+)$", re.MULTILINE)
-_DAY = re.compile(r"^- Date when this conversation began: (\d{4}-\d{2}-\d{2})", re.MULTILINE)
-_NEW_DAY = re.compile(r"today is (\d{4}-\d{2}-\d{2})")
+_DAY = re.compile(r"^- Date when this conversation began: (?:\w+, )?(\d{4}-\d{2}-\d{2})", re.MULTILINE)
+_NEW_DAY = re.compile(r"today is (?:\w+, )?(\d{4}-\d{2}-\d{2})")
 _MEMORY = re.compile(r"^(?:You have a memory .*?the folder|- private, .*?:) `([^`\n]+)`", re.MULTILINE)
 _TEAM = re.compile(r"^- shared with .*?: `([^`\n]+)`", re.MULTILINE)
 _LOG = re.compile(r"^Append to the log of the day, `([^`\n]+)`", re.MULTILINE)
@@ -44,8 +44,6 @@ class Place:
     team: str = ""
     log: str = ""
     transcripts: str = ""
-    keeps_index: bool = False
-    """Saving has a second step: a line in the index."""
     index: tuple[Pointer, ...] = ()
     instructions: tuple[tuple[str, str], ...] = ()
     """Lines of the instruction files: the file, and the line."""
@@ -63,7 +61,6 @@ def read_place(request: Request) -> Place:
         team=told.team,
         log=told.log,
         transcripts=told.transcripts,
-        keeps_index=told.keeps_index,
         index=_index(opening),
         instructions=_instructions(opening),
     )
@@ -80,7 +77,6 @@ def _of_system(text: str) -> Place:
         team=_first(_TEAM, text),
         log=_first(_LOG, text),
         transcripts=next((found for found in past.groups() if found), "") if past else "",
-        keeps_index="`MEMORY.md` of the same folder" in text,
     )
 
 

@@ -32,6 +32,7 @@ class TextPlace:
 TEXT_PLACES: tuple[TextPlace, ...] = (
     TextPlace("projects/*/memory/.inbox/*", "inbox", "memories that wait for you"),
     TextPlace("projects/*/memory/.dreams/*", "dream", "dreams that wait for you, and what dreams did"),
+    TextPlace("projects/*/memory/.trust/*", "marks", "the words of yours that memories rest on"),
     TextPlace("projects/*/memory/*", "memory", "memory files"),
     TextPlace("projects/*/memory-history.git/*", "history", "every version of the memory files"),
     TextPlace("projects/*/*/tool-results/*", "session", "large results of tools"),

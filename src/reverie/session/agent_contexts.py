@@ -25,6 +25,7 @@ from reverie.events import Event, Notice
 from reverie.instructions import load_instructions
 from reverie.layers.base import Break, BreakCause, Companion
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
+from reverie.memory.evidence import gather_evidence
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.registry import doubt_about, facts_of, model_access, open_model, split_name
@@ -32,7 +33,6 @@ from reverie.models.window import limits_of, output_caps
 from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
 from reverie.session.agent_memories import AgentMemories, KindMemory
-from reverie.session.memory_companion import evidence_of
 from reverie.session.parts import SessionParts
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
@@ -259,4 +259,4 @@ def keeper_for(memory: KindMemory | None, log: SessionLog, other: KeeperOf) -> K
     """Returns the writer of a file: the memory of the agent's kind, else that of the session."""
     if memory is None:
         return other
-    return lambda path: memory.keeper(path, lambda: evidence_of(log.view)) or other(path)
+    return lambda path: memory.keeper(path, lambda: gather_evidence(log.view.history)) or other(path)

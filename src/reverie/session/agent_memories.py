@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 from reverie.agents.definition import AgentDefinition
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
-from reverie.memory.changes import ABSENT, Evidence, Gate, WriteInfo, Writer
+from reverie.memory.changes import Evidence, Gate, WriteInfo, Writer
+from reverie.memory.evidence import gather_evidence
 from reverie.memory.opening import ProjectGate
 from reverie.memory.sharing.agent_memory import AgentMemory, AgentMemoryPlace
+from reverie.memory.tool_writes import write_by_tool
 from reverie.paths import MemoryPlace, memory_switch
 from reverie.permissions.memory_paths import is_inside
 from reverie.permissions.rules import ToolCall
-from reverie.session.memory_companion import evidence_of, writes_memory
+from reverie.session.memory_companion import writes_memory
 from reverie.session.parts import SessionParts
-from reverie.storage.history.objects import blob_id
-from reverie.tools.base import Keeper
+from reverie.tools.base import Keeper, Kept
 
 if TYPE_CHECKING:
     from reverie.memory.gate.write_gate import Refusal
@@ -49,13 +50,10 @@ class KindMemory:
         if not is_inside(str(path), self.memory.root):
             return None
 
-        def keep(data: bytes, before: bytes | None) -> bool:
+        def keep(data: bytes, before: bytes | None) -> Kept:
             why = f"Saved by the agent {self.memory.place.kind}."
             info = WriteInfo(Writer.AGENT, why, session=self._session, evidence=(*self._said(), *heard()))
-            base = ABSENT if before is None else blob_id(before)
-            text = data.decode("utf-8", "surrogateescape")
-            self.memory.directory.apply_tool_write(str(path), text, info, base=base)
-            return path.exists()
+            return write_by_tool(self.memory.directory, path, data, before, info)[0]
 
         return keep
 
@@ -90,7 +88,7 @@ class AgentMemories:
         except ReverieError as error:
             self._emit(Notice(f"the agent {kind.name} has no memory: {error}", "warning", "agents"))
             return None
-        return KindMemory(memory, self._parts.log.session_id, lambda: evidence_of(self._parts.log.view))
+        return KindMemory(memory, self._parts.log.session_id, lambda: gather_evidence(self._parts.log.view.history))
 
     def _begin(self, memory: AgentMemory) -> None:
         """Copies a snapshot into an empty memory. If the memory is not empty, a newer snapshot is only announced."""

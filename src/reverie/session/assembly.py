@@ -126,6 +126,7 @@ class Assembly:
             emit=emit,
             writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
             is_read_only=make_read_only_check(tools),
+            why_ask=self.memory.why_ask if self.memory is not None else lambda _call: None,
         )
         self.messages = SessionMessages(parts, emit, lambda: self.busy)
         self.accounts = open_accounts(parts, emit, clock)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from reverie.events import Event, PermissionAsked
-from reverie.permissions.patterns import make_rule
+from reverie.permissions.patterns import find_covering_rule, make_rule
 from reverie.permissions.policy import Policy, PolicyMode, Rules, make_policy
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.runtime.hooks import HookEvent, HookOutcome, Hooks
@@ -50,6 +50,10 @@ class PermissionGate:
     emit: Callable[[Event], None]
     writes_memory: Callable[[ToolCall], bool] = lambda _call: False
     is_read_only: Callable[[str, JsonObject], bool] = lambda _tool, _input: False
+    why_ask: Callable[[ToolCall], str | None] = lambda _call: None
+    """Why a call that would be allowed is asked for nevertheless; None if it is not."""
+    _asked: set[str] = field(default_factory=set[str], init=False)
+    """Such reasons that the user allowed."""
     _always: frozenset[str] = field(default_factory=frozenset[str], init=False)
     _waiting: dict[str, tuple[OpenQuestion, asyncio.Future[Decision]]] = field(
         default_factory=dict[str, tuple[OpenQuestion, asyncio.Future[Decision]]], init=False
@@ -67,15 +71,27 @@ class PermissionGate:
             return Deny(outcome.reason or "a PreToolUse hook refused this call")
         judged = call if outcome.updated_input is None else self._changed(call, outcome.updated_input)
         decision = self._policy(judged, whose)(judged)
+        doubt = self._doubt(judged) if isinstance(decision, Allow) else None
+        if doubt is not None:
+            decision = Ask(doubt)
         if isinstance(decision, Ask) and outcome.permission == "allow":
             decision = Allow()
         elif isinstance(decision, Allow) and outcome.permission == "ask":
             decision = Ask(outcome.reason or "a hook wants this to be asked")
         if isinstance(decision, Ask):
             decision = await self._ask(judged, decision.reason, whose)
+            if doubt is not None and isinstance(decision, Allow):
+                self._asked.add(doubt)
         if isinstance(decision, Allow) and outcome.updated_input is not None:
             return Allow(outcome.updated_input)
         return decision
+
+    def _doubt(self, call: ToolCall) -> str | None:
+        """Returns why to ask for an allowed call, unless the user has allowed just this before."""
+        if find_covering_rule(call, self.rules.allowing(self._always).always):
+            return None
+        reason = self.why_ask(call)
+        return None if reason in self._asked else reason
 
     def _changed(self, call: ToolCall, given: JsonObject) -> ToolCall:
         """Returns the call with the input of a hook, which may write where the old one only read."""

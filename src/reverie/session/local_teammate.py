@@ -18,10 +18,10 @@ from reverie.agents.messages import structured
 from reverie.agents.messages.message import new_message
 from reverie.agents.messages.roster import AgentMode, Member, MemberState
 from reverie.events import Event, ToolStarted, TurnEnded
+from reverie.memory.evidence import gather_evidence
 from reverie.models.base import Capabilities, Model, ModelEvent, Request
 from reverie.session.agent_memories import KindMemory
 from reverie.session.hook_points import AskStop
-from reverie.session.memory_companion import evidence_of
 from reverie.session.messages import SessionMessages
 from reverie.settings import Settings
 from reverie.storage.transcript.session_log import SessionLog
@@ -140,7 +140,7 @@ class LocalTeammate:
         context.post = send
         if memory is not None:
             log = session.log
-            context.keeper = lambda path: memory.keeper(path, lambda: evidence_of(log.view)) or keeper(path)
+            context.keeper = lambda path: memory.keeper(path, lambda: gather_evidence(log.view.history)) or keeper(path)
 
     def _take_requests(self) -> structured.ShutdownRequest | None:
         """Returns the lead's request to end, if there is one; its model reads it as text."""

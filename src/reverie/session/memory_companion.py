@@ -1,38 +1,43 @@
-"""The memory of a running session: it records the agent's own writes, and marks old files as old.
+"""The memory of a running session: it records the agent's own writes, tells the user how they ended, and marks old
+files as old. It also gives reasons to ask for calls whose address only an inferred memory has.
 
 One per session; none where memory is off. Errors are logged, and the turn continues without memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from reverie.errors import UserError
 from reverie.events import Event, Notice
+from reverie.instructions import load_instructions
 from reverie.layers.base import Companion
 from reverie.memory.age import age_note
-from reverie.memory.changes import ABSENT, Evidence, WriteInfo, Writer
+from reverie.memory.changes import Outcome, WriteInfo, Writer
 from reverie.memory.daily_log import reason_against_write as not_in_a_log
+from reverie.memory.evidence import gather_evidence
+from reverie.memory.gate.addresses import InferredAddresses
 from reverie.memory.opening import open_memory
-from reverie.memory.taxonomy import is_index
+from reverie.memory.taxonomy import Trust, is_index
+from reverie.memory.tool_writes import write_by_tool
 from reverie.paths import memory_switch
 from reverie.permissions.memory_paths import PermissionRefused, check_memory_write, is_inside
 from reverie.permissions.rules import ToolCall
 from reverie.session.parts import SessionParts
-from reverie.storage.history.objects import blob_id
 from reverie.storage.transcript.session_log import Clock
-from reverie.storage.transcript.view import View
-from reverie.tools.base import Keeper, ToolOutput
-from reverie.types import Block, JsonObject, Origin, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.tools.base import Keeper, Kept, ToolOutput
+from reverie.types import Block, JsonObject, Origin, TextBlock, ToolUseBlock
 
 if TYPE_CHECKING:
     from reverie.memory.gate.write_gate import Refusal
 
 T = TypeVar("T")
 
-_EVIDENCE_BYTES = 1_000_000
+_WITHOUT_ADDRESS = frozenset({"Read", "Write", "Edit", "Glob", "Grep", "Agent", "Task", "SendMessage"})
+"""Tools that reach nothing outside. The text of a file is not an address that is used."""
 
 
 class MemoryCompanion(Companion):
@@ -44,7 +49,8 @@ class MemoryCompanion(Companion):
         self._clock = clock
         self.opened = open_memory(parts.settings, parts.places, report=self._refused)
         self.directory = self.opened.directory
-        self._waiting: list[Refusal] = []
+        self._outcomes: dict[str, Outcome] = {}
+        self._addresses = InferredAddresses(self.directory.root)
 
     @classmethod
     def open(cls, parts: SessionParts, emit: Callable[[Event], None], clock: Clock) -> MemoryCompanion | None:
@@ -59,7 +65,7 @@ class MemoryCompanion(Companion):
         if not is_inside(str(path), self.directory.root):
             return None
 
-        def keep(data: bytes, before: bytes | None) -> bool:
+        def keep(data: bytes, before: bytes | None) -> Kept:
             text = data.decode("utf-8", "surrogateescape")
             header = self._parts.log.view.header
             if header is not None and header.flags.get("daily_log"):
@@ -69,12 +75,16 @@ class MemoryCompanion(Companion):
                 "Saved while working.",
                 session=self._parts.log.session_id,
                 message=self._parts.log.head or "",
-                evidence=evidence_of(self._parts.log.view),
+                evidence=gather_evidence(self._parts.log.view.history),
             )
-            self.directory.apply_tool_write(str(path), text, info, base=ABSENT if before is None else blob_id(before))
-            return path.exists()
+            kept, outcome = write_by_tool(self.directory, path, data, before, info)
+            self._outcomes[self._name_of(path)] = outcome
+            return kept
 
         return keep
+
+    def _name_of(self, path: Path) -> str:
+        return path.resolve().relative_to(self.directory.root).as_posix()
 
     def _refuse_outside_log(self, path: Path, before: bytes | None, after: str) -> None:
         name = check_memory_write(str(path), self.directory.root).relative_to(self.directory.root).as_posix()
@@ -84,20 +94,33 @@ class MemoryCompanion(Companion):
             raise UserError(f"{name}: {reason}.")
 
     def _refused(self, refusal: Refusal) -> None:
-        """Logs a write that the gate refused: its kind, never its text. May run in a thread."""
+        """Logs a write that the gate refused or held: its kind, never its text. May run in a thread."""
         self._parts.background.write(
             "memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail
         )
-        self._waiting.append(refusal)
+
+    def why_ask(self, call: ToolCall) -> str | None:
+        """Returns why to ask for a call that would be allowed: its address or command is in an inferred memory, and
+        neither in what the user said in this conversation nor in the instruction files or permission rules."""
+        if call.tool in _WITHOUT_ADDRESS:
+            return None
+        used = str(call.input.get("command", "")) if call.tool == "Bash" else json.dumps(call.input, ensure_ascii=False)
+        found = self._addresses.find(used, self._known_texts, commands=call.tool == "Bash" and not call.read_only)
+        if found is None:
+            return None
+        return f"{call.tool} would use {found[0]}, which is only in the inferred memory {found[1]}, not in your words."
+
+    def _known_texts(self) -> Iterator[str]:
+        given = self._parts.settings.permissions
+        yield from (*given.allow, *given.ask)
+        yield from (file.text for file in load_instructions(self._parts.places, self._parts.settings).files)
+        for entry in self._parts.log.view.history:
+            for block in entry.message.content:
+                if isinstance(block, TextBlock) and block.origin.is_users:
+                    yield block.text
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
         """Returns what the model sees next to the result of a file tool: the age of a memory, or that it is gone."""
-        while self._waiting:
-            refusal = self._waiting.pop(0)
-            if refusal.item:
-                self._emit(
-                    Notice(f"{refusal.name} waits in the inbox ({refusal.item}): reverie memory inbox", source="memory")
-                )
         path = Path(str(_input(call).get("file_path", "")))
         root = self.directory.root
         if output.is_error or not path.is_absolute() or not is_inside(str(path), root):
@@ -115,25 +138,26 @@ class MemoryCompanion(Companion):
         return (TextBlock(f"<system-reminder>\n{note}\n</system-reminder>", Origin.CODE),) if note else ()
 
     def _written(self, path: Path) -> str:
-        name = Path(path).resolve().relative_to(self.directory.root).as_posix()
-        if not path.exists():
-            self._emit(Notice(f"forgot {name}; `reverie memory undo` brings it back", source="memory"))
-            return f"{name} was written empty, so this memory is forgotten: its file and its index line are gone."
-        if not is_index(name):
-            self._emit(Notice(f"saved {name}", source="memory"))
-        return ""
-
-
-def evidence_of(view: View) -> tuple[Evidence, ...]:
-    """Returns the blocks of a conversation with their origins, oldest first; of a very long one, only its end."""
-    found, size = list[Evidence](), 0
-    for entry in reversed(view.history):
-        for block in reversed(entry.message.content):
-            text = block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
-            size += len(text)
-            if text and size <= _EVIDENCE_BYTES:
-                found.append(Evidence(block.origin, text, entry.uuid or ""))
-    return tuple(reversed(found))
+        """Tells the user how a write ended; returns what the model should know besides."""
+        name = self._name_of(path)
+        outcome = self._outcomes.pop(name, None)
+        if outcome is None or is_index(name):
+            return ""
+        stored = outcome.name_of(name)
+        is_there = self.directory.exists(stored)
+        said, note = list[str](), ""
+        if outcome.version is not None and not is_there:
+            said.append(f"forgot {name}; `reverie memory undo` brings it back")
+            note = f"{name} was written empty, so this memory is forgotten: its file and its index line are gone."
+        elif outcome.version is not None:
+            trust = self.opened.gate.marks.lead_trust(self.directory.read(stored).text)
+            said.append(f"saved {stored}" + (" (inferred from what you said)" if trust is Trust.INFERRED else ""))
+        held = len(outcome.held) or sum(bool(one.item) for one in outcome.decisions.values())
+        if held:
+            said.append(f"{held} line{'s wait' if held > 1 else ' waits'}: /memory inbox")
+        if said:
+            self._emit(Notice("; ".join(said), source="memory"))
+        return note
 
 
 def writes_memory(call: ToolCall, root: Path) -> bool:

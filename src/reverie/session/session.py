@@ -335,7 +335,7 @@ class Session(Assembly):
             record = log.append_message(Message("user", blocks, plain=len(blocks) == 1 and not images))
         self.emit(TurnStarted(record.uuid or ""))
         query = "\n".join(block.text for block in said if block.origin.is_users)
-        await self.engine.begin_turn(query, self._thread.context.read_cache)
+        await self.engine.begin_turn(query)
         return None
 
 

@@ -218,7 +218,10 @@ class MemorySettings(Section):
     directory: str = text("", "The memory directory. Empty: one per project, in the home.")
     guidelines: str = text("", "Text that is added to the instructions about memory.", env="REVERIE_MEMORY_GUIDELINES")
     recall_ceiling_s: float = number(
-        1.5, "seconds", "The longest wait for a model that selects memories; then the local ranker selects them."
+        0.3,
+        "seconds",
+        "How long a message waits for a model that selects memories. Then the local ranker selects some, and what the "
+        "model chooses comes with the next round.",
     )
     recall_session_bytes: int = whole(60_000, "bytes", "The limit for recalled memories in a session.")
 

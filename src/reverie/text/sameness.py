@@ -12,8 +12,10 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
+from reverie.text.folding import word_set
+from reverie.text.patterns import late
 from reverie.text.values import hard_facts, subject_of, values_of, without_since
-from reverie.text.words import content_terms, is_negated
+from reverie.text.words import content_terms, is_negated, terms, words
 
 SAME: Final = 0.8
 """With this share of its content words in one other statement, a statement is not new. A rewrite changes about one word
@@ -26,13 +28,13 @@ COPIED: Final = 0.75
 MOST: Final = 0.6
 """If this share of a text's statements exists elsewhere, the text adds little."""
 
-_SCOPE = re.compile(
+_SCOPE = late(
     r"[;:,—–-]\s+(?=(?:but |and |und |y )?(?:never|not|no|do not|don['’]?t|without|nicht|nie|kein|ohne|nunca|sin)\b)"
     r"|[，、；](?=不|没|别|勿)",
     re.IGNORECASE,
 )
 """Where a `not` begins that does not refer to the text before it."""
-_TOKEN = re.compile(r"[^\W_]+(?:[.:'’-][^\W_]+)*")
+_TOKEN = late(r"[^\W_]+(?:[.:'’-][^\W_]+)*")
 
 
 class Relation(StrEnum):
@@ -171,3 +173,31 @@ def find_repeated(new: Sequence[str], there: Sequence[str], *, least: int = 1) -
     total = sum(len(content_terms(one)) for one in judged)
     is_said = sum(len(content_terms(one) & whole) for one in judged) >= SAME * total
     return pairs[0] if pairs and (is_said or len(pairs) >= MOST * len(judged)) else None
+
+
+_RELATIONS: Final = word_set(
+    """before after over under above below on off only all every any unless except until since instead may might must
+    should can cannot with without more less most least first last either always never rarely sometimes optional vor
+    nach über unter nur alle jede außer bis statt darf muss soll kann mit ohne mehr weniger erst zuletzt immer nie
+    selten antes después sobre bajo solo sólo todos salvo excepto hasta puede debe con sin más menos siempre nunca avant
+    après sur sous seulement tous sauf jusque peut doit avec sans plus moins toujours jamais до после только все кроме
+    без всегда никогда может должен"""
+)
+"""Words that turn a statement round without being its subject."""
+
+
+def relations_of(text: str) -> frozenset[str]:
+    """The words of a statement that relate its parts: before, only, unless."""
+    return frozenset(words(text)) & _RELATIONS
+
+
+def is_in_order(one: str, other: str) -> bool:
+    """Whether the content words that two texts share come in the same order, nearly all of them; or all of them, if a
+    part of the sentence was moved to the front."""
+    shared = content_terms(one) & content_terms(other)
+    mine, theirs = ([term for term in terms(text) if term in shared] for text in (one, other))
+    matched = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
+    if sum(block.size for block in matched) >= 0.8 * len(mine):
+        return True
+    left = iter(theirs * 2)
+    return all(term in left for term in mine)

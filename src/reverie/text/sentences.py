@@ -8,33 +8,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reverie.parsing import split_long
+from reverie.text.patterns import late
 from reverie.text.words import CJK, content_terms
 
-_PAUSE = re.compile(
+_PAUSE = late(
     r"(?<=[.!?])(?P<closed>[\"'”’)\]]*+)\s++|(?<=[。！？])[」』”’）)]*+|(?P<clause>[;；])\s*+|\n++"
     r"|(?<=\?)(?=\()|(?<=[?!])(?=[\u3040-\u30ff\u3400-\u9fff])"
 )
-_OPENS = re.compile(r"[\"'`“„(*\[]*+[^\Wa-z_]")
+_OPENS = late(r"[\"'`“„(*\[]*+[^\Wa-z_]")
 """How a sentence begins where capitals are used."""
-_ABBREVIATED = re.compile(
+_ABBREVIATED = late(
     r"(?:^|[^\w])(?:[A-Za-z]|(?:\w\.)+\w|(?i:mrs?|ms|mx|dr|prof|st|jr|sr|hon|rev|gen|col|capt|sgt|lt|vs|etc|eg|ie|cf|inc"
     r"|ltd|co|corp|dept|est|approx|ca|eds|al|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|bzw|usw|str))\.$"
 )
 """A word with a dot that does not end a sentence: an initial, letters with dots between, or a known short form."""
-_NUMBERED = re.compile(r"\b(?:no|nr|tel|ext|art|figs?|vol|pp)\.$", re.IGNORECASE)
+_NUMBERED = late(r"\b(?:no|nr|tel|ext|art|figs?|vol|pp)\.$", re.IGNORECASE)
 """The same, if a number follows."""
-_ORDINAL = re.compile(r"(?:^|[^\w.])\d{1,2}\.$")
-_NUMBER_ENDS = re.compile(r"(?<!\bam)(?<!\bab)(?<!\bder)(?<!\bden)(?<!\bdem)(?<!\bzum)(?<!\bvom)(?<!\bbis)\s\d{1,2}\.$")
+_ORDINAL = late(r"(?:^|[^\w.])\d{1,2}\.$")
+_NUMBER_ENDS = late(r"(?<!\bam)(?<!\bab)(?<!\bder)(?<!\bden)(?<!\bdem)(?<!\bzum)(?<!\bvom)(?<!\bbis)\s\d{1,2}\.$")
 _LOOKED_AT = 24
 """Characters before a dot that are checked for an abbreviation."""
-_LINE = re.compile(r"[^\n]+")
-_LEAD = re.compile(
+_LINE = late(r"[^\n]+")
+_LEAD = late(
     r"[^\S\n]*(?:(?:[-*+•>]|\d+[.)]|\[[ x]\]|#+)[^\S\n]+)*"
     r"(?P<label>\**(?:why|how to apply|warum|anwendung|wie anwenden|por qué|cómo aplicar|pourquoi|原因|应用|理由|適用)"
     r"[^\S\n]?[:：]\**[^\S\n]*)?",
     re.IGNORECASE,
 )
-_LINK = re.compile(r"\[([^\[\]\n]*)\]\((?!\w+://)[^()\n]*\)")  # to another memory: a name, not a statement
+_LINK = late(r"\[([^\[\]\n]*)\]\((?!\w+://)[^()\n]*\)")  # to another memory: a name, not a statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,17 @@ mind and falls back to English; `language_of` knows more and may return nothing.
 
 from __future__ import annotations
 
-import re
 from typing import Final, Literal, TypeAlias
 
 from reverie.text.folding import folded_set
+from reverie.text.patterns import late
 from reverie.text.words import words
 
 Tongue: TypeAlias = Literal["en", "de", "es", "zh", "ja"]
 
-_KANA = re.compile(r"[\u3040-\u30ff]")
-_HAN = re.compile(r"[\u3400-\u9fff]")
-_LETTER = re.compile(r"[^\W\d_]")
+_KANA = late(r"[\u3040-\u30ff]")
+_HAN = late(r"[\u3400-\u9fff]")
+_LETTER = late(r"[^\W\d_]")
 _MARKS: Final[dict[Tongue, frozenset[str]]] = {
     "en": folded_set(
         "the is are and with for not when after before because must of to you your i it that this we what dont have be "

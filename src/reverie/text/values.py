@@ -10,34 +10,39 @@ from functools import lru_cache
 from typing import Final
 
 from reverie.text.folding import word_set
+from reverie.text.patterns import late
 from reverie.text.word_lists import NUMBER_WORDS
 from reverie.text.words import content_terms, singular
 
-_LONG_TOKEN = re.compile(r"(\S{200})\S+")
+_LONG_TOKEN = late(r"(\S{200})\S+")
 _LONGEST: Final = 200  # characters of a token looked at together, so that no text takes long
-_HARD = re.compile(
+_HARD = late(
     r"https?://[^\s)>\]\"'`]+|[\w.+-]+@[\w-]+\.[\w.]+|(?:[\w.-]+/)+[\w.-]+|#[a-z][\w-]{2,}|[A-Z]{2,}-\d+"
     r"|[\w-]+\.(?:io|com|org|net|app|dev|ai|sh|py|ts|tsx|js|go|rs|md|ya?ml|json|toml|sql|cpp|h|c|java|kt|swift)\b"
     r"|\w*\d[\w.,:%+-]*\w|\d"
 )
-_WEEKDAY = re.compile(
+_WEEKDAY = late(
     r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:mon|diens|donners|frei|sams|sonn)tags?\b|\bmittwochs?\b"
     r"|\b(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)\b|[周週][一二三四五六日]|[月火水木金土日]曜",
     re.IGNORECASE,
 )
-_DATE = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?\b")
-_TIME = re.compile(r"\b\d{1,2}:\d\d\b")
-_PLACE = re.compile(
-    r"https?://\S+|[\w.+-]+@[\w-]+\.[\w.]+|(?<![\w.])/[\w./-]+|\b[a-z][\w-]*(?:\.[a-z][\w-]+){1,}(?:/\S*)?\b"
+DATE_NAME = late(
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september|october"
+    r"|november|december|easter|christmas",
+    re.IGNORECASE,
 )
+"""A weekday, month or holiday with a capital: not a name."""
+_DATE = late(r"\b\d{4}-\d\d(?:-\d\d)?\b")
+_TIME = late(r"\b\d{1,2}:\d\d\b")
+_PLACE = late(r"https?://\S+|[\w.+-]+@[\w-]+\.[\w.]+|(?<![\w.])/[\w./-]+|\b[a-z][\w-]*(?:\.[a-z][\w-]+){1,}(?:/\S*)?\b")
 _SPELLED: Final = "|".join(word for word in NUMBER_WORDS if word.isascii())
-_COUNTED = re.compile(
+_COUNTED = late(
     rf"(?P<before>[^\W\d_]+)?\s?(?<![\w.])(?<!\w-)(?P<number>\d+(?:[.,]\d+)*|(?:{_SPELLED})\b)"
     r"(?:\s?(?P<unit>%|°\s?[CF]\b|[€$£]|[^\W\d_]+))?(?:\s(?P<next>[^\W\d_]+))?",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<=[\wà-ÿ,;:)] )(?<!\. )[A-ZÀ-ÝŠŽ][\wà-ÿ]+(?:-[\w]+)*|\b[A-Za-z]+\d+[\w.]*\b|`[^`\n]+`")
-_SINCE = re.compile(
+_NAME = late(r"(?<=[\wà-ÿ,;:)] )(?<!\. )[A-ZÀ-ÝŠŽ][\wà-ÿ]+(?:-[\w]+)*|\b[A-Za-z]+\d+[\w.]*\b|`[^`\n]+`")
+_SINCE = late(
     r"\b(?:since|seit|desde)\s+(?:the\s+)?(?:(?:early|late|mid)\s+)?[\w-]+(?:\s+\d{4})?\b|\b(?:now|still|currently)\b",
     re.IGNORECASE,
 )

@@ -8,19 +8,20 @@ from functools import lru_cache
 from typing import Final
 
 from reverie.text.folding import fold
+from reverie.text.patterns import late
 from reverie.text.word_lists import EMPTY_WORDS, FUNCTION_WORDS, NEGATIONS, NUMBER_WORDS
 
 ANALYSIS_VERSION: Final = 1
 """Part of the index's version: raise it when the result of `terms` changes, so that the index is built again."""
 
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003134f"
-CJK = re.compile(rf"[{_CJK}]")
+CJK = late(rf"[{_CJK}]")
 """A character of a script without spaces between words."""
-WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+WORD = late(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 """A word, or a run of CJK characters."""
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_HUMP = late(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NOT_IN_CJK: Final = ("不", "没", "沒", "勿", "ない", "ません", "않")
-_DENIES_NOTHING = re.compile(
+_DENIES_NOTHING = late(
     r"\b(?:(?:do not|don['’]?t|never) forget|not only|no later than|no matter|nicht (?:vergessen|nur)"
     r"|no (?:olvid\w+|s[oó]lo))\b|不要?忘|别忘|不仅|不只|忘れないで",
     re.IGNORECASE,

@@ -85,9 +85,20 @@ class AgentOrder:
 
 PermissionFunction: TypeAlias = Callable[[ToolCall], Awaitable[Decision]]
 PathMapping: TypeAlias = Callable[[Path], Path]
-Keeper: TypeAlias = Callable[[bytes, bytes | None], bool]
-"""Writes a file by its own rules: takes the new content and the old one (None: no file), returns False if the file is
-deleted now. Raises to refuse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of a file that has its own rules."""
+
+    data: bytes | None
+    """What the file holds now; None: there is no file."""
+    note: str = ""
+    """What the model should know, if it is not what was asked for."""
+
+
+Keeper: TypeAlias = Callable[[bytes, bytes | None], Kept]
+"""Writes a file by its own rules: takes the new content and the old one (None: no file). Raises to refuse."""
 
 
 @dataclass(slots=True)

@@ -7,11 +7,10 @@ byte order mark. It never guesses a place.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from reverie.errors import UserError
-from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
-from reverie.tools.files import Located, Snapshot, finish_in_thread, load, locate, require_unchanged, save
+from reverie.tools.base import BuiltIn, ReadCache, ToolContext, ToolOutput
+from reverie.tools.files import Located, Saved, finish_in_thread, load, locate, require_unchanged, save
 from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import TextForm, decode, encode, looks_binary, with_newlines
 from reverie.types import JsonObject
@@ -36,14 +35,18 @@ class Edit(BuiltIn, prompt="edit.md", properties=_PROPERTIES, required=["file_pa
             raise UserError("old_string is empty: give the text to replace, or use Write for a whole file.")
         if old == new:
             raise UserError("old_string and new_string are the same: there is nothing to change.")
-        seen, lines = await finish_in_thread(lambda: _edit(where, old, new, every, known))
-        known.note(where.key, replace(seen, order=known.next_order()))
+        saved, partial, lines = await finish_in_thread(lambda: _edit(where, old, new, every, known))
+        if saved.now is None:
+            known.forget(where.key)
+            return ToolOutput(saved.note or f"Removed {where.shown}.", structured={"filePath": where.shown})
+        seen = saved.now.seen(partial=partial, order=known.next_order())
+        known.note(where.key, seen)
         structured: JsonObject = {"filePath": where.shown, "oldString": old, "newString": new, "replaceAll": every}
         structured |= describe_seen_file(seen)
-        return ToolOutput(f"Changed {where.shown} {_format_places(lines)}.", structured=structured)
+        return ToolOutput(saved.note or f"Changed {where.shown} {_format_places(lines)}.", structured=structured)
 
 
-def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> tuple[SeenFile, list[int]]:
+def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> tuple[Saved, bool, list[int]]:
     before = load(where)
     if looks_binary(before.data[:8_192]):
         raise UserError(f"{where.shown} is a binary file: change it with a command in Bash.")
@@ -68,8 +71,7 @@ def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> 
         )
     data = encode(_replace(text, spans, new, form), form)
     lines = _find_line_numbers(text, spans)
-    status = save(where, data, before)
-    return Snapshot(data, status).seen(partial=seen.partial, order=0), lines
+    return save(where, data, before), seen.partial, lines
 
 
 def _find(text: str, old: str, every: bool) -> list[tuple[int, int]]:

@@ -133,15 +133,23 @@ def require_unchanged(where: Located, now: Snapshot, known: ReadCache) -> SeenFi
     return seen
 
 
-def save(where: Located, data: bytes, before: Snapshot | None) -> os.stat_result:
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file after a write. `now` is None if there is no file; `note` is a sentence for the model, instead of ours."""
+
+    now: Snapshot | None
+    note: str = ""
+
+
+def save(where: Located, data: bytes, before: Snapshot | None) -> Saved:
     """Writes the data in one step and keeps mode and owner; raises and changes nothing if it cannot.
 
     `before` is the file that the model decided on (None: no file); if that has changed, the write is refused.
     """
     try:
         if where.keeper is not None:
-            there = where.keeper(data, None if before is None else before.data)
-            return where.real.stat() if there or before is None else before.status
+            kept = where.keeper(data, None if before is None else before.data)
+            return Saved(None if kept.data is None else Snapshot(kept.data, where.real.stat()), kept.note)
         if before is None:
             _make_folder(where.real.parent)
             if not create_exclusive(where.real, data, mode=0o666 & ~_umask()):
@@ -152,7 +160,7 @@ def save(where: Located, data: bytes, before: Snapshot | None) -> os.stat_result
                 raise UserError(f"{where.shown} is being changed by somebody else right now: Read it again.")
             write_atomic(where.real, data, mode=stat.S_IMODE(then.st_mode))
             _keep_owner(where.real, then)
-        return where.real.stat()
+        return Saved(Snapshot(data, where.real.stat()))
     except OSError as error:
         raise storage_error(error, Path(where.shown), "write") from error
     except StorageError as error:

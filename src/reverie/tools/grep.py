@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from reverie.errors import UserError
@@ -167,6 +168,7 @@ def _read_matching_lines(data: bytes, target: _Target, *, numbered: bool) -> lis
     """`path:12:text` for a match, `path-11-text` for a line around it, `--` between groups."""
     out: list[str | LongLine] = []
     pending: list[bytes] = []  # a name may hold line ends: everything before its NUL belongs to it
+    shown_path = cache(target.shown)
     for raw in data.split(b"\n")[:-1]:  # the text after the last line end is incomplete
         name, nul, rest = raw.partition(b"\0")
         found = _LINE.match(rest) if nul else None
@@ -179,7 +181,7 @@ def _read_matching_lines(data: bytes, target: _Target, *, numbered: bool) -> lis
         real = os.fsdecode(b"\n".join([*pending, name]))
         pending = []
         mark, text = found["mark"].decode(), found["text"].removesuffix(b"\r")
-        path = target.shown(real)
+        path = shown_path(real)
         lead = f"{path}{mark}{int(found['number'])}{mark}" if numbered else f"{path}{mark}"
         if not text.endswith(_OMITTED):
             out.append(lead + text.decode("utf-8", "replace"))

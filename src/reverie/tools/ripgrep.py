@@ -52,8 +52,9 @@ def find_ripgrep() -> Path:
 
 def make_listing_options(root: Path) -> list[str]:
     """Returns the options of every search below `root`: with hidden files, without git's own and without secrets."""
-    copies = (f"{name}{COPIES}" for name in SENSITIVE_NAMES if not name.endswith("*"))
-    named = [".git", *SENSITIVE_NAMES, *VARIANT_NAMES, *copies]
+    # One glob for all names, and one for all their copies: ripgrep takes four times as long to read one glob per name.
+    copied = ",".join(name for name in SENSITIVE_NAMES if not name.endswith("*"))
+    named = [f"{{{','.join(('.git', *SENSITIVE_NAMES, *VARIANT_NAMES))}}}", f"{{{copied}}}{COPIES}"]
     paths = [f"**/{path}" for path in SENSITIVE_PATHS if not path.startswith("/")]
     passed_over = [*named, *paths, *sensitive_below(root)]
     # With --mmap a very long line does not need memory.

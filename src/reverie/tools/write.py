@@ -8,8 +8,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reverie.errors import UserError
-from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
-from reverie.tools.files import Located, Snapshot, finish_in_thread, load_if_there, locate, require_unchanged, save
+from reverie.tools.base import BuiltIn, ReadCache, ToolContext, ToolOutput
+from reverie.tools.files import (
+    Located,
+    Saved,
+    Snapshot,
+    finish_in_thread,
+    load_if_there,
+    locate,
+    require_unchanged,
+    save,
+)
 from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import TextForm, decode, encode, with_newlines
 from reverie.types import JsonObject
@@ -27,9 +36,15 @@ class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_
         content: str = given["content"]
         known = context.read_cache
         where = locate(given["file_path"], context)
-        seen, note = await finish_in_thread(lambda: _write(where, content, known))
+        saved, note = await finish_in_thread(lambda: _write(where, content, known))
         existed = note is not None
-        known.note(where.key, replace(seen, order=known.next_order()))
+        if saved.now is None:
+            known.forget(where.key)
+            return ToolOutput(saved.note or f"Removed {where.shown}.", structured={"filePath": where.shown})
+        seen = saved.now.seen(partial=False, order=known.next_order())
+        known.note(where.key, seen)
+        if saved.note:
+            return ToolOutput(saved.note, structured={"filePath": where.shown, **describe_seen_file(seen)})
         lines = content.count("\n") + bool(content and not content.endswith("\n"))
         size = f"{lines:,} {'line' if lines == 1 else 'lines'}{note or ''}"
         done = f"{'Replaced' if existed else 'Created'} {where.shown} ({size})."
@@ -37,7 +52,7 @@ class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_
         return ToolOutput(done, structured={"type": kind, "filePath": where.shown, **describe_seen_file(seen)})
 
 
-def _write(where: Located, content: str, known: ReadCache) -> tuple[SeenFile, str | None]:
+def _write(where: Located, content: str, known: ReadCache) -> tuple[Saved, str | None]:
     """Returns the file as it is now, and a note about its form (None if the file is new)."""
     before = load_if_there(where)
     if before is None:
@@ -49,8 +64,7 @@ def _write(where: Located, content: str, known: ReadCache) -> tuple[SeenFile, st
                 "read the whole file, or change the part with Edit."
             )
         data, note = _encode_like(before, content)
-    status = save(where, data, before)
-    return Snapshot(data, status).seen(partial=False, order=0), note
+    return save(where, data, before), note
 
 
 def _encode_like(before: Snapshot, content: str) -> tuple[bytes, str]:

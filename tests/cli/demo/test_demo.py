@@ -40,9 +40,16 @@ def test_the_demo_tells_three_days_from_real_sessions_and_leaves_nothing(reverie
     assert list(reverie.work.iterdir()) == []
 
 
-def test_the_figures_of_the_demo_are_those_of_its_ledger(reverie: Command, tmp_path: Path) -> None:
+def test_the_figures_are_those_of_its_ledger_and_it_does_not_read_the_users_settings(
+    reverie: Command, tmp_path: Path
+) -> None:
     reverie.extra["TMPDIR"] = str(tmp_path)
+    reverie.home.mkdir()
+    (reverie.home / "settings.toml").write_text("this is no TOML")
+    reverie.extra["REVERIE_MODEL"] = "nonsense"
     shown = reverie("demo", "--keep").stdout
+    assert "every byte is restored" in shown
+    del reverie.extra["REVERIE_MODEL"]
     (folder,) = tmp_path.glob("reverie-demo-*")
     reverie.home, reverie.work = folder / "home", folder / "ferry-times"
     (reverie.home / "settings.toml").write_text(f'[catalogue]\nfiles = ["{folder / "catalogue.toml"}"]\n')
@@ -52,13 +59,6 @@ def test_the_figures_of_the_demo_are_those_of_its_ledger(reverie: Command, tmp_p
     assert abs(float(cost[1]) - booked["cost_usd"]) < 0.002 and abs(float(cost[2]) - booked["uncached_usd"]) < 0.002
     assert f"{booked['hit_rate']:.0%} read from the cache" in shown
     assert {"monday", "tuesday"} <= set(reverie("sessions", "list").stdout.split())
-
-
-def test_the_demo_does_not_read_the_users_settings(reverie: Command) -> None:
-    reverie.home.mkdir()
-    (reverie.home / "settings.toml").write_text("this is no TOML")
-    reverie.extra["REVERIE_MODEL"] = "nonsense"
-    assert "every byte is restored" in reverie("demo").stdout
 
 
 def test_the_demo_draws_the_same_picture_every_time(reverie: Command, tmp_path: Path) -> None:
@@ -82,8 +82,9 @@ def _texts(picture: bytes) -> list[str]:
 
 
 def test_the_demo_on_a_terminal_goes_on_in_a_chat_that_knows_what_was_learnt(reverie: Command, tmp_path: Path) -> None:
-    with Terminal("demo", cwd=reverie.work, env={**reverie.env, "TMPDIR": str(tmp_path)}) as terminal:
+    with Terminal("demo", "--fast", cwd=reverie.work, env={**reverie.env, "TMPDIR": str(tmp_path)}) as terminal:
         terminal.until("Enter opens a chat", seconds=60)
+        assert "Which pier" in terminal.raw, "each line comes at once"
         terminal.press("\r")
         terminal.until("embedded", seconds=20)
         terminal.say("May I write times with am and pm?")
@@ -98,6 +99,7 @@ def test_the_demo_on_a_terminal_can_be_stopped(reverie: Command, tmp_path: Path)
     folder.mkdir()
     with Terminal("demo", cwd=reverie.work, env={**reverie.env, "TMPDIR": str(folder)}) as terminal:
         terminal.until("Which pier")
+        assert "Which pier" not in terminal.raw, "it is typed letter by letter"
         terminal.press("\x03")
         assert terminal.ended() == 130
         assert "Traceback" not in terminal.shown

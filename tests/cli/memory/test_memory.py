@@ -226,11 +226,13 @@ def test_the_inbox_is_listed_accepted_and_rejected(reverie: Command) -> None:
     items = asked(reverie, "memory", "inbox")["items"]
     assert {one["file"] for one in items} == {"reference_mirror_one.md", "reference_mirror_two.md"}
     shown = reverie("memory", "inbox").stdout
-    assert items[0]["id"] in shown and "you did not say this" in shown
+    assert items[0]["id"] in shown and "you did not write mirror.example.org" in shown
+    assert "tool: " in shown, "where it comes from is shown"
     assert "mirror.example.org" in reverie("memory", "inbox", "show", items[0]["id"][:4]).stdout
     accepted = reverie("memory", "inbox", "accept", items[0]["id"]).stdout
     assert "confirmed by you" in accepted and "Undo" in accepted
-    reverie("memory", "inbox", "reject", "all")
+    assert "Nothing in the inbox begins with 'all'" in reverie("memory", "inbox", "accept", "all", code=2).stderr
+    reverie("memory", "inbox", "reject", items[1]["id"])
     assert asked(reverie, "memory", "inbox")["items"] == []
     assert asked(reverie, "memory", "show", items[0]["file"])["trust"] == "confirmed"
 
@@ -275,7 +277,8 @@ def test_looking_loads_no_event_loop_and_no_sdk(reverie: Command) -> None:
 def test_in_a_chat_memories_are_kept_shown_and_forgotten(reverie: Command) -> None:
     lines = ["/remember Indent with tabs", "/memory", "/memory tabs", "/remember", "/forget zeppelin mooring"]
     out = reverie("chat", "--model", "embedded", stdin="\n".join([*lines, "/forget tabs", "/memory", ""])).stdout
-    assert "Remembered as feedback_indent_tabs.md" in out and "1 memory." in out and "trust: confirmed" in out
+    assert "Remembered as feedback_indent_tabs.md" in out and "1 memory." in out and "trust: inferred" in out
+    assert "because it was not typed on a terminal" in " ".join(out.split())
     assert "Say what to remember" in out and "No memory matches" in out
     assert out.index("Forgot feedback_indent_tabs.md") < out.index("There are no memories yet")
     version = asked(reverie, "memory", "log")["versions"][0]

@@ -110,7 +110,7 @@ def test_a_directory_that_claude_code_made(
 ) -> None:
     memory = tmp_path / "memory"
     shutil.copytree(source, memory)
-    before = {path.name: path.read_bytes() for path in memory.iterdir()}
+    before = {path.name: path.read_bytes() for path in memory.iterdir() if path.is_file()}
     reverie.extra["REVERIE_MEMORY_PATH"] = str(memory)
 
     listed = asked(reverie, "memory", "list")["memories"]
@@ -119,10 +119,12 @@ def test_a_directory_that_claude_code_made(
     assert found["shown"][0]["file"] == answer
     problems = {one["problem"] for one in asked(reverie, "memory", "check", code=1)["findings"]}
     assert "over-long line" in problems and "broken frontmatter" not in problems
-    assert {path.name: path.read_bytes() for path in memory.iterdir()} == before, "looking changes nothing"
+    assert {path.name: path.read_bytes() for path in memory.iterdir() if path.is_file()} == before, (
+        "looking changes nothing"
+    )
 
     reverie("remember", "Card images live in the bucket bga-cards, one folder a set", "--type", "reference")
-    after = {path.name: path.read_bytes() for path in memory.iterdir()}
+    after = {path.name: path.read_bytes() for path in memory.iterdir() if path.is_file()}
     (new,) = after.keys() - before.keys()
     assert new.startswith("reference_")
     assert {name for name in before if after[name] != before[name]} == {"MEMORY.md"}
@@ -145,4 +147,4 @@ def test_a_directory_that_claude_code_made(
     assert not (memory / ".git").exists()
 
     reverie("memory", "undo")
-    assert {path.name: path.read_bytes() for path in memory.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in memory.iterdir() if path.is_file()} == before

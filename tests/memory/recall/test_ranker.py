@@ -314,3 +314,32 @@ def test_no_prompt_and_no_tool_name_can_break_it(
         ranking = ranker.rank(query, tools_in_use=tools, now=NOW)
         assert {one.path for one in ranking.shown} <= {"a.md"}
         assert bool(ranking.silent) != bool(ranking.shown)
+
+
+UNRELATED = {
+    "project_deploy_day.md": "Production deploys go out on Tuesdays only",
+    "feedback_code_style.md": "Prefers early returns over nested ifs",
+    "user_marta.md": "Marta is the data protection officer",
+    "reference_dashboard.md": "Checkout latency is on the Grafana board of the shop",
+    "project_audit.md": "The audit takes place on 12 March",
+}
+
+
+def test_without_evidence_in_words_nothing_is_shown_however_the_prompt_sounds(memory: Path, ranker: Ranker) -> None:
+    for name, text in UNRELATED.items():
+        topic(memory, name, name.removesuffix(".md"), text)
+    for prompt in (
+        "why does the CSV export time out for large customers",
+        "our build is broken again, can you please look into it and fix what is wrong with my branch today?",
+    ):
+        found = ranker.rank(prompt, now=NOW)
+        assert shown(found) == [] and "evidence in words" in found.silent
+    assert shown(ranker.rank("on which day do production deploys go out?", now=NOW)) == ["project_deploy_day.md"]
+
+
+def test_a_word_that_most_memories_have_is_no_evidence(memory: Path, ranker: Ranker) -> None:
+    for n in range(30):
+        topic(memory, f"project_{n}.md", f"Zephyrion part {n}", f"Zephyrion has a part number {n}")
+    assert shown(ranker.rank("write the release notes of zephyrion", now=NOW)) == []
+    topic(memory, "project_notes.md", "Zephyrion releases", "Zephyrion release notes are signed off by Odalys")
+    assert shown(ranker.rank("who signs off the release notes of zephyrion?", now=NOW))[0] == "project_notes.md"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reverie.lab.recall.run import measure, measure_collection
+from reverie.lab.recall.run import measure, measure_collection, measure_unrelated
 from tests.memory.greenhouse import write_greenhouse
 from tests.shared_data import data
 
@@ -31,11 +31,20 @@ def test_a_directory_that_no_number_was_fitted_on(tmp_path: Path) -> None:
         semantic(found)
 
 
+def test_prompts_about_something_else_show_nothing(tmp_path: Path) -> None:
+    found = measure_unrelated(Path(__file__).parents[3] / "evals" / "recall-unrelated.jsonl", tmp_path).summary()[
+        "directories"
+    ]
+    assert {name: of["prompts"] for name, of in found.items()} == {"5": 20, "20": 20, "200": 20}
+    assert all(of["ranker"] <= 1 for of in found.values()), found
+
+
 @pytest.mark.evals
 def test_the_queries_beside_the_project(tmp_path: Path) -> None:
     found = measure(data("recall-dev"), None, MODELS, silent=[SILENT]).summary()
     ours, plain = found["ranker"], found["bm25"]
     assert ours["r@5"] >= plain["r@5"] + 0.08
+    assert ours["shown_r@5"] >= 0.5
     assert ours["silence"] >= 0.8
     assert ours["tool_docs"] == 0
     assert ours["forbidden"] <= 0.03

@@ -23,7 +23,7 @@ INFO = WriteInfo(Writer.USER, "a test")
 
 
 def gate(write: ProposedWrite) -> None:
-    if "SECRET" in write.text:
+    if write.text is not None and "SECRET" in write.text:
         raise ReverieError("a secret is not stored; take it out")
 
 
@@ -185,7 +185,8 @@ class TestFolder:
         (shared / "notes.txt").write_text("no memory")
         (shared / "secret.md").write_text("SECRET")
         report = ann.sync()
-        assert set(ann.files()) == {"good.md"}
+        assert set(ann.files()) == {"good.md", "MEMORY.md"}
+        assert ann.files()["MEMORY.md"].count("](") == 1
         named = "\n".join(report.held_back)
         assert all(name in named for name in ("link.md", "pipe.md", "huge.md", "secret.md"))
 

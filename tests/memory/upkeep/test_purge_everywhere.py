@@ -69,6 +69,7 @@ class Planted:
             session / "letters.json",
             self.memory.root / ".inbox" / "w1.json",
             self.memory.root / ".dreams" / "dream-1.json",
+            self.memory.root / ".trust" / "marks.jsonl",
             places.background_log,
             places.day_books / "2026-01-01.jsonl",
             places.home / "heartbeats" / "dream.json",

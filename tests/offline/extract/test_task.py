@@ -215,7 +215,7 @@ def test_it_looks_before_it_writes_and_then_stops() -> None:
     talk = (person("from now on answer in German instead of English, my team reads along"), agent("Gut."))
     entries = tuple(Entry(str(at), one, "2026-06-15T10:00:00Z") for at, one in enumerate(talk))
     told = directive(MessageSpan(entries), [], DIRECTORY, rounds=5, today=date(2026, 6, 15)).replace(
-        "(none yet)", "- [feedback] feedback_language.md (2026-06-01T10:00:00Z): answer in English"
+        "(none yet)", "- [feedback] feedback_language.md (Monday, 2026-06-01): answer in English"
     )
     asked = Message("user", (TextBlock(told, Origin.CODE),))
     first = Request("embedded", (), TOOLS, (*talk, asked), 1_000, purpose=Purpose.EXTRACTION)

@@ -125,7 +125,12 @@ COMMANDS: dict[str, SlashCommand] = {
     ),
     "undo": SlashCommand("/undo [--fit]", "undo the last compaction, rewind or clear", undo),
     "rewind": SlashCommand("/rewind [MSG]", "continue from an earlier message", rewind, complete_rewind),
-    "memory": SlashCommand("/memory [[edit] FILE]", "all memories, or one of them", show_memory, memory_files),
+    "memory": SlashCommand(
+        "/memory [[edit] FILE | inbox | inferred]",
+        "all memories, one of them, or what waits",
+        show_memory,
+        memory_files,
+    ),
     "remember": SlashCommand("/remember TEXT", "remember something, in your own words", remember),
     "forget": SlashCommand("/forget TEXT", "forget a memory; it can be restored", forget, memory_files),
     "dream": SlashCommand("/dream [status|review|…]", "tidy up memory in the background", dream, complete_dream),

@@ -7,7 +7,7 @@ import sys
 import termios
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -53,6 +53,11 @@ class ChatInput(ABC):
         """Asks yes or no. Without a user, the answer is yes."""
         del question
         return True
+
+    async def choose(self, question: str, offers: Mapping[str, str]) -> str:
+        """Waits for one of the offered keys and returns its word. Without a user, the last one."""
+        del question
+        return list(offers.values())[-1]
 
 
 class PipedInput(ChatInput):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import aclosing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from reverie.origins import strip_tags
 from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
 from reverie.text.columns import cut
-from reverie.types import Json, Purpose, TextBlock
+from reverie.types import Json, Origin, Purpose, TextBlock
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
@@ -46,6 +47,8 @@ class Chat:
         self.code = 0
         self.unseen: dict[str, Pages] = {}
         """Pages not shown yet of the questions that /agents answers, by their ID."""
+        self.origin = Origin.ENTERED
+        """How the user gave the last command."""
         self._wanted = wanted
         self._signals = signals
         self._input: ChatInput | None = None
@@ -68,6 +71,8 @@ class Chat:
                 break
             found = command_in("".join(strip_tags(block.text) for block in said)) if said[0].origin.is_users else None
             if found:
+                given_as = {block.origin for block in said}
+                self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
                 await self._run_command(*found)
             else:
                 await self._run_turn(said)
@@ -177,6 +182,18 @@ class Chat:
             return await self._input.confirm(question)
         finally:
             self._signals.watch()
+
+    async def choose(self, question: str, offers: Mapping[str, str]) -> str:
+        """Waits for one key and returns the word of that key."""
+        assert self._input is not None
+        try:
+            return await self._input.choose(question, offers)
+        finally:
+            self._signals.watch()
+
+    @property
+    def can_ask(self) -> bool:
+        return self._input is not None and self._input.interactive
 
     async def change_model(self, name: str) -> None:
         """Continues the conversation with another model. Raises if there is no such model."""

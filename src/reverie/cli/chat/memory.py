@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from time import time
 from typing import TYPE_CHECKING
 
-from reverie.cli.memory.change import edit_text, save_edit, save_text
+from reverie.cli.memory.change import edit_text, explain_inferred, save_edit, save_text, user_info
+from reverie.cli.memory.decisions import KEYS, Decided, decide_item, decide_statement, item_lines, statement_lines
+from reverie.cli.memory.forget import forget_file
 from reverie.cli.memory.opening import find_file
 from reverie.cli.output import columns, one_line, plural, table
 from reverie.cli.screen import printable
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from reverie.storage.history.versions import Version
 
 _LISTED = 30
+_VERBS = {"inbox": ("accept", "reject"), "inferred": ("confirm", "reject", "doubt")}
 
 
 def _open_memory(chat: Chat) -> OpenedMemory:
@@ -32,25 +35,29 @@ def _open_memory(chat: Chat) -> OpenedMemory:
     return open_memory(session.parts.settings, session.places)
 
 
-def _write_info(chat: Chat, command: str) -> WriteInfo:
+def _write_info(chat: Chat, command: str, *, confirms: bool = False) -> WriteInfo:
     log = chat.session.log
-    return WriteInfo(Writer.USER, f"Asked for with /{command}.", session=log.session_id, message=log.head or "")
+    return WriteInfo(Writer.USER, f"Asked for with /{command}.", log.session_id, log.head or "", confirms=confirms)
 
 
 def memory_files(chat: Chat) -> Iterable[tuple[str, str]]:
     """Completes memory files."""
     try:
-        return [(entry.name, entry.description) for entry in _open_memory(chat).directory.list()]
+        listed = [(entry.name, entry.description) for entry in _open_memory(chat).directory.list()]
+        return [("inbox", "what waits for your decision"), ("inferred", "what you did not confirm"), *listed]
     except ReverieError:
         return ()
 
 
 async def show_memory(chat: Chat, rest: str) -> None:
-    """/memory lists, /memory FILE shows one, /memory edit FILE opens it in the editor."""
+    """/memory lists, /memory FILE shows one, /memory edit FILE opens it in the editor. /memory inbox and /memory
+    inferred show what the user can decide."""
     memory = _open_memory(chat)
     verb, _, file = rest.partition(" ")
     if verb == "edit" and file.strip():
         await _edit(chat, memory, file.strip())
+    elif verb in _VERBS:
+        await _decide(chat, memory, verb, file.split())
     elif rest:
         await _show_one(chat, memory, rest)
     else:
@@ -91,7 +98,9 @@ async def _edit(chat: Chat, memory: OpenedMemory, given: str) -> None:
     if text == document.text:
         chat.view.tell("Nothing was changed.")
         return
-    version = await to_thread(save_edit, memory, name, text, document.digest, _write_info(chat, "memory"))
+    version = await to_thread(
+        save_edit, memory, name, text, document.digest, _write_info(chat, "memory", confirms=True)
+    )
     chat.view.tell(f"Saved {name}.{_undo_hint(version)}")
 
 
@@ -99,14 +108,21 @@ async def remember(chat: Chat, rest: str) -> None:
     """/remember TEXT saves a memory, or corrects a similar one."""
     if not rest:
         raise UserError("Say what to remember: /remember TEXT.")
-    saved, note = await to_thread(save_text, _open_memory(chat), rest, _write_info(chat, "remember"))
+    log = chat.session.log
+    info = user_info("Asked for with /remember.", rest, chat.origin, session=log.session_id, message=log.head or "")
+    saved, note = await to_thread(save_text, _open_memory(chat), rest, info)
+    inferred = f" {explain_inferred(info)}".rstrip()
     for text in saved.warnings:
         chat.view.tell(f"{text} It was saved anyway.", "warning")
     match saved.action:
         case "added":
-            chat.view.tell(f"Remembered as {saved.file} ({note.type.value}).{_undo_hint(saved.version)}")
+            chat.view.tell(f"Remembered as {saved.file} ({note.type.value}).{inferred}{_undo_hint(saved.version)}")
         case "updated":
-            chat.view.tell(f"Corrected {saved.file}, which said: {saved.instead_of}{_undo_hint(saved.version)}")
+            chat.view.tell(
+                f"Corrected {saved.file}, which said: {saved.instead_of}{inferred}{_undo_hint(saved.version)}"
+            )
+        case "confirmed":
+            chat.view.tell(f"{saved.file} says this already; it is confirmed now.")
         case "unchanged" | "nothing":
             chat.view.tell(f"{saved.file} says this already; nothing was changed.")
 
@@ -129,8 +145,50 @@ async def forget(chat: Chat, rest: str) -> None:
     if not await chat.confirm(f"Forget {name}?"):
         view.tell("Nothing was forgotten.")
         return
-    version = await to_thread(memory.directory.remove, name, _write_info(chat, "forget"))
-    view.tell(f"Forgot {name}.{_undo_hint(version)}")
+    forgotten = await to_thread(forget_file, memory, name, _write_info(chat, "forget"))
+    also = f" {', '.join(forgotten.also_in)} says much the same." if forgotten.also_in else ""
+    view.tell(f"Forgot {name}.{also}{_undo_hint(forgotten.version)}")
+    view.tell(f"Remove it from the history too: {forgotten.purge}")
+
+
+async def _decide(chat: Chat, memory: OpenedMemory, what: str, rest: list[str]) -> None:
+    """Shows what waits and asks for one key each, or decides the given ids."""
+    from reverie.memory.gate.review import list_inferred
+
+    view, session = chat.view, chat.session.log.session_id
+    if rest and (rest[0] not in _VERBS[what] or len(rest) == 1):
+        raise UserError(f"Write /memory {what}, or /memory {what} {'|'.join(_VERBS[what])} ID.")
+
+    def settle(id: str, verb: str) -> Decided:
+        if what == "inbox":
+            return decide_item(memory, memory.inbox.show(id), accepts=verb == "accept")
+        return decide_statement(memory, id, verb, session=session)
+
+    async def say_decided(id: str, verb: str) -> None:
+        decided = await to_thread(settle, id, verb)
+        view.tell(f"{decided.said}{_undo_hint(decided.version)}")
+
+    for id in rest[1:]:
+        await say_decided(id, rest[0])
+    if rest:
+        return
+    if what == "inbox":
+        shown = [(item.id, list(item_lines(item, memory, view.paint))) for item in await to_thread(memory.inbox.list)]
+    else:
+        found = await to_thread(list_inferred, memory.directory)
+        shown = [(one.id, list(statement_lines(one, view.paint))) for one in found]
+    if not shown:
+        view.tell("The inbox is empty." if what == "inbox" else "No statement is inferred.")
+    yes, no = _VERBS[what][:2]
+    for number, (id, lines) in enumerate(shown, 1):
+        view.say_all(f"  {line}" for line in lines)
+        key = await chat.choose(f"{number} of {len(shown)}", KEYS) if chat.can_ask else "skip"
+        if key in ("yes", "no"):
+            await say_decided(id, yes if key == "yes" else no)
+        elif key != "skip":
+            return
+    if shown and not chat.can_ask:
+        view.tell(f"Decide with /memory {what} {yes} ID, or {no} ID.")
 
 
 def _undo_hint(version: Version | None) -> str:

@@ -169,9 +169,9 @@ class TerminalInput(ChatInput):
         return keys
 
     async def confirm(self, question: str) -> bool:
-        return await self._choose(question, {"y": "yes", "n": "no"}) == "yes"
+        return await self.choose(question, {"y": "yes", "n": "no"}) == "yes"
 
-    async def _choose(self, question: str, offers: Mapping[str, str]) -> str:
+    async def choose(self, question: str, offers: Mapping[str, str]) -> str:
         """Waits for one of the offered keys and ignores all others."""
         paint = self._paint
         self._offered = frozenset(offers)
@@ -188,7 +188,7 @@ class TerminalInput(ChatInput):
             always = {"a": f"always {paint.dim(f'({rule})')}"} if rule else {}
             # The user can only allow a call that was shown in full.
             offers = {"m": "more"} if pages.left else {"y": "yes", **always}
-            answer = await self._choose("Allow?", {**offers, "n": "no"})
+            answer = await self.choose("Allow?", {**offers, "n": "no"})
             if answer != "more":
                 break
             show()
@@ -215,7 +215,7 @@ def _answer_keys(is_offered: Callable[[str], bool]) -> KeyBindings:
             event.current_buffer.text = word
             event.app.exit(result=word)
 
-    letters = {"y": "yes", "a": "always", "m": "more", "n": "no"}
+    letters = {"y": "yes", "a": "always", "m": "more", "n": "no", "s": "skip", "q": "quit"}
     ends = {"escape": "no, as it is", "c-d": "no, as it is", "c-c": _STOP, "<sigint>": _STOP}
     for key, word in {**letters, **ends}.items():
         answers(key, word)

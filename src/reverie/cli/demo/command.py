@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 @click.option("--keep", is_flag=True, help="Keep the folder with project, memory and transcripts, and print its path.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Also write an animated picture.")
 @click.option("--no-chat", is_flag=True, help="Do not open a chat after the demo.")
-def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
+@click.option("--fast", is_flag=True, help="Do not type or pause on the terminal; show each line at once.")
+def command(keep: bool, svg: Path | None, no_chat: bool, fast: bool) -> int:
     """Show a demo: three days of work with an agent, without an API key or a network.
 
     The offline mind answers: built-in rules instead of a model. A large result goes to disk, notes appear, the window
@@ -34,6 +35,7 @@ def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
     dream tidies up memory and is undone. Every turn shows the window, the cache and the cost. On a terminal, a chat in
     the same folder opens after the demo. Your own files and sessions do not change.
     """
+    import atexit
     import shutil
     import tempfile
 
@@ -45,17 +47,15 @@ def command(keep: bool, svg: Path | None, no_chat: bool) -> int:
         refuse_special(svg)
     # The name has a fixed length: paths are part of the prompts and change the figures.
     folder = Path(tempfile.mkdtemp(prefix="reverie-demo-")).resolve()
-    try:
-        code = run_async(lambda signals: _play(signals, folder, keep, svg))
-        if code == 0 and not no_chat and svg is None and can_ask():
-            _open_chat(folder)
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+    if not keep:
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)  # at the end no thread writes there any more
+    code = run_async(lambda signals: _play(signals, folder, keep, svg, fast))
+    if code == 0 and not no_chat and svg is None and can_ask():
+        _open_chat(folder)
     return code
 
 
-async def _play(signals: CommandSignals, folder: Path, keep: bool, svg: Path | None) -> int:
+async def _play(signals: CommandSignals, folder: Path, keep: bool, svg: Path | None, fast: bool) -> int:
     from reverie.cli.demo.metered_model import PRICED_AS, WINDOW, write_catalogue
     from reverie.cli.demo.project import write_project
     from reverie.cli.demo.story import DemoRun, play
@@ -72,8 +72,9 @@ async def _play(signals: CommandSignals, folder: Path, keep: bool, svg: Path | N
     catalogue = write_catalogue(folder)
     overrides = {"catalogue.files": [str(catalogue)]}
     settings = load_settings(project, env=_env(folder), overrides=overrides, managed_dir=folder / "managed")
-    view = DemoView(Paint(False) if svg else get_paint(), live=svg is None and sys.stdout.isatty())
-    if view.live:
+    on_terminal = svg is None and sys.stdout.isatty()
+    view = DemoView(Paint(False) if svg else get_paint(), live=on_terminal and not fast)
+    if on_terminal:
         view.columns = min(view.columns, columns())
     run = DemoRun(folder, settings, view, signals, Meter(Catalogue.load((catalogue,))))
     view.line(("Reverie", "bold"), (": a memory for agents. No key, no network: the offline mind answers.", ""))

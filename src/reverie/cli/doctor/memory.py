@@ -18,10 +18,11 @@ from reverie.context.day_book import Caps, DayBook
 from reverie.flags import Flags
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
 from reverie.layers.l5_extraction.gates import WRITER as EXTRACTION
+from reverie.memory.gate.review import all_statements
 from reverie.memory.index import load_index
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.memory.scan import scan
-from reverie.memory.taxonomy import INDEX, TEAM
+from reverie.memory.taxonomy import INDEX, TEAM, Trust
 from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json
 from reverie.paths import Places, memory_switch
@@ -86,10 +87,22 @@ def _index(memory: OpenedMemory) -> Iterator[Check]:
 
 
 def _inbox(memory: OpenedMemory) -> Iterator[Check]:
-    if waiting := len(memory.inbox.list()):
-        yield Check("inbox", "warning", f"{plural(waiting, 'item')} waiting for you", "`reverie memory inbox`")
+    if items := memory.inbox.list():
+        held = sum(len(item.statements) for item in items)
+        asked = sum(item.why != "evidence" for item in items)
+        what = f" ({plural(held, 'statement')} held, {plural(asked, 'question')})"
+        yield Check("inbox", "warning", f"{plural(len(items), 'item')} waiting for you{what}", "`reverie memory inbox`")
     else:
         yield Check("inbox", "ok", "empty")
+    trusted = Counter(one.trust for one in all_statements(memory.directory))
+    counts = [
+        (trusted[Trust.CONFIRMED], "confirmed"),
+        (trusted[Trust.INFERRED], "inferred"),
+        (trusted[None], "unmarked"),
+    ]
+    text = ", ".join(f"{count} {name}" for count, name in counts if count) or "none"
+    todo = "`reverie memory inferred`" if trusted[Trust.INFERRED] else ""
+    yield Check("statements", "ok", text, todo)
 
 
 def _history(memory: OpenedMemory) -> Iterator[Check]:

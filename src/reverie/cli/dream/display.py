@@ -12,12 +12,11 @@ from reverie.cli.output import Paint, diff_line, one_line, plural
 from reverie.cli.screen import printable
 from reverie.errors import UserError
 from reverie.layers.l6_dreaming.landing import LandingResult, dreams, is_dream
-from reverie.layers.l6_dreaming.loss import body_statements
 from reverie.layers.l6_dreaming.proposal import Proposal, ProposedChange
 from reverie.layers.l6_dreaming.reporter import DreamOutcome
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import is_index
-from reverie.memory.topic_file import decode
+from reverie.memory.topic_file import body_statements, decode
 from reverie.moments import local_minutes
 from reverie.runtime.background_log import LogEntry
 from reverie.storage.history.versions import Version
@@ -116,7 +115,7 @@ def show_dreamt(dreamt: DreamOutcome, paint: Paint) -> Iterator[str]:
                 yield f"{paint.accent(f'{change.verb:<6}')} {one_line(change.name)}: {one_line(change.reason)}"
         yield from (paint.warning(f"left   {one_line(why)}") for why in (*landed.values(), *dreamt.proposal.kept))
     denied = f", {plural(len(dreamt.denied), 'call')} denied" if dreamt.denied else ""
-    denied += f", {plural(dreamt.refused, 'write')} refused" if dreamt.refused else ""
+    denied += f", {plural(dreamt.held, 'statement')} kept for you (reverie memory inbox)" if dreamt.held else ""
     yield paint.dim(describe_cost(dreamt.rounds, dreamt.way, dreamt.hit_rate, dreamt.cost_usd) + denied)
     if dreamt.outcome == "landed":
         yield paint.dim("Undo: reverie dream undo")
@@ -185,7 +184,7 @@ def _version_line(version: Version, cost: str, is_undone: bool) -> _Line:
 def _run_line(entry: LogEntry, waiting: Collection[str]) -> _Line:
     if entry.kind == "dream_completed":
         outcome = str(entry.fields.get("outcome") or "")
-        was_stopped = entry.fields.get("denied") or entry.fields.get("refused")
+        was_stopped = entry.fields.get("denied") or entry.fields.get("held")
         idle = "its changes were not allowed" if was_stopped else "memory was tidy"
         id = str(entry.fields.get("id"))
         words = {"unchanged": idle, "proposed": f"{id} waits for you" if id in waiting else f"{id}, decided"}

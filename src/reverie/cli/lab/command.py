@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from reverie.cli.lab.learning import dream, extraction, recall
+from reverie.cli.lab.learning import dream, extraction, recall, writes
 from reverie.cli.options import examples, json_option
 from reverie.cli.output import answer, show_progress
 
@@ -21,7 +21,7 @@ def command() -> None:
     """Run benchmarks of Reverie, most of them on recorded sessions."""
 
 
-for measurement in (recall, extraction, dream):
+for measurement in (recall, extraction, dream, writes):
     command.add_command(measurement)
 
 

@@ -1,10 +1,9 @@
-"""`reverie lab extraction|dream|recall`: measures how well memories are written, tidied up and found."""
+"""`reverie lab extraction|writes|dream|recall`: measures how well memories are written, judged, tidied up and found."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -23,7 +22,11 @@ _LOCOMO_HELP = (
 _SILENT_HELP = (
     "A file with more queries, in the format of queries.jsonl, for which no memory should be shown. Repeatable."
 )
-_FIT_HELP = "Use DIR to fit the rule that decides when no memory is shown, and print its cross-validated results."
+_FIT_HELP = "Use DIR to fit the rule of the semantic tier for showing nothing, and print its cross-validated results."
+_UNRELATED_HELP = (
+    "Measure how often recall shows something for prompts that have nothing to do with the memories: FILE has "
+    "directories of memories and prompts, as evals/recall-unrelated.jsonl."
+)
 _MINDS = ("right", "wrong", "idle", "deletes", "contradicts", "invents", "misdates", "obeys", "leaks")
 _GATES_HELP = (
     "Reverie checks after each turn whether {} should run. Measure only how long this check takes if the answer is no, "
@@ -70,6 +73,28 @@ def extraction(file: Path | None, model: str | None, jobs: int, split: str | Non
         raise UserError(f"No case in {file} has the `split` {split!r}.")
     scored = measure(cases, model, jobs=jobs, progress=lambda done: _progress(done, len(cases), " cases"))
     found = summary(asyncio.run(scored))
+    answer(as_json, found, table(found))
+
+
+@examples("reverie lab writes evals/writes.jsonl", "reverie lab writes evals/writes.jsonl --half dev --json")
+@click.command("writes")
+@click.argument("file", metavar="FILE", type=_FILE)
+@click.option("--half", metavar="NAME", help="Only cases whose field `half` is NAME.")
+@json_option
+def writes(file: Path, half: str | None, as_json: bool) -> None:
+    """Measure how the write gate ends labelled writes.
+
+    FILE has one case per line: a conversation with the origin of each text, the memories before, one write, and the
+    right end. Each write passes the real gate in a temporary directory. The result: how many right memories were
+    refused or held, and how much foreign text was stored or confirmed. Every wrong end is named.
+    """
+    from reverie.lab.writes import load_cases, measure, summary, table
+
+    cases = [case for case in load_cases(file) if half is None or case.get("half") == half]
+    if not cases:
+        raise UserError(f"No case in {file} has the `half` {half!r}." if half else f"{file} has no cases.")
+    figures, _ = measure(cases, lambda done: _progress(done, len(cases), " cases"))
+    found = summary(figures)
     answer(as_json, found, table(found))
 
 
@@ -145,11 +170,13 @@ def dream(
     "reverie lab recall my-queries --json",
     "reverie lab recall --locomo locomo10.json",
     "reverie lab recall --scale 200,10000 --json",
+    "reverie lab recall --unrelated evals/recall-unrelated.jsonl",
 )
 @click.command("recall")
 @click.argument("folder", metavar="[DIR]", required=False, type=_FOLDER)
 @click.option("--locomo", type=_FILE, help=_LOCOMO_HELP)
 @click.option("--scale", metavar="N,N", help="Measure time and RAM on generated memory directories with N files.")
+@click.option("--unrelated", type=_FILE, help=_UNRELATED_HELP)
 @click.option("--silent", multiple=True, type=_FILE, help=_SILENT_HELP)
 @click.option("--fit", is_flag=True, help=_FIT_HELP)
 @click.option("--models", type=_FOLDER, help="Folder of the sentence encoders.  [default: ~/.reverie/models]")
@@ -159,6 +186,7 @@ def recall(
     folder: Path | None,
     locomo: Path | None,
     scale: str | None,
+    unrelated: Path | None,
     silent: tuple[Path, ...],
     fit: bool,
     models: Path | None,
@@ -170,8 +198,8 @@ def recall(
     A tier is a way to rank: builtin (words) or semantic (also meaning). DIR has memory/, queries.jsonl and optionally
     mtimes.json. The command works on a copy. The semantic tier needs a sentence encoder (`reverie models add minilm`).
     """
-    if sum((folder is not None, locomo is not None, scale is not None)) != 1:
-        raise UserError("Give one thing to measure: a folder, --locomo FILE or --scale N,N.")
+    if sum(given is not None for given in (folder, locomo, scale, unrelated)) != 1:
+        raise UserError("Give one thing to measure: a folder, --locomo FILE, --scale N,N or --unrelated FILE.")
     if scale is not None:
         _show_scale(_sizes(scale), as_json)
         return
@@ -179,8 +207,12 @@ def recall(
     if fit and folder is not None:
         _show_fit(folder, models, silent, as_json)
         return
-    from reverie.lab.recall.run import measure
+    from reverie.lab.recall.run import measure, measure_unrelated
 
+    if unrelated is not None:
+        found = measure_unrelated(unrelated, models)
+        answer(as_json, found.summary(), found.table())
+        return
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
     measured = measure(folder, locomo, models, silent=silent, index=keep)
@@ -203,16 +235,15 @@ def _show_fit(folder: Path, models: Path, silent: tuple[Path, ...], as_json: boo
 
     from reverie.lab.recall.fit import fit
 
-    found: dict[str, Any] = {"builtin": asdict(fit(folder, models, silent, "builtin"))}
-    if (models / "minilm").is_dir():
-        found["semantic"] = asdict(fit(folder, models, silent, "semantic"))
-    lines = list[str]()
-    for tier, one in found.items():
-        weights = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(one["names"], one["weights"], strict=True))
-        shares = f"speaks {one['spoke']:.3f}, stays silent {one['silent']:.3f}, shows {one['shown']:.3f}"
-        lines.append(f"{tier}: {weights}, bias {one['bias']:.3g}")
-        lines.append(f"  on other queries: {shares} of the relevant memories")
-    answer(as_json, found, *lines)
+    one = fit(folder, models, silent)
+    weights = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(one.names, one.weights, strict=True))
+    shares = f"speaks {one.spoke:.3f}, stays silent {one.silent:.3f}, shows {one.shown:.3f}"
+    answer(
+        as_json,
+        {"semantic": asdict(one)},
+        f"semantic: {weights}, bias {one.bias:.3g}",
+        f"  on other queries: {shares} of the relevant memories",
+    )
 
 
 def _sizes(text: str) -> list[int]:

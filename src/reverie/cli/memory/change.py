@@ -1,4 +1,4 @@
-"""`reverie remember|forget` and `reverie memory add|edit`: writes, edits and removes memories.
+"""`reverie remember` and `reverie memory add|edit`: writes and edits memories.
 
 Edits happen in a copy and go through the write gate. A file that changed in the meantime is not overwritten: the user's
 text is saved elsewhere.
@@ -15,18 +15,28 @@ import click
 
 from reverie.cli.memory.opening import TYPES, file_names, find_file, undo_hint, version_json, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, can_ask, columns, get_paint, one_line, say, say_all, warn, wrap
+from reverie.cli.output import (
+    answer,
+    can_ask,
+    get_paint,
+    has_terminal,
+    say,
+    say_all,
+    warn,
+    wrap,
+)
 from reverie.errors import ReverieError, UserError
-from reverie.memory.changes import Change, WriteInfo, Writer
+from reverie.memory.changes import Change, Evidence, WriteInfo, Writer
 from reverie.memory.taxonomy import INDEX, MemoryType, is_index, is_topic
 from reverie.memory.topic_file import TopicFile, decode
+from reverie.origins import split_material
 from reverie.regular_files import read_regular
 from reverie.settings.loading import find_editor
 from reverie.storage.history.versions import Version
-from reverie.text.columns import cut
+from reverie.types import Origin
 
 if TYPE_CHECKING:
-    from reverie.memory.gate.saving import Choice, MemoryMatch, Saved
+    from reverie.memory.gate.saving import Choice, Saved
     from reverie.memory.note import Note, Related
     from reverie.memory.opening import OpenedMemory
 
@@ -67,11 +77,13 @@ def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -
 
     The text becomes a new memory. If a similar memory exists, its text is replaced; on a terminal, Reverie asks first.
     Words like "tomorrow" become dates. Secrets are refused. Without TEXT, or with `-`, the text comes from standard
-    input.
+    input. What you type on a terminal is confirmed. Text from a pipe, a file or a program is inferred, until you
+    confirm it with `reverie memory inferred`.
 
     Exit codes: 0: saved or already known; 1: memory is off; 2: wrong usage, or the text has a secret; 4: storage error.
     """
-    _remember(memory, _read_text(text), "Asked for with `reverie remember`.", **more)
+    given, origin = _read_text(text)
+    _remember(memory, given, user_info("Asked for with `reverie remember`.", given, origin), **more)
 
 
 @examples(
@@ -93,40 +105,70 @@ def add_command(
     works like `reverie remember`.
     """
     memory.require_on("nothing is added")
+    why = "Added with `reverie memory add`."
     if source is not None:
         given = read_regular(source).decode("utf-8", "replace")
+        info = user_info(why, given, Origin.PIPED)
     elif not text and sys.stdin.isatty():
         given = edit_text(_TEMPLATE.format(name=name, kind=kind or ""), "new memory")
         if not TopicFile.parse(given).body.strip():
             raise ReverieError("Nothing was added: there is no text below the frontmatter.")
+        info = WriteInfo(Writer.USER, why, confirms=True)
     else:
-        given = _read_text(text)
-    _remember(memory, given, "Added with `reverie memory add`.", kind=kind, name=name, **more)
+        given, origin = _read_text(text)
+        info = user_info(why, given, origin)
+    _remember(memory, given, info, kind=kind, name=name, **more)
 
 
-def _read_text(words: tuple[str, ...]) -> str:
+def _read_text(words: tuple[str, ...]) -> tuple[str, Origin]:
     if words and words != ("-",):
-        return " ".join(words)
+        return " ".join(words), Origin.TYPED if has_terminal() else Origin.ENTERED
     if sys.stdin.isatty():
         raise UserError('Say what to remember: reverie remember "…".')
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    return sys.stdin.buffer.read().decode("utf-8", "replace"), Origin.PIPED
+
+
+def user_info(why: str, text: str, origin: Origin, *, session: str = "", message: str = "") -> WriteInfo:
+    """Who writes a text that the user gave, and how they gave it. Logs and code count as pasted."""
+    from datetime import UTC, datetime
+
+    if origin.is_users and any(not block.origin.is_users for block in split_material(text, origin)):
+        origin = Origin.PASTED
+    said = Evidence(origin, text, message, datetime.now(UTC).isoformat(timespec="seconds"))
+    return WriteInfo(Writer.USER, why, session, message, evidence=(said,))
+
+
+def explain_inferred(info: WriteInfo) -> str:
+    """Why a text of the user counts as inferred, in one sentence; empty if it is confirmed."""
+    from reverie.memory.gate.saving import trust_of
+    from reverie.memory.taxonomy import Trust
+
+    if trust_of(info) is Trust.CONFIRMED:
+        return ""
+    origin = info.evidence[0].origin if info.evidence else Origin.PIPED
+    why = {
+        Origin.ENTERED: "it was not typed on a terminal",
+        Origin.PASTED: "it looks pasted",
+    }
+    return f"It counts as inferred, because {why.get(origin, 'it comes from a pipe or a file')}."
 
 
 def _remember(
-    memory: OpenedMemory, text: str, why: str, *, kind: str | None, name: str, always_new: bool, as_json: bool
+    memory: OpenedMemory, text: str, info: WriteInfo, *, kind: str | None, name: str, always_new: bool, as_json: bool
 ) -> None:
     def choose(near: Related, note: Note) -> Choice:
         if always_new:
             return "new"
         return _ask_choice(near, note) if can_ask() and not as_json else "update"
 
-    saved, note = save_text(memory, text, WriteInfo(Writer.USER, why), choose, kind=kind, name=name)
+    saved, note = save_text(memory, text, info, choose, kind=kind, name=name)
     result = {
         "action": saved.action,
         "file": saved.file,
         "type": note.type.value,
         "name": note.topic.name,
         "description": note.topic.description,
+        "trust": note.topic.trust.value if note.topic.trust else None,
         "instead_of": saved.instead_of or None,
         "warnings": list(saved.warnings),
         "version": version_json(saved.version),
@@ -135,6 +177,8 @@ def _remember(
     if not as_json:
         for text in saved.warnings:
             warn(f"{text} It was saved anyway.")
+        if saved.version is not None and (inferred := explain_inferred(info)):
+            say(get_paint().dim(f"{inferred} Confirm it: reverie memory inferred"))
         say_all(undo_hint(saved.version))
 
 
@@ -150,13 +194,13 @@ def save_text(
     """Makes a memory of the user's text. `choose` decides what to do if there is a similar memory."""
     from datetime import datetime
 
-    from reverie.memory.gate.saving import refuse_secrets, save_note
+    from reverie.memory.gate.saving import refuse_secrets, save_note, trust_of
     from reverie.memory.note import make_note
 
     memory.require_on("nothing is remembered")
     refuse_secrets(f"{name}\n{text}")
     today = datetime.now().astimezone().date()
-    note = make_note(text, today=today, type=MemoryType(kind) if kind else None, name=name)
+    note = make_note(text, today=today, type=MemoryType(kind) if kind else None, name=name, trust=trust_of(info))
     return save_note(memory, note, info, lambda near: choose(near, note)), note
 
 
@@ -179,6 +223,8 @@ def _result_lines(saved: Saved, note: Note) -> list[str]:
             before, now = wrap(saved.instead_of, 10)[0], wrap(note.statement, 10)[0]
             head = f"Corrected {paint.accent(saved.file)}:"
             return [head, f"  {paint.dim('before')}  {before}", f"  {paint.dim('now')}     {now}"]
+        case "confirmed":
+            return [f"{paint.accent(saved.file)} already says this; it is confirmed now."]
         case "unchanged":
             return [f"{paint.accent(saved.file)} already says this; nothing was changed."]
         case "nothing":
@@ -198,7 +244,7 @@ def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     """
     name = find_file(memory, file)
     before = memory.directory.read(name)
-    text, info = before.text, WriteInfo(Writer.USER, "Edited with `reverie memory edit`.")
+    text, info = before.text, WriteInfo(Writer.USER, "Edited with `reverie memory edit`.", confirms=True)
     while True:
         text = edit_text(text, name)
         if text == before.text:
@@ -225,7 +271,7 @@ def save_edit(memory: OpenedMemory, name: str, text: str, base: str, info: Write
         return memory.directory.update(name, TopicFile.parse(text), info, base=base)
     if not is_index(name):
         raise UserError(f"{name} is neither a memory nor {INDEX}.")
-    return memory.directory.transaction([Change(name, text, base)], info)
+    return memory.directory.transaction([Change(name, text, base)], info).version
 
 
 def _keep_text(error: ReverieError, name: str, text: str) -> ReverieError:
@@ -265,57 +311,3 @@ def edit_text(text: str, name: str) -> str:
             return decode(read_regular(draft))
         except FileNotFoundError:
             raise ReverieError("The editor removed the draft; nothing was changed.") from None
-
-
-@examples('reverie forget "the staging port"', "reverie forget feedback_no_mocks --yes")
-@click.command("forget")
-@click.argument("text", nargs=-1, required=True, shell_complete=file_names)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask if exactly one memory matches clearly.")
-@with_memory
-def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: OpenedMemory) -> None:
-    """Forget a memory: remove its file and its line in the index (MEMORY.md).
-
-    TEXT is a file name, a title, or a few words of the memory. The command shows the memory and asks. With --yes it
-    does not ask, but it removes a memory only if exactly one matches clearly. The change is one version in the history;
-    `reverie memory undo` or `restore` brings the memory back.
-
-    Exit codes: 0: forgotten; 1: no memory matches, or you said no; 2: wrong usage, or more than one matches; 4: storage
-    error.
-    """
-    name = _choose_to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
-    version = memory.directory.remove(name, WriteInfo(Writer.USER, "Asked for with `reverie forget`."))
-    result = {"forgotten": name, "version": version_json(version)}
-    answer(as_json, result, f"Forgot {get_paint().accent(name)}.", *undo_hint(version))
-
-
-def _choose_to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:
-    """The file that the user wants to forget; raises if there is none."""
-    from reverie.memory.gate.saving import find_memories
-
-    found, is_clear = find_memories(memory, given)
-    if not found:
-        raise ReverieError(f"No memory matches {given[:60]!r}; `reverie memory list` lists all memories.")
-    if yes and is_clear:
-        return found[0].file
-    if not can_ask() or quiet:
-        listed = ", ".join(one.file for one in found)
-        if yes:
-            raise UserError(f"Nothing was forgotten: {given[:60]!r} matches {listed}; name one.")
-        what = f"this would forget {found[0].file}" if is_clear else f"{given[:60]!r} matches {listed}"
-        raise UserError(f"Nothing was forgotten: {what}. There is no terminal to ask on; name the file with --yes.")
-    _show(found if not is_clear else found[:1])
-    if is_clear or len(found) == 1:
-        if click.confirm("Forget it?"):
-            return found[0].file
-    elif chosen := click.prompt("Which one? (0: none)", type=click.IntRange(0, len(found)), default=0):
-        return found[chosen - 1].file
-    raise ReverieError("Nothing was forgotten.")
-
-
-def _show(found: list[MemoryMatch]) -> None:
-    paint = get_paint()
-    for number, one in enumerate(found, 1):
-        mark = f"{number}  " if len(found) > 1 else ""
-        say(f"  {mark}{paint.accent(one.file)}")
-        if one.description:
-            say(f"  {' ' * len(mark)}{paint.dim(cut(one_line(one.description), columns() - 6))}")

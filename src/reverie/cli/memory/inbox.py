@@ -1,97 +1,140 @@
-"""`reverie memory inbox`: memories that wait for the user's decision."""
+"""`reverie memory inbox` and `reverie memory inferred`: what the user decides about memories, one key each."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from reverie.cli.memory.opening import undo_hint, version_json, with_memory
+from reverie.cli.memory.decisions import (
+    KEYS,
+    Decided,
+    decide_item,
+    decide_statement,
+    item_lines,
+    statement_lines,
+)
+from reverie.cli.memory.opening import undo_hint, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, get_paint, one_line, plural, say, wrap
+from reverie.cli.output import answer, can_ask, get_paint, plural, read_key, say, say_all
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
-    from reverie.memory.gate.inbox import Item, MemoryInbox
     from reverie.memory.opening import OpenedMemory
 
-_WHY = {"evidence": "you did not say this", "contradiction": "you confirmed something else"}
+T = TypeVar("T")
 
 
 @examples(
     "reverie memory inbox",
     "reverie memory inbox show 3f2a",
     "reverie memory inbox accept 3f2a",
-    "reverie memory inbox reject all",
+    "reverie memory inbox reject 3f2a 90bc",
 )
 @click.command("inbox")
-@click.argument("verb", type=click.Choice(["list", "show", "accept", "reject"]), default="list")
+@click.argument("verb", type=click.Choice(["list", "show", "accept", "reject"]), required=False)
 @click.argument("ids", metavar="[ID...]", nargs=-1)
 @with_memory
-def command(verb: str, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> None:
-    """Accept or reject memories that wait for your decision.
+def command(verb: str | None, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> None:
+    """Accept or reject what waits for your decision.
 
-    A memory waits here if an agent wanted to save something that does not come from your own words, or something that
-    contradicts a memory that comes from you. `accept` saves it as your own memory; `reject` deletes it. The first
-    characters of an ID are enough; `all` means every item.
+    A statement waits here if an agent wanted to save something that you did not say, or something that contradicts or
+    removes what you confirmed. On a terminal, the command shows one item after the other: y accepts it, n rejects it, s
+    leaves it, q ends. `accept` saves it as your own memory; `reject` deletes it. The first characters of an ID are
+    enough.
     """
     inbox = memory.inbox
-    if verb == "list":
+    if verb in (None, "list"):
         if ids:
             raise UserError("`inbox list` does not take an ID; `inbox show ID` shows one item.")
-        _list(inbox, as_json)
+        items = inbox.list()
+        if as_json or not items:
+            answer(as_json, {"items": [item.to_json() for item in items]}, "The inbox is empty.")
+        elif verb is None and can_ask():
+            _review(
+                items,
+                lambda item: item_lines(item, memory, get_paint()),
+                lambda item, yes: decide_item(memory, item, accepts=yes),
+            )
+        else:
+            for item in items:
+                say_all([*item_lines(item, memory, get_paint()), ""])
+            say(get_paint().dim(f"{plural(len(items), 'item')}: reverie memory inbox accept ID, or reject ID"))
         return
     if not ids:
         raise UserError(f"Give an ID: reverie memory inbox {verb} ID.")
-    items = inbox.list() if ids == ("all",) else [inbox.show(one) for one in ids]
-    if verb == "accept":
-        memory.require_on("nothing is accepted")
-    for item in items:
+    for item in [inbox.show(one) for one in ids]:
         if verb == "show":
-            _show(item, as_json)
-        elif verb == "accept":
-            version = inbox.accept(item.id, memory.directory)
-            result = {"accepted": item.id, "file": item.file, "version": version_json(version)}
-            said = f"Accepted {item.id}: {get_paint().accent(one_line(item.file))}, confirmed by you."
-            answer(as_json, result, said, *undo_hint(version))
+            answer(as_json, item.to_json(), *item_lines(item, memory, get_paint(), whole=True))
+            continue
+        if not as_json:
+            say_all(item_lines(item, memory, get_paint()))
+        _tell(decide_item(memory, item, accepts=verb == "accept"), as_json)
+
+
+@examples(
+    "reverie memory inferred",
+    "reverie memory inferred confirm 3f2a",
+    "reverie memory inferred reject 3f2a 90bc",
+    "reverie memory inferred --json | jq -r '.statements[].statement'",
+)
+@click.command("inferred")
+@click.argument("verb", type=click.Choice(["list", "confirm", "reject", "doubt"]), required=False)
+@click.argument("ids", metavar="[ID...]", nargs=-1)
+@with_memory
+def inferred_command(verb: str | None, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> None:
+    """List inferred statements, and confirm or reject them.
+
+    A statement is inferred if it follows from what you said, but you did not say all of it, or if it comes from another
+    text. On a terminal, the command shows one statement after the other with the words that it rests on: y confirms it,
+    n removes it from its memory, s leaves it, q ends. `doubt` makes a confirmed statement inferred again. The first
+    characters of an ID are enough.
+    """
+    if verb in (None, "list"):
+        from reverie.memory.gate.review import list_inferred
+
+        if ids:
+            raise UserError("`inferred list` does not take an ID.")
+        found = list_inferred(memory.directory)
+        if as_json or not found:
+            answer(as_json, {"statements": [one.to_json() for one in found]}, "No statement is inferred.")
+        elif verb is None and can_ask():
+            _review(
+                found,
+                lambda one: statement_lines(one, get_paint()),
+                lambda one, yes: decide_statement(memory, one.id, "confirm" if yes else "reject"),
+            )
         else:
-            inbox.reject(item.id)
-            result = {"rejected": item.id, "file": item.file}
-            answer(as_json, result, f"Rejected {item.id}: {one_line(item.file)}.")
-
-
-def _list(inbox: MemoryInbox, as_json: bool) -> None:
-    items = inbox.list()
-    answer(as_json, {"items": [item.to_json() for item in items]}, *([] if items else ["The inbox is empty."]))
-    if as_json or not items:
+            for one in found:
+                say_all([*statement_lines(one, get_paint()), ""])
+            say(get_paint().dim(f"{plural(len(found), 'statement')}: reverie memory inferred confirm ID, or reject ID"))
         return
-    for item in items:
-        _brief(item)
-        say()
-    say(get_paint().dim(f"{plural(len(items), 'item')}: reverie memory inbox accept ID, or reject ID"))
+    if not ids:
+        raise UserError(f"Give an ID: reverie memory inferred {verb} ID.")
+    for id in ids:
+        _tell(decide_statement(memory, id, verb), as_json)
 
 
-def _brief(item: Item) -> None:
+def _tell(decided: Decided, as_json: bool) -> None:
+    answer(as_json, decided.result, decided.said, *undo_hint(decided.version))
+
+
+def _review(found: Sequence[T], lines: Callable[[T], Iterable[str]], decide: Callable[[T, bool], Decided]) -> None:
+    """Shows one after the other and waits for one key each."""
     paint = get_paint()
-    why = _WHY.get(item.why, item.why)
-    say(f"{paint.accent(item.id)}  {paint.bold(one_line(item.file))}  {paint.dim(f'{why}, {item.time[:10]}')}")
-    for text in [item.question] if item.question else item.statements:
-        for number, line in enumerate(wrap(text, 12)):
-            say(f"          {'- ' if number == 0 and not item.question else '  '}{line}")
-
-
-def _show(item: Item, as_json: bool) -> None:
-    if as_json:
-        answer(True, item.to_json())
-        return
-    paint = get_paint()
-    _brief(item)
-    say()
-    for line in item.text.splitlines():
-        say(f"  {one_line(line)}")
-    if item.sources:
+    offered = "  ".join(f"{paint.bold(key)} {word}" for key, word in KEYS.items())
+    for number, one in enumerate(found, 1):
+        say_all(lines(one))
+        question = f"{paint.dim(f'{number} of {len(found)}')}  {offered} › "
+        while (key := read_key(question)) not in KEYS:
+            if not key.isalnum():  # Escape, Ctrl-D, the end of the input
+                key = "q"
+                break
+            question = ""
+        say(KEYS[key])
+        if key == "q":
+            return
+        if key != "s":
+            _tell(decide(one, key == "y"), False)
         say()
-        say(paint.dim("Checked against:"))
-    for source in item.sources:
-        for number, line in enumerate(wrap(source.excerpt, 14)):
-            say(paint.dim(f"  {source.origin if number == 0 else '':<10}  {line}"))

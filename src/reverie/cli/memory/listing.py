@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import time
 from typing import Any
 
@@ -12,15 +12,16 @@ import click
 
 from reverie.cli.memory.opening import TYPES, file_names, find_file, with_memory
 from reverie.cli.options import examples
-from reverie.cli.output import answer, format_age, get_paint, line_width, one_line, pad, plural, say
+from reverie.cli.output import answer, format_age, get_paint, line_width, one_line, pad, plural, say, say_dim
 from reverie.cli.screen import printable
 from reverie.cli.screen import write_document as show_document
 from reverie.errors import UserError
 from reverie.memory.age import age_days, age_words
+from reverie.memory.gate.review import MarkedStatement, list_statements
 from reverie.memory.index import load_index
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.scan import ScanEntry
-from reverie.memory.taxonomy import INDEX, MemoryType
+from reverie.memory.taxonomy import INDEX, MemoryType, Trust, is_topic
 from reverie.memory.topic_file import TopicFile, decode
 from reverie.moments import iso
 from reverie.text.columns import cut, width
@@ -43,13 +44,14 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, memory: Ope
     """List memories by type, newest first."""
     found = [entry for entry in memory.directory.list() if kind in (None, entry.type or _UNTYPED)][:limit]
     if as_json:
-        answer(True, {"directory": str(memory.directory.root), "memories": [_as_json(entry) for entry in found]})
+        listed = [_as_json(entry, _lead(memory, entry)) for entry in found]
+        answer(True, {"directory": str(memory.directory.root), "memories": listed})
         return
     if not found:
         what = "memories" if kind is None else f"memories of the type {kind}"
         say(f'There are no {what} in {memory.directory.root} yet; `reverie remember "…"` adds one.', err=True)
         return
-    _print_by_type(found)
+    _print_by_type(found, {entry.name: lead.trust for entry in found if (lead := _lead(memory, entry))})
     paint = get_paint()
     index = load_index(memory.directory.index())
     cut_note = f", cut at its limit of {index.fired}" if index.fired else ""
@@ -60,7 +62,13 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, memory: Ope
         say(paint.warning(f"Memory is off ({memory.switch.rule}): sessions do not use these memories."))
 
 
-def _print_by_type(found: Sequence[ScanEntry]) -> None:
+def _lead(memory: OpenedMemory, entry: ScanEntry) -> MarkedStatement | None:
+    """The first statement of a memory with its mark."""
+    text = memory.directory.read(entry.name).text
+    return next(iter(list_statements(entry.name, text, memory.gate.marks, entry.modified)), None)
+
+
+def _print_by_type(found: Sequence[ScanEntry], trust: Mapping[str, Trust | None]) -> None:
     paint, now = get_paint(), time()
     on_terminal = sys.stdout.isatty()
     wide = line_width()
@@ -72,7 +80,9 @@ def _print_by_type(found: Sequence[ScanEntry]) -> None:
         say("\n" * bool(number) + paint.bold(kind.value if kind else _UNTYPED))
         for entry in own:
             old = f"{format_age(entry.modified, now):>6}"
-            room = wide - names - 12
+            if any(trust.values()):
+                old += f"  {pad(trust.get(entry.name) or '', 9)}"
+            room = wide - names - len(old) - 6
             text = entry.description or f"({'; '.join(entry.problems) or 'no description'})"
             name = cut(one_line(shown_as[entry.name]), names)
             shown = f"  {paint.accent(pad(name, names))}  {paint.dim(old)}"
@@ -85,11 +95,11 @@ def _short_name(entry: ScanEntry) -> str:
     return entry.name.removeprefix(prefix).removesuffix(".md") or entry.name
 
 
-def _as_json(entry: ScanEntry) -> dict[str, Any]:
+def _as_json(entry: ScanEntry, lead: MarkedStatement | None) -> dict[str, Any]:
     return {
         "file": entry.name,
         "name": entry.title,
-        **_head_json(entry),
+        **_head_json(entry, lead),
         "modified": iso(entry.modified),
         "age_days": age_days(entry.modified, time()),
         "bytes": entry.size,
@@ -98,11 +108,12 @@ def _as_json(entry: ScanEntry) -> dict[str, Any]:
     }
 
 
-def _head_json(of: ScanEntry | TopicFile) -> dict[str, Any]:
+def _head_json(of: ScanEntry | TopicFile, lead: MarkedStatement | None) -> dict[str, Any]:
     return {
         "description": of.description,
         "type": of.type.value if of.type else None,
-        "trust": of.trust.value if of.trust else None,
+        "trust": lead.trust.value if lead and lead.trust else None,
+        "evidence": lead.evidence() or None if lead else None,
     }
 
 
@@ -117,8 +128,8 @@ def _head_json(of: ScanEntry | TopicFile) -> dict[str, Any]:
 def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     """Show a memory, or an earlier version of it.
 
-    The text goes to standard output. If that is a terminal, the command also shows how old the memory is; if not, the
-    text is unchanged. MEMORY.md is the index.
+    The text goes to standard output. If that is a terminal, the command also shows how old the memory is, how far each
+    statement is trusted, and which of your words it rests on; if not, the text is unchanged. MEMORY.md is the index.
     """
     given, at, version = file.rpartition("@")
     if at and given and not memory.directory.exists(f"{file.removesuffix('.md')}.md"):
@@ -130,19 +141,33 @@ def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
         document = memory.directory.read(find_file(memory, file))
         name, text, modified, of = document.name, document.text, document.modified, ""
     topic = TopicFile.parse(text)
+    said = list_statements(name, text, memory.gate.marks, modified) if is_topic(name) else []
+    lead = said[0] if said else None
     if as_json:
-        head = {"file": name, "version": of or None, "name": topic.name, **_head_json(topic), "modified": iso(modified)}
+        head = {"file": name, "version": of or None, "name": topic.name, **_head_json(topic, lead)}
+        head |= {"modified": iso(modified), "statements": [one.to_json() for one in said]}
         path, body = str(memory.directory.root / name), _encodable(topic.body)
         answer(True, {**head, "path": path, "body": body, "problems": list(topic.problems)})
     elif sys.stdout.isatty():
         paint = get_paint()
-        parts = [age_words(modified, time()), *([f"version {of}"] if of else [])]
+        trust = [lead.trust.value] if lead and lead.trust else []
+        parts = [age_words(modified, time()), *trust, *([f"version {of}"] if of else [])]
         say(f"{paint.bold(one_line(name))}  {paint.dim(' · '.join(parts))}")
         for problem in topic.problems:
             say(f"{paint.warning('!')} {one_line(problem)}")
         say("\n" + printable(text).rstrip("\n"))
+        _show_evidence(said)
     else:
         show_document(_encodable(text) + "\n" * (not text.endswith("\n")))
+
+
+def _show_evidence(said: Sequence[MarkedStatement]) -> None:
+    known = [one for one in said if one.trust is not None]
+    if known:
+        say()
+    for one in known:
+        say(f"{one.trust}: {cut(one_line(one.text), line_width() - 11)}")
+        say_dim(one.evidence() or "nothing is known about its source", 2)
 
 
 def _encodable(text: str) -> str:

@@ -6,6 +6,7 @@ it.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,11 +23,16 @@ from reverie.memory.gate.inbox import MemoryInbox
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.sharing.agent_memory import agent_memory_folders, snapshot_files
 from reverie.memory.sharing.team_git import TeamCheckout
+from reverie.memory.taxonomy import is_topic
+from reverie.memory.topic_file import TopicFile, decode, statements_of
 from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport, PurgeScope, files_of_home, purge, purge_remote
 from reverie.memory.upkeep.purge_forms import PurgeTarget
 from reverie.memory.upkeep.purged_record import RECORD_NAME
 from reverie.storage.history.folder import history_place
 
+_SENTENCE_WORDS = 4
+_SENTENCE_CHARACTERS = 8
+"""Shorter parts of a forgotten memory can be anywhere, so they stay."""
 _TO_DO = {
     "yours": "it is your own file, so change it yourself",
     "worktree": "it is your own file, so change it yourself",
@@ -37,11 +43,13 @@ _TO_DO = {
 @examples(
     "reverie memory purge",
     "pass show old-token | reverie memory purge --yes",
+    "reverie memory purge --forgotten user_knee_operation.md",
     "reverie memory purge --pattern 'ghp_[A-Za-z0-9]{36}' --dry-run",
 )
 @click.command("purge")
 @click.argument("text", required=False)
 @click.option("--pattern", metavar="REGEX", help="Purge every match of this regular expression.")
+@click.option("--forgotten", metavar="FILE", help="Purge the text of a memory that you forgot, and its file name.")
 @click.option("--everywhere", is_flag=True, help="Purge the memories and transcripts of every project.")
 @click.option("--dry-run", is_flag=True, help="Only show where it is.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -49,19 +57,20 @@ _TO_DO = {
 def command(
     text: str | None,
     pattern: str | None,
+    forgotten: str | None,
     everywhere: bool,
     dry_run: bool,
     yes: bool,
     as_json: bool,
     memory: OpenedMemory,
 ) -> int:
-    """Remove a secret from all files of Reverie.
+    """Remove a secret, or a forgotten memory, from all files of Reverie.
 
     Removes it from the content and the names of memory files (yours and those of agents), from all versions of these
-    files, and from the memory inbox, the search index, transcripts, tool results, notes, messages, the request log,
-    files of Reverie's home (~/.reverie) that belong to no project, and the folder that you share with colleagues. The
-    history is rewritten, so the ids of versions change. A later sync does not restore the secret. This cannot be
-    undone.
+    files, and from the memory inbox, the marks of trust, the search index, transcripts, tool results, notes, messages,
+    the request log, files of Reverie's home (~/.reverie) that belong to no project, and the folder that you share with
+    colleagues. The history is rewritten, so the ids of versions change. A later sync does not restore the secret. This
+    cannot be undone.
 
     The history of a git remote cannot be purged from here. In other projects the secret is only searched for and
     reported; with --everywhere it is removed there too. Files that you wrote yourself (settings, instructions) are
@@ -74,8 +83,10 @@ def command(
     Exit codes: 0: the secret is gone; 1: you said no, or something is left; 2: wrong usage; 3: a session with the
     secret is open; 4: storage error.
     """
-    if text is not None and pattern is not None:
-        raise UserError("Give a text or --pattern, not both.")
+    if sum(given is not None for given in (text, pattern, forgotten)) > 1:
+        raise UserError("Give a text, --pattern or --forgotten, not more than one.")
+    if forgotten is not None:
+        pattern = _pattern_of(memory, forgotten)
     if text is not None:
         warn("The secret is an argument, so it may be in the history of your shell. Remove it there too.")
     wanted = (
@@ -101,6 +112,28 @@ def command(
     reports = list(_purge_all(memory, wanted, everywhere, dry_run=False))
     _show_reports(reports, elsewhere, as_json, dry_run=False)
     return 1 if elsewhere or any(report.left for _, report in reports) else 0
+
+
+def _pattern_of(memory: OpenedMemory, given: str) -> str:
+    """A pattern for the whole sentences of a memory that is gone, for the user's words that they rest on, and for its
+    file name."""
+    names = {change.name for version in memory.directory.log() for change in version.files if is_topic(change.name)}
+    name = given if given in names else f"{given}.md"
+    if memory.directory.exists(name):
+        raise UserError(f"{name} is still there; `reverie forget {name}` removes it first.")
+    texts = [
+        decode(memory.directory.history.read(change.before))
+        for version in memory.directory.log(name)
+        for change in version.files
+        if change.name == name and change.before is not None
+    ]
+    if not texts:
+        raise UserError(f"There was no memory {given[:60]!r}; `reverie memory log` lists all versions.")
+    said = {one for text in texts for one in (*statements_of(text), TopicFile.parse(text).name)}
+    said |= {mark.quote for one in said if (mark := memory.gate.marks.of(one)) is not None}
+    whole = {one.rstrip(" .") for one in said if len(one.split()) >= _SENTENCE_WORDS or not one.isascii()}
+    long = sorted((one for one in whole if len(one) >= _SENTENCE_CHARACTERS), key=len, reverse=True)
+    return "|".join(map(re.escape, [*long, name.rpartition("/")[2].removesuffix(".md")]))
 
 
 def _read_secret(quiet: bool) -> str:

@@ -6,6 +6,7 @@ Uses the ranking of a session without a selecting model. Writes only the search 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -16,13 +17,17 @@ from reverie.cli.memory.opening import with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import answer, get_paint, line_width, one_line, plural, say, say_dim, warn, wrap_hanging
 from reverie.memory.age import age_days, age_words
-from reverie.memory.recall.ranker import RankedMemory, Ranker, Ranking
-from reverie.memory.recall.reminder import MAX_FILES, reason_against_recall
+from reverie.memory.gate.last_use import UNUSED_DAYS, LastUse
+from reverie.memory.gate.review import MarkedStatement, list_statements
+from reverie.memory.recall.ranker import LeftOut, RankedMemory, Ranker, Ranking
+from reverie.memory.recall.reminder import CANDIDATES, MAX_FILES, limit_inferred, reason_against_recall
+from reverie.memory.taxonomy import Trust
 from reverie.text.columns import cut
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
 
+Leads = dict[str, MarkedStatement | None]
 FindMissing = Callable[[str], tuple[str, ...]]
 Tier = Literal["auto", "builtin", "semantic"]
 _TIERS = click.Choice(get_args(Tier))
@@ -66,16 +71,44 @@ def command(
         return
     places, root = memory.places, memory.directory.root
     with Ranker.open(root, places.search_index(root), tier=tier, models_dir=places.models) as ranker:
-        ranking = ranker.rank(text, tools_in_use=tools, limit=MAX_FILES)
+        ranking = ranker.rank(text, tools_in_use=tools, limit=CANDIDATES)
         note = ranker.note
+    ranking, leads = _by_trust(ranking, memory)
     gone = _missing_names_in(memory)
     if as_json:
-        answer(True, _as_json(text, ranking, note, memory, gone))
+        answer(True, _as_json(text, ranking, note, memory, gone, leads))
         return
-    _show(ranking, memory, gone, why=why)
+    _show(ranking, memory, gone, leads, why=why)
     if why and note:
         say()
         warn(note)
+
+
+def _by_trust(ranking: Ranking, memory: OpenedMemory) -> tuple[Ranking, Leads]:
+    """The ranking as a session shows it: few inferred memories, and none that nobody uses. Also the first statement of
+    each memory."""
+    root, now = memory.directory.root, time()
+    used, leads = LastUse(root), Leads()
+    for one in ranking.shown:
+        text = memory.directory.read(one.path).text
+        leads[one.path] = next(iter(list_statements(one.path, text, memory.gate.marks, one.mtime)), None)
+
+    def is_inferred(one: RankedMemory) -> bool:
+        lead = leads[one.path]
+        return lead is not None and lead.trust is Trust.INFERRED
+
+    old = [one for one in ranking.shown if is_inferred(one) and used.is_unused(one.path, now)]
+    fresh = [one for one in ranking.shown if one not in old]
+    shown = limit_inferred(fresh, is_inferred)
+    left_out = [LeftOut(one, f"inferred, and not used for {UNUSED_DAYS} days") for one in old]
+    beyond = f"not among the best {MAX_FILES}"
+    left_out += [
+        LeftOut(one, "inferred, and others fit as well" if is_inferred(one) else beyond)
+        for one in fresh
+        if one not in shown
+    ]
+    silent = ranking.silent or ("" if shown else "what fits is inferred, and nobody used it for long")
+    return replace(ranking, shown=tuple(shown), left_out=(*left_out, *ranking.left_out), silent=silent), leads
 
 
 def _missing_names_in(memory: OpenedMemory) -> FindMissing:
@@ -94,7 +127,9 @@ def _missing_names_in(memory: OpenedMemory) -> FindMissing:
     return gone
 
 
-def _as_json(query: str, ranking: Ranking, note: str, memory: OpenedMemory, gone: FindMissing) -> dict[str, Any]:
+def _as_json(
+    query: str, ranking: Ranking, note: str, memory: OpenedMemory, gone: FindMissing, leads: Leads
+) -> dict[str, Any]:
     return {
         "query": query,
         "ran": True,
@@ -104,7 +139,9 @@ def _as_json(query: str, ranking: Ranking, note: str, memory: OpenedMemory, gone
         "files": ranking.files,
         "confidence": round(ranking.confidence, 4),
         "grounds": {name: round(value, 4) for name, value in ranking.grounds},
-        "shown": [{**_candidate(one), "gone": list(gone(one.path))} for one in ranking.shown],
+        "shown": [
+            {**_candidate(one), **_trust_json(leads[one.path]), "gone": list(gone(one.path))} for one in ranking.shown
+        ],
         "left_out": [{**_candidate(out.candidate), "reason": out.reason} for out in ranking.left_out],
         "not_encoded": ranking.not_encoded,
         "note": note or None,
@@ -124,7 +161,12 @@ def _candidate(one: RankedMemory) -> dict[str, Any]:
     }
 
 
-def _show(ranking: Ranking, memory: OpenedMemory, gone: FindMissing, *, why: bool) -> None:
+def _trust_json(lead: MarkedStatement | None) -> dict[str, Any]:
+    trust = lead.trust.value if lead and lead.trust else None
+    return {"trust": trust, "evidence": lead.evidence() or None if lead else None}
+
+
+def _show(ranking: Ranking, memory: OpenedMemory, gone: FindMissing, leads: Leads, *, why: bool) -> None:
     paint, wide = get_paint(), line_width()
     if not ranking.files:
         say(f"There are no memories in {memory.directory.root} yet.", err=True)
@@ -136,10 +178,14 @@ def _show(ranking: Ranking, memory: OpenedMemory, gone: FindMissing, *, why: boo
         if number and why:
             say()
         score = f"{one.score:.2f}  " if why else ""
-        say(f"{score}{paint.accent(one_line(one.path))}  {paint.dim(age_words(one.mtime, time()))}")
+        lead = leads[one.path]
+        about = " · ".join([age_words(one.mtime, time()), *([lead.trust] if lead and lead.trust else [])])
+        say(f"{score}{paint.accent(one_line(one.path))}  {paint.dim(about)}")
         indent = " " * (len(score) or 2)
         if one.description:
             say(f"{indent}{cut(one_line(one.description), wide - len(indent))}")
+        if lead and (evidence := lead.evidence()):
+            say(paint.dim(f"{indent}{cut(one_line(evidence), wide - len(indent))}"))
         if why:
             say_dim(one.why, len(indent))
         if missing := gone(one.path):

@@ -77,7 +77,7 @@ def command(
 
 
 class MemoryCounts(NamedTuple):
-    """What happened to the memories of this folder. `inferred` and `confirmed` are those that exist now."""
+    """What happened to the memories of this folder. `inferred` and `confirmed`: statements that exist now."""
 
     written: int = 0
     undone: int = 0
@@ -86,8 +86,8 @@ class MemoryCounts(NamedTuple):
 
 
 def _count_memories(settings: Settings, places: Places, session: str | None, day: date | None) -> MemoryCounts:
+    from reverie.memory.gate.review import all_statements
     from reverie.memory.opening import open_memory
-    from reverie.memory.scan import scan
     from reverie.memory.taxonomy import Trust
     from reverie.paths import memory_switch
 
@@ -104,7 +104,7 @@ def _count_memories(settings: Settings, places: Places, session: str | None, day
         and (day is None or version.when.astimezone().date() == day)
     ]
     undone = sum(bool(info.reverses) for info in versions)
-    trust = Counter(entry.trust for entry in scan(directory.root, newest=None).entries)
+    trust = Counter(one.trust for one in all_statements(directory))
     return MemoryCounts(len(versions) - undone, undone, trust[Trust.INFERRED], trust[Trust.CONFIRMED])
 
 
@@ -146,8 +146,8 @@ def health_lines(health: Health, memory: MemoryCounts, budget: JsonObject, paint
     yield from _compaction_lines(health)
     recalled, used = health.recalled
     yield (
-        f"Memories: {plural(memory.written, 'write')}, {memory.undone} undone; now {memory.confirmed} confirmed and "
-        f"{memory.inferred} inferred. {recalled} recalled, {used} of them used in an answer."
+        f"Memories: {plural(memory.written, 'write')}, {memory.undone} undone; now {memory.confirmed} statements confirmed "
+        f"and {memory.inferred} inferred. {recalled} recalled, {used} of them used in an answer."
     )
     left = "no limit" if budget["left_tokens"] is None else f"{budget['left_tokens']:,} tokens"
     money = "" if budget["left_usd"] is None else f" and {dollars(budget['left_usd'])}"

@@ -67,6 +67,31 @@ def read_folder(folder: Path, scratch: Path, more: Sequence[Path] = ()) -> Colle
     return Collection(folder.name, memory, tuple(queries))
 
 
+def read_unrelated(path: Path, scratch: Path) -> list[Collection]:
+    """Directories of memories with prompts that have nothing to do with them. One JSON object per line, with the name
+    of its `directory`: a memory has a `file` and its `text`, a prompt has a `prompt`."""
+    prompts: dict[str, list[Query]] = {}
+
+    def read(found: JsonObject) -> None:
+        memory = scratch / check_name(str(found["directory"]))
+        memory.mkdir(exist_ok=True)
+        of_directory = prompts.setdefault(memory.name, [])
+        if "prompt" in found:
+            of_directory.append(Query(str(found["prompt"]), memory.name))
+        else:
+            (memory / check_name(found["file"])).write_text(found["text"], encoding="utf-8")
+
+    read_json_lines(path, read, "a memory or a prompt of a directory")
+    return [Collection(name, scratch / name, tuple(asked)) for name, asked in prompts.items()]
+
+
+def check_name(name: str) -> str:
+    """The name, if it stays in its folder."""
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise ValueError(f"{name} is not the name of a file")
+    return name
+
+
 def read_locomo(path: Path, scratch: Path) -> list[Collection]:
     """LoCoMo: one directory per conversation, one file per session, one query per question of categories 1-4."""
     try:

@@ -1,4 +1,4 @@
-"""Fits the numbers of the decision to be silent (`memory.recall.ranking.mixture`), and cross-validates them.
+"""Fits the numbers of the semantic tier's decision to be silent (`memory.recall.ranking.mixture`), and cross-validates.
 
 Logistic regression with a light ridge; both kinds of queries have the same weight. Use it when you change a signal.
 """
@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Literal
 
 from reverie.lab.recall.data import Query, read_folder
 from reverie.memory.recall.ranker import Ranker, Ranking
-from reverie.memory.recall.ranking.mixture import BUILTIN_GATE, SEMANTIC_GATE, ShowGate
+from reverie.memory.recall.ranking.mixture import SEMANTIC_GATE, ShowGate
 
 FOLDS = 10
 REPEATS = 5
@@ -39,16 +38,16 @@ class Fit:
     """The share of relevant files that is shown."""
 
 
-def fit(folder: Path, models: Path | None, silent: Sequence[Path], tier: Literal["builtin", "semantic"]) -> Fit:
-    """Fits the gate of one tier on the queries of a folder and on other silent ones."""
+def fit(folder: Path, models: Path, silent: Sequence[Path]) -> Fit:
+    """Fits the gate on the queries of a folder and on other silent ones. UserError if there is no encoder."""
     with tempfile.TemporaryDirectory(prefix="reverie-fit-") as name:
         collection = read_folder(folder, Path(name), silent)
-        with Ranker.open(collection.memory, Path(name) / "index", tier=tier, models_dir=models) as ranker:
+        with Ranker.open(collection.memory, Path(name) / "index", tier="semantic", models_dir=models) as ranker:
             ranker.prepare()
             asked = [(query, ranker.rank(query.text, tools_in_use=query.tools)) for query in collection.queries]
     asked = [(query, ranking) for query, ranking in asked if ranking.grounds]
-    gate = SEMANTIC_GATE if tier == "semantic" else BUILTIN_GATE
-    rows = [[value for _, value in ranking.grounds] for _, ranking in asked]
+    gate = SEMANTIC_GATE
+    rows = [[value for name, value in ranking.grounds if name in gate.names] for _, ranking in asked]
     wanted = [bool(query.relevant) for query, _ in asked]
     weights, bias = _logistic(rows, wanted)
     spoke: list[float] = []

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reverie.errors import UserError
-from reverie.lab.recall.data import Collection, Query, read_folder, read_locomo
+from reverie.lab.recall.data import Collection, Query, read_folder, read_locomo, read_unrelated
 from reverie.lab.scratch import mean_or_none
 from reverie.memory.recall.ranker import Ranker, Ranking
 from reverie.text.columns import table as columns
@@ -181,6 +181,54 @@ def measure(
         for collection in collections:
             measure_collection(collection, index or scratch, models, measured)
         return measured
+
+
+@dataclass(frozen=True, slots=True)
+class Unrelated:
+    """Prompts that have nothing to do with the memories: those for which something is shown, by directory and tier."""
+
+    asked: dict[str, int]
+    shown: dict[str, dict[str, list[tuple[str, list[str]]]]]
+    notes: list[str]
+
+    def summary(self) -> dict[str, Any]:
+        """The figures for programs."""
+        return {
+            "directories": {
+                name: {"prompts": asked, **{tier: len(found) for tier, found in self.shown[name].items()}}
+                for name, asked in self.asked.items()
+            },
+            "shown": {
+                name: {tier: [{"prompt": p, "files": files} for p, files in found] for tier, found in tiers.items()}
+                for name, tiers in self.shown.items()
+            },
+            "notes": self.notes,
+        }
+
+    def table(self) -> str:
+        """The figures for people."""
+        lines = list[str]()
+        for name, asked in self.asked.items():
+            for tier, found in self.shown[name].items():
+                lines.append(f"{name:>6}  {tier:<9} shows something for {len(found)} of {asked} prompts")
+                lines += [f"          {prompt.splitlines()[0][:70]}: {', '.join(files)}" for prompt, files in found]
+        return "\n".join([*lines, *self.notes])
+
+
+def measure_unrelated(path: Path, models: Path | None) -> Unrelated:
+    """Asks each tier every prompt of the file, in the prompt's directory."""
+    found = Unrelated({}, {}, [])
+    with tempfile.TemporaryDirectory(prefix="reverie-recall-") as name:
+        for collection in read_unrelated(path, Path(name)):
+            measured = measure_collection(collection, Path(name), models)
+            found.asked[collection.name] = len(collection.queries)
+            found.shown[collection.name] = {
+                tier: [(one.query.text, list(one.shown)) for one in measured.answers[tier] if one.shown]
+                for tier in ("ranker", "semantic")
+                if tier in measured.answers
+            }
+            found.notes.extend(note for note in measured.notes if note not in found.notes)
+    return found
 
 
 def measure_collection(

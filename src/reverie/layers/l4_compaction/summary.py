@@ -25,8 +25,7 @@ def directive(scope: Literal["whole", "from", "up_to"], instructions: str, *, be
     """Returns the directive of the summariser. `beginning` quotes where a partial summary starts."""
     where = render(PACKAGE, _SCOPES[scope], {"beginning": beginning} if scope == "from" else None)
     wanted = f"\nThe user wants of this summary:\n{instructions.strip()}" if instructions.strip() else ""
-    parts = "\n".join(f"## {title}" for title in PARTS)
-    return render(PACKAGE, "summarise.md", {"scope": where, "parts": parts, "instructions": wanted})
+    return render(PACKAGE, "summarise.md", {"scope": where, "instructions": wanted})
 
 
 def plain_system() -> str:

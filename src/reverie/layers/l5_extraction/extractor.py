@@ -6,7 +6,7 @@ Failures are counted, logged and tried again from the same cursor; they never re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
 from reverie.errors import ReverieError
@@ -16,7 +16,8 @@ from reverie.layers.l5_extraction.gates import WRITER, ExtractionGate, RunState,
 from reverie.layers.l5_extraction.learning import ExtractionNumbers, LearningResult, learn
 from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites, new_since
 from reverie.layers.l5_extraction.writes import VERBS, Done
-from reverie.memory.directory import MemoryDirectory
+from reverie.memory.opening import OpenedMemory
+from reverie.memory.taxonomy import Trust
 from reverie.runtime.heartbeat import Heartbeat
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
@@ -35,7 +36,7 @@ class Extractor:
     tasks: Tasks
     forks: Forks
     _: KW_ONLY
-    memory: MemoryDirectory | None
+    memory: OpenedMemory | None
     interactive: bool
     emit: Callable[[Event], None]
     clock: Clock
@@ -100,7 +101,7 @@ class Extractor:
         if not span.has_person:
             return ExtractionGate.NOTHING_NEW
         parts = self.parts
-        own = OwnWrites(memory.root, parts.places.cwd, parts.settings.places.user_home)
+        own = OwnWrites(memory.directory.root, parts.places.cwd, parts.settings.places.user_home)
         if span.wrote_memory(own.is_one):
             self._move_cursor(span)
             return ExtractionGate.OWN_WRITE
@@ -145,31 +146,59 @@ class Extractor:
             self._heartbeat.stop(gate.value)
             return
         began = self.clock()
-        learnt = await self.forks.attempt(
-            Purpose.EXTRACTION,
-            turn,
-            lambda fork: learn(
-                fork,
-                span,
-                memory,
-                parts.numbers(ExtractionNumbers, "extraction"),
-                session=parts.log.session_id,
-                today=began.astimezone().date(),
-                keeps_index=not parts.prefix_flag("recall.no_index"),
-                report=lambda kind, reason: parts.background.write(f"extraction_{kind}", reason=reason),
-                progress=task.progress,
-            ),
-        )
+        try:
+            learnt = await self.forks.attempt(
+                Purpose.EXTRACTION,
+                turn,
+                lambda fork: learn(
+                    fork,
+                    span,
+                    memory.directory,
+                    parts.numbers(ExtractionNumbers, "extraction"),
+                    session=parts.log.session_id,
+                    today=began.astimezone().date(),
+                    report=lambda kind, reason: parts.background.write(f"extraction_{kind}", reason=reason),
+                    progress=task.progress,
+                ),
+            )
+        except Exception:
+            await self._keep_requests(memory, span, {})
+            raise
         self._move_cursor(span)
         self._tell(learnt, (self.clock() - began).total_seconds())
+        await self._keep_requests(memory, span, learnt.done)
+
+    async def _keep_requests(self, memory: OpenedMemory, span: MessageSpan, written: Mapping[str, Done]) -> None:
+        """Saves what the user asked to remember and the run did not write."""
+        from reverie.layers.l5_extraction.explicit import keep_requests
+
+        kept = await asyncio.to_thread(
+            keep_requests,
+            memory,
+            span,
+            self.parts.log.session_id,
+            today=self.clock().astimezone().date(),
+            written=written,
+        )
+        if kept:
+            self.parts.background.write("extraction_kept_request", files=list(kept))
+            self.emit(Notice(f"{notice(kept)}, as you asked", source="memory"))
 
     def _tell(self, learnt: LearningResult, seconds: float) -> None:
         figures = {"seconds": round(seconds, 3), **learnt.figures()}
         self.parts.background.write("extraction_done", files=list(learnt.done), ended=learnt.reason, **figures)
         self._heartbeat.success(**figures)
-        text = notice(learnt.done)
+        text = notice(learnt.done, held=len(learnt.held), inferred=self._inferred(learnt))
         if text is not None:
             self.emit(Notice(text, source="memory"))
+
+    def _inferred(self, learnt: LearningResult) -> list[str]:
+        """The written files that are only inferred."""
+        if self.memory is None:
+            return []
+        directory, marks = self.memory.directory, self.memory.gate.marks
+        there = [name for name, what in learnt.done.items() if what != "forgotten" and directory.exists(name)]
+        return [name for name in there if marks.lead_trust(directory.read(name).text) is Trust.INFERRED]
 
     def _report_failure(self, error: Exception) -> None:
         # What other people's errors say may quote the conversation; the kind is enough.
@@ -181,11 +210,18 @@ class Extractor:
             self.emit(Notice(text, "warning", "memory"))
 
 
-def notice(done: Mapping[str, Done]) -> str | None:
-    """Describes the result of a run for the user in one sentence; None if no topic file was written."""
+def notice(done: Mapping[str, Done], *, held: int = 0, inferred: Collection[str] = ()) -> str | None:
+    """Describes the result of a run for the user in one sentence; None if nothing was written and nothing waits."""
     parts = [
-        f"{word} {', '.join(name for name, what in done.items() if what == kind)}"
+        f"{word} {', '.join(_marked(name, name in inferred) for name, what in done.items() if what == kind)}"
         for kind, word in VERBS.items()
         if kind in done.values()
     ]
-    return "; ".join(parts) + " (`reverie memory log` shows it, `memory undo` takes it back)" if parts else None
+    if held:
+        parts.append(f"{held} line{'s wait' if held > 1 else ' waits'}: /memory inbox")
+    undo = " (`reverie memory log` shows it, `memory undo` takes it back)" if done else ""
+    return "; ".join(parts) + undo if parts else None
+
+
+def _marked(name: str, is_inferred: bool) -> str:
+    return f"{name} (inferred from what you said)" if is_inferred else name

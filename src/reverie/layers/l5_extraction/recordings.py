@@ -28,12 +28,13 @@ from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_sessio
 from reverie.storage.transcript.records import Cursor, SessionHeader, from_record
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import Entry, View
-from reverie.types import Message, Record, TextBlock, ThinkingBlock, Usage
+from reverie.types import Message, Origin, Record, TextBlock, ThinkingBlock, Usage
 
 _RESULT_CHARACTERS = (1_000, 200, 20)
 """Tool results are cut to the first length; to the next ones only if a turn is too long for the window."""
 _SHARE = 0.5
 """The largest share of the window that the turns of one run may fill."""
+_NO_ANSWER = "(no answer is recorded)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +115,13 @@ class Learner:
             name = entry.uuid or str(uuid.uuid4())
             # The usage of the old response is the size of another context.
             log.append_message(_without_thinking(entry), uuid=name, timestamp=entry.timestamp, uncounted=True)
-        span = MessageSpan(tuple(log.view.entries[first:]), log.view.entries[first - 1] if first else None)
-        header = log.view.header
+        is_open = shown[-1].message.role == "user"
+        if is_open:  # otherwise the directive would be a part of the user's own message
+            log.append_message(Message("assistant", (TextBlock(_NO_ANSWER, Origin.CODE),)))
+        own = list(log.view.entries[first:])
+        if is_open:
+            own[-1] = replace(own[-1], uuid=None)
+        span = MessageSpan(tuple(own), log.view.entries[first - 1] if first else None)
         learnt = await learn(
             self.fork(log),
             span if span.before is None or span.before.message.role == "assistant" else replace(span, before=None),
@@ -123,7 +129,7 @@ class Learner:
             parts.numbers(ExtractionNumbers, "extraction"),
             session=parts.log.session_id,
             today=day,
-            keeps_index=not (header is not None and header.flags.get("recall.no_index")),
+            older=entries[:start],
             addressed=self.addressed,
             report=report,
         )

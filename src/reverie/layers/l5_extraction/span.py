@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 from reverie.memory.changes import Evidence
+from reverie.memory.evidence import gather_evidence
 from reverie.moments import local_day
 from reverie.permissions.memory_paths import is_inside
 from reverie.permissions.shell.commands import all_commands
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.storage.transcript.view import Entry
 from reverie.types import Block, JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
-
-MOST_CHARACTERS = 50_000
-"""Of one block, as evidence: a longer text is not a statement of the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +43,27 @@ class MessageSpan:
 
     @property
     def has_person(self) -> bool:
-        return any(_is_typed(block) for entry in self.entries for block in entry.message.content)
+        return bool(self.typed)
 
-    def evidence(self) -> tuple[Evidence, ...]:
-        """Returns every new text with its origin, and the answer before them, which they may confirm."""
-        said = [] if self.before is None else [(block, self.before) for block in self.before.message.content]
-        said += [(block, entry) for entry in self.entries for block in entry.message.content]
-        found = ((block.origin, _text(block), entry.uuid or "") for block, entry in said)
-        return tuple(Evidence(origin, text[:MOST_CHARACTERS], uuid) for origin, text, uuid in found if text.strip())
+    def evidence(self, older: Sequence[Entry] = ()) -> tuple[Evidence, ...]:
+        """Returns every text with its origin: the new ones, the answer before them, which they may confirm, and as not
+        new what came earlier."""
+        own = self.entries if self.before is None else (self.before, *self.entries)
+        known = {entry.uuid for entry in own if entry.uuid is not None}
+        earlier = [entry for entry in older if entry.uuid not in known]
+        return gather_evidence([*earlier, *own], len(own))
+
+    @property
+    def typed(self) -> list[tuple[str, Entry]]:
+        """What the user wrote, each text with its message."""
+        return [(block.text, entry) for entry in self.entries for block in entry.message.content if _is_typed(block)]
 
     def days(self) -> list[tuple[date, str]]:
         """Returns the local days on which the user wrote, each with the first words of that day."""
         found = dict[date, str]()
         for entry in self.entries:
             day = local_day(entry.timestamp)
-            typed = next((b.text for b in entry.message.content if isinstance(b, TextBlock) and _is_typed(b)), "")
+            typed = next((block.text for block in entry.message.content if _is_typed(block)), "")
             if day is not None and typed:
                 found.setdefault(day, typed)
         return list(found.items())
@@ -117,12 +121,8 @@ def _short(message: Message, characters: int) -> Message:
     return replace(message, content=tuple(blocks))
 
 
-def _is_typed(block: Block) -> bool:
+def _is_typed(block: Block) -> TypeGuard[TextBlock]:
     return isinstance(block, TextBlock) and block.origin.is_users and bool(block.text.strip())
-
-
-def _text(block: Block) -> str:
-    return block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
 
 
 _READERS: Final = frozenset(

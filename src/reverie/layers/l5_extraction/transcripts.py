@@ -13,20 +13,23 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from reverie.errors import ModelError, ReverieError, StorageError, UserError
+from reverie.layers.l5_extraction.explicit import keep_requests
 from reverie.layers.l5_extraction.learning import LearningResult
 from reverie.layers.l5_extraction.recordings import Learner, Recording, read_recording, spans
 from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites
-from reverie.layers.l5_extraction.writes import VERBS
+from reverie.layers.l5_extraction.writes import VERBS, Done
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
 from reverie.memory.topic_file import decode
+from reverie.moments import local_day
 from reverie.origins import strip_tags
 from reverie.parsing import load_json
 from reverie.paths import Places
@@ -127,6 +130,7 @@ async def extract_all(
     with tempfile.TemporaryDirectory(prefix="reverie-extract-") as folder:
         directory = _copy_memory(memory, Path(folder) / "memory") if dry_run else memory.directory
         own = OwnWrites(memory.directory.root, cwd, settings.places.user_home)
+        opened = replace(memory, directory=directory)
         async with open_learner(settings, directory, memory.directory.root) as learner:
             try:
                 for number, file in enumerate(files, 1):
@@ -136,7 +140,7 @@ async def extract_all(
                     tell = _TranscriptReporter(
                         report, file.name, lambda text, n=name: progress(f"{n}, {text}"), None if dry_run else log
                     )
-                    await _learn_from(read_recording(file), state, learner, own, tell, again=again)
+                    await _learn_from(read_recording(file), state, learner, opened, own, tell, again=again)
             except ModelError as error:
                 report.stopped, report.exit_code = str(error), error.exit_code
         if dry_run:
@@ -170,10 +174,13 @@ class _TranscriptReporter:
         self.report.exit_code = error.exit_code
         self._log("extraction_failed", turn=turn, error=str(error))
 
-    def learnt(self, turn: str, day: str, learnt: LearningResult) -> None:
-        for name, what in learnt.done.items():
+    def changed(self, turn: str, day: str, done: Mapping[str, Done]) -> None:
+        for name, what in done.items():
             self.report.changes.append(MemoryChange(name, VERBS[what], self.name, day))
             self.progress(f"{turn}: {VERBS[what]} {name}")
+
+    def learnt(self, turn: str, day: str, learnt: LearningResult) -> None:
+        self.changed(turn, day, learnt.done)
         if learnt.done:
             self._log("extraction_done", files=list(learnt.done), ended=learnt.reason, **learnt.figures())
 
@@ -183,7 +190,14 @@ class _TranscriptReporter:
 
 
 async def _learn_from(
-    talk: Recording, state: _State, learner: Learner, own: OwnWrites, tell: _TranscriptReporter, *, again: bool
+    talk: Recording,
+    state: _State,
+    learner: Learner,
+    memory: OpenedMemory,
+    own: OwnWrites,
+    tell: _TranscriptReporter,
+    *,
+    again: bool,
 ) -> None:
     """Works through one transcript. The cursor moves on success only, so a failed turn is seen again with the next."""
     done = 0 if again else max(talk.place_of(talk.learnt), state.done(talk))
@@ -198,14 +212,22 @@ async def _learn_from(
         tell.progress(turn)
         tell.report.turns += 1
         if not span.wrote_memory(own.is_one):
+
+            def keep(written: Collection[str], span: MessageSpan = span, turn: str = turn, day: str = day) -> None:
+                today = local_day(span.entries[-1].timestamp) or datetime.now().astimezone().date()
+                tell.changed(turn, day, keep_requests(memory, span, talk.path.stem, today=today, written=written))
+
             try:
                 learnt = await learner.learn(talk.entries, start, end, report=tell.refused)
             except ModelError:
+                keep(())
                 raise
             except ReverieError as error:
+                keep(())
                 tell.failed(number, error)
                 continue
             tell.learnt(turn, day, learnt)
+            keep(learnt.done)
         state.reached(talk, end)
         start = end
 

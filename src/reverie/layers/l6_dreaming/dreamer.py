@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,9 +21,12 @@ from reverie.events import Event, RoundFinished, TextStreamed, ToolStarted
 from reverie.layers.base import Fork, ForkResult
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
+from reverie.layers.l6_dreaming.sources import days_written, list_days
 from reverie.memory.daily_log import list_logs
+from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES
-from reverie.memory.scan import manifest, scan
+from reverie.memory.listing import list_memories
+from reverie.memory.scan import scan
 from reverie.models.catalogue import ModelFacts
 from reverie.moments import SKEW_S, parse_time, to_datetime
 from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
@@ -42,6 +46,7 @@ MOST_LINES: Final = 50
 MOST_CHARACTERS: Final = 18_000
 """Characters of all these lines: one record of a transcript may hold a whole file."""
 _TRANSCRIPT: Final = ".jsonl"
+_PLAIN = re.compile(r"[^\\^$.|?*+()\[\]{}]+")
 
 
 @dataclass(slots=True)
@@ -110,7 +115,7 @@ class MappedBash(WrappedTool):
 
 
 class NarrowGrep(WrappedTool):
-    """Grep that shows only the last fifty matches in transcripts, shortened."""
+    """Grep that shows only the last fifty matches in transcripts, each with the text around it."""
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         means_them = _TRANSCRIPT in f"{given.get('path')} {given.get('glob')}"
@@ -118,19 +123,29 @@ class NarrowGrep(WrappedTool):
         output = await self._inner.run({"head_limit": 0, **given} if means_them else given, context)
         if not isinstance(output.content, str) or not (means_them or f"{_TRANSCRIPT}:" in output.content):
             return output
-        return replace(output, content=narrow(output.content))
+        return replace(output, content=narrow(output.content, str(given.get("pattern", ""))))
 
 
-def narrow(text: str) -> str:
-    """Returns the last fifty lines of a search in transcripts, long ones shortened."""
+def narrow(text: str, pattern: str = "") -> str:
+    """Returns the last fifty lines of a search in transcripts; of long ones the text around the match."""
     lines = text.splitlines()
     last = lines[-MOST_LINES:]
     room = MOST_CHARACTERS // max(1, len(last))
-    shown = [line if len(line) <= room else f"{line[:room]}… ({len(line):,} characters)" for line in last]
+    # The longest plain text of the pattern is enough to find the place.
+    wanted = max(_PLAIN.findall(pattern), key=len, default="").lower()
+    shown = [line if len(line) <= room else _around(line, wanted, room) for line in last]
     if shown == lines:
         return text
     left_out = f"(the last {MOST_LINES} of {len(lines):,} lines; search for something narrower)"
     return "\n".join([*([left_out] if len(last) < len(lines) else []), *shown])
+
+
+def _around(line: str, wanted: str, room: int) -> str:
+    """Returns the part of a line around a text, after the name of its file."""
+    at, name = line.lower().find(wanted) if wanted else -1, line.find(_TRANSCRIPT, 0, 400)
+    where = line[: name + len(_TRANSCRIPT)] + ": …" if name >= 0 and at > room // 2 else ""
+    start, size = (max(0, at - room // 4), max(100, room - len(where))) if where else (0, room)
+    return f"{where}{line[start : start + size]}… ({len(line):,} characters)"
 
 
 def map_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dict[str, Tool]:
@@ -229,16 +244,26 @@ def system_prompt() -> str:
 
 
 def directive(
-    memory: Path, *, today: date, transcripts: Sequence[Path], undistilled: Sequence[Path] = (), here: bool = False
+    directory: MemoryDirectory,
+    *,
+    today: date,
+    transcripts: Sequence[Path],
+    said: str,
+    undistilled: Sequence[Path] = (),
+    here: bool = False,
 ) -> str:
-    """Returns the directive. `undistilled`: list_logs that are its main source; `here`: it also sees a conversation."""
+    """Returns the directive. `said`: what the user typed in other sessions; `undistilled`: logs that are its main
+    source; `here`: it also sees a conversation."""
+    memory = directory.root
     found = scan(memory, newest=None)
-    around = [_transcripts(transcripts)]
+    days = days_written(directory, (entry.name for entry in found.entries))
+    files = [line for entry in found.entries for line in (list_memories([entry]), *list_days(days.get(entry.name, {})))]
+    around = [said, _transcripts(transcripts)]
     if undistilled:
         around.insert(0, render(_PACKAGE, "distil.md", {"logs": _list_paths(undistilled, _MOST_LOGS)}))
     elif all_logs := list_logs(memory):
         newest = all_logs[-_MOST_LOGS:]
-        around.insert(0, f"Daily list_logs, oldest first:\n{_list_paths(newest, _MOST_LOGS)}")
+        around.insert(0, f"Daily logs, oldest first:\n{_list_paths(newest, _MOST_LOGS)}")
     if here:
         around.append("The conversation above is the current session: it is not what this is about.")
     return render(
@@ -246,9 +271,9 @@ def directive(
         "dream.md",
         {
             "memory": str(memory),
-            "today": today.isoformat(),
-            "files": manifest(found.entries) or "(none yet)",
-            "around": "\n\n".join(around),
+            "today": f"{today:%A, %Y-%m-%d}",
+            "files": "\n".join(files) or "(none yet)",
+            "around": "\n\n".join(filter(None, around)),
             "line": str(LINE_CHARACTERS),
             "lines": f"{MAX_LINES:,}",
             "bytes": f"{MAX_BYTES:,}",
@@ -258,13 +283,11 @@ def directive(
 
 def _transcripts(paths: Sequence[Path]) -> str:
     if not paths:
-        return "No transcripts have changed since the last dream."
+        return ""
     lines = [f"- {path} ({_format_time(path)})" for path in paths[:_MOST_TRANSCRIPTS]]
-    more = f"\n- and {len(paths) - _MOST_TRANSCRIPTS} older ones" if len(paths) > _MOST_TRANSCRIPTS else ""
-    return (
-        "\n".join(["Transcripts that changed since the last dream, newest first, one JSON record per line:", *lines])
-        + more
-    )
+    more = [f"- and {len(paths) - _MOST_TRANSCRIPTS} older ones"] if len(paths) > _MOST_TRANSCRIPTS else []
+    head = "The transcripts of these sessions, newest first, if you need what was said around a message:"
+    return "\n".join([head, *lines, *more])
 
 
 def _list_paths(paths: Sequence[Path], most: int) -> str:
@@ -273,10 +296,9 @@ def _list_paths(paths: Sequence[Path], most: int) -> str:
 
 def _format_time(path: Path) -> str:
     try:
-        written = to_datetime(path.stat().st_mtime)
+        return f"{to_datetime(path.stat().st_mtime).astimezone():%A, %Y-%m-%d}"
     except OSError:
         return "gone"
-    return written.isoformat(timespec="minutes").replace("+00:00", "Z")
 
 
 Way = Literal["fork", "fresh"]

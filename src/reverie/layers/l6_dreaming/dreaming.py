@@ -48,9 +48,10 @@ from reverie.layers.l6_dreaming.landing import dream_info, land
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, Holding
 from reverie.layers.l6_dreaming.proposal import Proposal, Proposals, propose
 from reverie.layers.l6_dreaming.reporter import DreamOutcome, DreamReporter, describe_outcome
+from reverie.layers.l6_dreaming.sources import FILE as TYPED
+from reverie.layers.l6_dreaming.sources import list_typed
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import list_logs
-from reverie.memory.gate.forgotten import list_forgotten
 from reverie.memory.opening import OpenedMemory
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
@@ -191,7 +192,7 @@ class Dreaming:
     # -- logs of the day ------------------------------------------------------------------------------------------
 
     def _undistilled(self, *, also_today: bool = False) -> list[Path]:
-        """Returns list_logs of past days that no dream has read yet, with `also_today` the current one too."""
+        """Returns logs of past days that no dream has read yet, with `also_today` the current one too."""
         known = self.state.read().distilled
         today, until = self._now().astimezone().date(), parse_time(known)
         after = until.date() if until is not None and until.date() <= today else None  # a future day is an error
@@ -272,8 +273,9 @@ class Dreaming:
             self.memory.gate,
             self._parts.background,
             transcripts=run.transcripts,
-            conversation=[(entry.message, entry.uuid or "") for entry in self._parts.log.view.history],
-            gone=lambda: list_forgotten(self.memory.directory),
+            conversation=[
+                (entry.message, entry.uuid or "", entry.timestamp or "") for entry in self._parts.log.view.history
+            ],
             on_write=written,
         )
 
@@ -281,18 +283,13 @@ class Dreaming:
         parts = self._parts
         fork, run.way, run.estimate = self._fork()
         self.reporter.note("dream_started", way=run.way, estimate=run.estimate.told())
-        asked = directive(
-            self.directory.root,
-            today=self._now().astimezone().date(),
-            transcripts=run.transcripts,
-            undistilled=run.undistilled,
-            here=run.way == "fork",
-        )
+        asked = await asyncio.to_thread(self._directive, copy, guard, run)
 
         async def work(begun: Fork) -> ForkResult:
             if begun is not fork:  # the embedded model takes over from the beginning
                 copy.restore()
-                guard.refused.clear()
+                guard.held.clear()
+                guard.waits.clear()
                 begun, run.way = fresh_dreamer(begun, EMBEDDED), "embedded"
             return await run_dream(
                 begun,
@@ -308,6 +305,19 @@ class Dreaming:
             )
 
         return await self._forks.attempt(Purpose.DREAM, fork, work)
+
+    def _directive(self, copy: MemoryCopy, guard: DreamGuard, run: _Run) -> str:
+        said, rest = list_typed(guard.typed(), str(self.directory.root / TYPED))
+        if rest:
+            copy.write(TYPED, rest.encode("utf-8", "replace"))
+        return directive(
+            self.directory,
+            today=self._now().astimezone().date(),
+            transcripts=run.transcripts,
+            said=said,
+            undistilled=run.undistilled,
+            here=run.way == "fork",
+        )
 
     def _fork(self) -> tuple[Fork, str, Estimate]:
         parts, fork = self._parts, self._forks.now()
@@ -340,7 +350,7 @@ class Dreaming:
             created=now,
             session=parts.log.session_id,
             max_loss_pct=parts.flags.number("dream.max_loss_pct", given.max_loss_pct),
-            refused=guard.refused,
+            held=guard.held,
         )
         usage = result.usage
         dreamt = DreamOutcome(
@@ -351,7 +361,8 @@ class Dreaming:
             hit_rate=usage.cache_read_input_tokens / usage.prompt if usage.prompt else 0.0,
             tokens=usage.prompt + usage.output_tokens,
             denied=result.denied,
-            refused=len(guard.refused),
+            held=sum(map(len, guard.held.values())),
+            waits=sum(guard.waits.values()),
             proposal=proposal,
         )
         if proposal is None:

@@ -1,26 +1,25 @@
 """The guard between a dreamer and the memory: its permissions, its evidence, and the check of each write to the copy.
 
-Every write passes the write gate before it is in the copy, so that the dreamer can reword it at once; the gate checks
-again when everything lands. Only what the user typed in past sessions supports a new statement; tool results and pages
-are read to know what does not. Refusals are logged by kind, never with the text.
+Every write passes the write gate before it is in the copy, so that the dreamer hears at once what is kept for the user;
+the gate decides again when everything lands. Only what the user typed in past sessions supports a new statement; tool
+results and pages are read to know what does not. Holds are logged by file, never with the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from reverie.errors import ReverieError
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.dreamer import MOST_LINES
-from reverie.memory.changes import Evidence, Gate, ProposedWrite, Writer
-from reverie.memory.gate.evidence import EvidenceText, typed_text
-from reverie.memory.gate.forgotten import Forgotten, explain_forgotten, find_brought_back
-from reverie.memory.gate.privacy import is_shared, why_private
-from reverie.memory.gate.reversal import explain_reversal, find_reversal
+from reverie.layers.l6_dreaming.sources import TypedMessage
+from reverie.memory.changes import Decision, Evidence, Gate, ProposedWrite, Writer
+from reverie.memory.gate.write_gate import Refused
 from reverie.memory.taxonomy import is_log, is_topic
-from reverie.memory.topic_file import decode
+from reverie.memory.topic_file import decode, encode
 from reverie.permissions.background import BackgroundWriter
 from reverie.permissions.patterns import list_paths
 from reverie.permissions.rules import ToolCall
@@ -28,15 +27,10 @@ from reverie.permissions.shell.commands import all_commands
 from reverie.runtime.background_log import BackgroundLog
 from reverie.storage.transcript.file import read_records
 from reverie.text.words import content_terms
-from reverie.tools.base import Keeper
+from reverie.tools.base import Keeper, Kept
 from reverie.types import Message, TextBlock, ToolResultBlock
 
 _NARROW: Final = f"Transcripts are searched for narrow terms, at most the last {MOST_LINES} matches, never read whole"
-
-
-class DreamWriteRefused(ReverieError):
-    """A write of a dream that the gate allows, but that shows private notes, contradicts a memory without evidence, or
-    brings back what the user removed."""
 
 
 class DreamGuard:
@@ -49,8 +43,7 @@ class DreamGuard:
         log: BackgroundLog,
         *,
         transcripts: Sequence[Path],
-        conversation: Iterable[tuple[Message, str]],
-        gone: Callable[[], Sequence[Forgotten]],
+        conversation: Iterable[tuple[Message, str, str]],
         on_write: Callable[[str], None],
     ) -> None:
         self._copy = copy
@@ -58,22 +51,37 @@ class DreamGuard:
         self._log = log
         self._transcripts = transcripts
         self._conversation = conversation
-        self._find_gone = gone
-        self._gone: Sequence[Forgotten] | None = None
         self._on_write = on_write
-        self._sources: Sources | None = None
-        self.refused: dict[str, str] = {}
-        """What it was not allowed to write and has not written otherwise since, by file."""
+        self.held: dict[str, tuple[str, ...]] = {}
+        """Statements that were kept for the user, or could not be written, by file."""
+        self.waits: dict[str, int] = {}
+        """How many statements of a file wait in the inbox."""
         self.permission = BackgroundWriter(
             copy.root, refuse_write=_why_not_write, refuse_read=self._why_not_read, on_denied=self._log_denied
         )
 
+    @cached_property
+    def _sessions(self) -> list[tuple[str, list[Evidence]]]:
+        return read_sessions(self._transcripts)
+
+    @cached_property
+    def _sources(self) -> Sources:
+        said = [one for _, texts in self._sessions for one in texts]
+        return Sources([*said, *message_evidence(self._conversation)])
+
     def evidence(self, *texts: str) -> tuple[Evidence, ...]:
         """Returns texts of the sessions of this dream that are near these texts, with their origins."""
-        if self._sources is None:  # read when it is first needed
-            said = (*transcript_evidence(self._transcripts), *message_evidence(self._conversation))
-            self._sources = Sources(said)
         return self._sources.near(*texts)
+
+    def typed(self) -> list[TypedMessage]:
+        """Returns what the user typed in the sessions of this dream, oldest first."""
+        found = [
+            TypedMessage(session[:8], one.at, one.text)
+            for session, texts in self._sessions
+            for one in texts
+            if one.origin.is_users
+        ]
+        return sorted(found, key=lambda one: one.at)
 
     def keeper(self, path: Path) -> Keeper | None:
         """Returns the function that writes a file of the memory directory into the copy; None for any other file."""
@@ -81,31 +89,37 @@ class DreamGuard:
         if name is None:
             return None
 
-        def keep(data: bytes, before: bytes | None) -> bool:
+        def keep(data: bytes, before: bytes | None) -> Kept:
             del before
-            is_gone = is_topic(name) and not data.strip()
-            if not is_gone:
-                self.refused[name] = decode(data)
-                self._check(name, data)
-            self.refused.pop(name, None)
-            self._copy.write(name, None if is_gone else data)
+            if is_topic(name) and not data.strip():
+                self._copy.write(name, None)
+                self._on_write(name)
+                return Kept(None, f"Removed {name}.")
+            self.held[name] = (decode(data),)  # if it is refused, what was to move here must stay
+            try:
+                decided = self._decide(name, data)
+            except ReverieError as error:
+                kind = error.refusal.kind if isinstance(error, Refused) else type(error).__name__
+                self._log.write("dream_refused", file=name, refused=kind)
+                raise
+            self.held.pop(name)
+            if decided.item:
+                self.waits[name] = len(decided.held)
+            if decided.held:
+                self.held[name] = decided.held
+                self._log.write("dream_held", file=name, statements=len(decided.held))
+            text = None if decided.text is None else encode(decided.text)
+            self._copy.write(name, text)
             self._on_write(name)
-            return not is_gone
+            return Kept(text, decided.note)
 
         return keep
 
-    def _check(self, name: str, data: bytes) -> None:
-        from reverie.memory.gate.write_gate import Refused
-
+    def _decide(self, name: str, data: bytes) -> Decision:
+        """Asks the gate about a file of the copy. What disappears is judged when everything lands."""
         before = self._copy.base.get(name)
         others = {one.name: None if one.after is None else decode(one.after) for one in self._copy.changes()}
         text = decode(data)
-        if (private := self._why_private(name, text)) is not None:
-            self._refuse("private", name, private)
-        if is_topic(name) and (turned := self._find_contradiction(name, text)) is not None:
-            self._refuse("turned_round", name, explain_reversal(name, *turned))
-        if is_topic(name) and (back := self._find_brought_back(text)) is not None:
-            self._refuse("forgotten", name, explain_forgotten(name, back))
         write = ProposedWrite(
             name=name,
             text=text,
@@ -113,40 +127,9 @@ class DreamGuard:
             writer=Writer.DREAM,
             evidence=self.evidence(text),
             together={other: text for other, text in others.items() if other != name},
+            is_draft=True,
         )
-        try:
-            self._gate(write)
-        except Refused as refusal:
-            # The duplicate may be removed later: this is checked when everything lands together.
-            if refusal.refusal.kind != "duplicate":
-                self._log.write("dream_refused", refused=refusal.refusal.kind, file=refusal.refusal.name)
-                raise
-
-    def _refuse(self, kind: str, name: str, why: str) -> NoReturn:
-        self._log.write("dream_refused", refused=kind, file=name)
-        raise DreamWriteRefused(why)
-
-    def _find_brought_back(self, text: str) -> Forgotten | None:
-        """Returns what this text says that the user had removed and that no memory says again since."""
-        if self._gone is None:  # read when it is first needed
-            self._gone = self._find_gone()
-        standing = (decode(held) for other, held in self._copy.base.items() if is_topic(other))
-        return find_brought_back(text, standing, self._gone) if self._gone else None
-
-    def _find_contradiction(self, name: str, text: str) -> tuple[str, str] | None:
-        """Returns a statement of the file, or of a removed one, that the new text contradicts."""
-        standing = {other: decode(held) for other, held in self._copy.base.items()}
-        now = {other: decode(held) for other, held in self._copy.files().items() if is_topic(other)}
-        joined = [held for other, held in standing.items() if is_topic(other) and other != name and other not in now]
-        elsewhere = [held for other, held in now.items() if other != name]
-        typed = EvidenceText([typed_text(self.evidence(text))])
-        before = standing.get(name, "")
-        return find_reversal(text, before, typed, standing.values, joined=joined, elsewhere=elsewhere)
-
-    def _why_private(self, name: str, text: str) -> str | None:
-        before = self._copy.base.get(name)
-        notes = [decode(held) for other, held in self._copy.base.items() if is_topic(other) and not is_shared(other)]
-        return why_private(name, text, None if before is None else decode(before), notes)
+        return self._gate(write) or Decision(text)
 
     def _log_denied(self, tool: str, reason: str) -> None:
         self._log.write("dream_denied", tool=tool, reason=reason)
@@ -190,9 +173,9 @@ _ALL_CHARACTERS: Final = 3_000_000
 _MOST_NEAR: Final = 300
 
 
-def transcript_evidence(paths: Sequence[Path]) -> tuple[Evidence, ...]:
-    """Returns the texts of these transcripts (given newest first), oldest first; if too much, the newest part."""
-    found: list[list[Evidence]] = []
+def read_sessions(paths: Sequence[Path]) -> list[tuple[str, list[Evidence]]]:
+    """Returns the texts of these transcripts (given newest first) by session, oldest first; if too much, the newest."""
+    found: list[tuple[str, list[Evidence]]] = []
     size = 0
     for path in paths[:MOST_TRANSCRIPTS]:
         try:
@@ -205,28 +188,24 @@ def transcript_evidence(paths: Sequence[Path]) -> tuple[Evidence, ...]:
             one
             for record in records
             if record.message is not None and not record.is_sidechain
-            for one in message_evidence([(record.message, record.uuid or "")], day=(record.timestamp or "")[:10])
+            for one in message_evidence([(record.message, record.uuid or "", record.timestamp or "")])
         ]
         size += sum(len(one.text) for one in said)
         if found and size > _ALL_CHARACTERS:
             break
-        found.append(said)
-    return tuple(one for said in reversed(found) for one in said)
+        found.append((path.stem, said))
+    return found[::-1]
 
 
-def message_evidence(messages: Iterable[tuple[Message, str]], *, day: str = "") -> list[Evidence]:
-    """Returns the blocks of messages as evidence, shortened.
-
-    `day` is when they were written: it dates words such as "in summer", which a dream writes out.
-    """
+def message_evidence(messages: Iterable[tuple[Message, str, str]]) -> list[Evidence]:
+    """Returns the blocks of messages (each with its uuid and time) as evidence, shortened."""
     found: list[Evidence] = []
-    for message, uuid in messages:
+    for message, uuid, at in messages:
         for block in message.content:
             text = block.text if isinstance(block, TextBlock | ToolResultBlock) else ""
             most = _TYPED_CHARACTERS if block.origin.is_users else _FOREIGN_CHARACTERS
             if text.strip():
-                dated = f"\n({day})" if day and block.origin.is_users else ""
-                found.append(Evidence(block.origin, text[:most] + dated, uuid))
+                found.append(Evidence(block.origin, text[:most], uuid, at))
     return found
 
 

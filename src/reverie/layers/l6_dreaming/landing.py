@@ -50,7 +50,7 @@ def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> Lan
                 raise DreamRefused("Nothing of the dream could land.", next(iter(left.values())))
             return LandingResult(None, (), left)
         try:
-            version = directory.transaction(plan.changes, info)
+            version = directory.transaction(plan.changes, info).version
         except ChangedUnderneath as error:
             races += 1
             if races > _RACES:

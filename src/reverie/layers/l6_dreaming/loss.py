@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from reverie.layers.l6_dreaming.copy import MemoryCopy
+from reverie.memory.gate.lines import put_back as put_lines_back
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import is_index, is_topic
-from reverie.memory.topic_file import TopicFile, decode, statements_of
+from reverie.memory.topic_file import TopicFile, body_statements, decode, encode, statements_of
 from reverie.text.cutting import shorten
 from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements
@@ -49,11 +50,6 @@ class Loss:
         return len(self.unnamed) / self.statements if self.statements else 0.0
 
 
-def body_statements(text: str) -> list[str]:
-    """Returns the sentences and bullets of a topic file's body."""
-    return statements(TopicFile.parse(text).body)
-
-
 def loss(before: Mapping[str, str], after: Mapping[str, str], reasons: Iterable[str] = ()) -> Loss:
     """Compares the topic files of two states of a directory."""
     new = StatementIndex(one for name, text in after.items() if is_topic(name) for one in body_statements(text))
@@ -87,36 +83,35 @@ def quote_lost(lost: Sequence[LostStatement], most: int = 5) -> str:
     return shown + (f" and {len(lost) - most} more" if len(lost) > most else "")
 
 
-def put_back(copy: MemoryCopy, refused: Mapping[str, str], reasons: Sequence[str]) -> dict[str, str]:
-    """Restores files of the copy whose lost content is only in refused texts (by file). Returns why, by file.
+def put_back(copy: MemoryCopy, reasons: Sequence[str]) -> dict[str, str]:
+    """Restores what a dream removed without naming it, in files of the copy. Returns why, by file.
 
-    A model may go on after a refusal and remove what it meant to move. Refused texts may hold secrets and are not kept.
+    For a dream of which something was kept for the user: what it removed elsewhere may have been meant to move there.
     """
-    found: dict[str, str] = {}
-    held = StatementIndex(one for text in refused.values() for one in statements_of(text))
-    while names := set(_find_losers(copy, held, reasons)) - found.keys() if refused else set[str]():
-        for name in sorted(names):
-            copy.write(name, copy.base[name])
-            found[name] = f"{name}: kept, because where its content was to go could not be written"
-    return found
-
-
-def _find_losers(copy: MemoryCopy, held: StatementIndex, reasons: Sequence[str]) -> Iterator[str]:
-    """Yields files that lose something that is nowhere else, has no reason, and is in a refused text."""
     before = {name: decode(data) for name, data in copy.base.items()}
     after = {name: decode(data) for name, data in copy.files().items() if data.strip()}
+    gone: dict[str, list[str]] = {}
     for one in loss(before, after, reasons).unnamed:
-        if held.has(one.text):
-            yield one.file
-    said = StatementIndex(
-        one for name, text in after.items() if is_topic(name) or is_index(name) for one in statements_of(text)
-    )
+        gone.setdefault(one.file, []).append(one.text)
+    for name, texts in sorted(gone.items()):
+        old, new = TopicFile.parse(before[name]), TopicFile.parse(after.get(name, ""))
+        text = new.with_changes(body=put_lines_back(old.body, new.body, texts)).text if name in after else old.text
+        copy.write(name, encode(text))
+    said = StatementIndex(one for text in after.values() for one in statements_of(text))
     named = StatementIndex(reasons)
     for name in (name for name in before if is_index(name) and before[name] != after.get(name)):
-        for line in _index_statements(before[name]):
-            is_telling = len(content_terms(line)) >= _TELLING
-            if is_telling and not said.has(line) and not named.has(line) and held.has(line):
-                yield name
+        lost = [
+            line
+            for line in _index_statements(before[name])
+            if len(content_terms(line)) >= _TELLING and not said.has(line) and not named.has(line)
+        ]
+        if lost:
+            copy.write(name, copy.base[name])
+            gone[name] = lost
+    return {
+        name: f"{name}: kept, because it was gone without a reason, and a part of the dream waits for you"
+        for name in gone
+    }
 
 
 def _index_statements(index: str) -> Iterator[str]:

@@ -16,10 +16,10 @@ from typing import Any, Final, cast
 
 from reverie.errors import ReverieError, UserError
 from reverie.layers.l6_dreaming.copy import CopiedFile, MemoryCopy
-from reverie.layers.l6_dreaming.loss import body_statements, loss, put_back, quote_lost
+from reverie.layers.l6_dreaming.loss import loss, put_back, quote_lost
 from reverie.layers.l6_dreaming.state import FOLDER
 from reverie.memory.taxonomy import is_index
-from reverie.memory.topic_file import decode
+from reverie.memory.topic_file import body_statements, decode
 from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
@@ -92,13 +92,13 @@ def propose(
     created: float,
     session: str,
     max_loss_pct: float,
-    refused: Mapping[str, str] | None = None,
+    held: Mapping[str, Sequence[str]] | None = None,
 ) -> Proposal | None:
     """Returns the proposal of a finished dream; None if it changed nothing. `DreamRefused` if it loses too much.
 
-    `refused` are texts that it was not allowed to write, by file: content that was to move there stays where it was.
+    `held` are statements that it could not write, by file: then everything that is gone without a reason stays.
     """
-    kept = put_back(copy, refused or {}, answer.splitlines())
+    kept = put_back(copy, answer.splitlines()) if held else {}
     changed = copy.changes()
     if not changed:
         return None

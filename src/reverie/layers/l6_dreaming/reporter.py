@@ -35,14 +35,17 @@ class DreamOutcome:
     hit_rate: float
     tokens: int = 0
     denied: tuple[str, ...] = ()
-    refused: int = 0
+    held: int = 0
+    """Statements that were kept for the user, or could not be written."""
+    waits: int = 0
+    """Statements that wait in the inbox."""
     proposal: Proposal | None = None
     landed: LandingResult | None = None
 
     @property
     def stopped(self) -> bool:
-        """Whether something it wanted to do was refused."""
-        return bool(self.denied or self.refused)
+        """Whether something it wanted to do was denied or waits for the user."""
+        return bool(self.denied or self.held)
 
     def to_json(self) -> JsonObject:
         changes = self.proposal.changes if self.proposal is not None else ()
@@ -53,7 +56,8 @@ class DreamOutcome:
             "cost_usd": round(self.cost_usd, 6),
             "hit_rate": round(self.hit_rate, 4),
             "denied": list(self.denied),
-            "refused": self.refused,
+            "held": self.held,
+            "waits": self.waits,
             "id": self.proposal.id if self.proposal is not None else None,
             "files": [{"file": one.name, "change": one.verb, "reason": one.reason} for one in changes],
             "lost": list(self.proposal.lost) if self.proposal is not None else [],
@@ -64,7 +68,13 @@ class DreamOutcome:
 
 
 def describe_outcome(dreamt: DreamOutcome) -> str:
-    """Describes the result in a sentence that names its files."""
+    """Describes the result in a sentence that names its files and says what waits."""
+    count = dreamt.waits
+    waits = f"; {count} line{'s wait' if count > 1 else ' waits'}: /memory inbox" if count else ""
+    return _describe_changes(dreamt) + waits
+
+
+def _describe_changes(dreamt: DreamOutcome) -> str:
     match dreamt.outcome:
         case "landed":
             landed = dreamt.landed
@@ -114,7 +124,7 @@ class DreamReporter:
         figures = {name: value for name, value in dreamt.to_json().items() if name not in _QUOTING}
         files, left = (list(landed.files), list(landed.left)) if landed is not None else ([], [])
         self.note("dream_completed", **figures, files=files, left=left)
-        if dreamt.outcome == "landed" or asks:
+        if dreamt.outcome == "landed" or dreamt.waits or asks:
             self.tell(describe_outcome(dreamt))
 
     def failed(self, error: BaseException, now: float, *, way: str, dry: bool, by_hand: bool) -> None:

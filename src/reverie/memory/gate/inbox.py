@@ -17,7 +17,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.secrets.scan import redact
-from reverie.memory.taxonomy import Trust, is_topic
+from reverie.memory.taxonomy import is_topic
 from reverie.memory.topic_file import TopicFile
 from reverie.parsing import load_json
 from reverie.regular_files import read_regular_text
@@ -50,7 +50,8 @@ class Item:
     """One thing that waits for the user."""
 
     why: str
-    """`evidence` (the user did not say it) or `contradiction` (the user confirmed something else)."""
+    """`evidence` (the user did not say it), `contradiction` (the user confirmed something else) or `removal` (it would
+    take out what the user said)."""
     file: str
     """The memory it was meant for, relative to the memory directory."""
     text: str
@@ -59,6 +60,10 @@ class Item:
     """The statements in question."""
     question: str = ""
     """The question to the user; empty: whether to remember it."""
+    removes: tuple[str, ...] = ()
+    """Statements that would be gone."""
+    reason: str = ""
+    """Why it waits, as the end of a sentence."""
     before: str = ""
     """Digest of the file it would replace; empty if it is new."""
     sources: tuple[ItemSource, ...] = ()
@@ -87,11 +92,12 @@ class MemoryInbox:
             item,
             text=redact(item.text)[:_LONGEST_TEXT],
             statements=tuple(redact(one) for one in item.statements),
+            removes=tuple(redact(one) for one in item.removes),
             question=redact(item.question),
             sources=tuple(replace(one, excerpt=shorten(redact(one.excerpt), _EXCERPT)) for one in item.sources),
             time=item.time or self._now().isoformat(timespec="seconds"),
         )
-        key = "\0".join([clean.why, clean.file, *clean.statements])
+        key = "\0".join([clean.why, clean.file, *clean.statements, *clean.removes])
         clean = replace(clean, id=hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:8])
         path = self._path(clean.id)
         if not path.exists():
@@ -123,16 +129,20 @@ class MemoryInbox:
         """Writes the item as the user's own, confirmed, and removes it. `text` replaces the proposal. If the file has
         changed meanwhile, only the statements in question are added to it."""
         item = self.show(spec)
-        info = WriteInfo(Writer.USER, f"Accepted from the inbox ({item.id}).", item.session, item.message)
+        why = f"Accepted from the inbox ({item.id})."
+        info = WriteInfo(Writer.USER, why, item.session, item.message, confirms=True)
         if not is_topic(item.file):
             version = memory.append(item.file, "".join(f"- {one}\n" for one in item.statements), info)
         elif not memory.exists(item.file):
-            version = memory.create(item.file, _confirm(text or item.text), info)
+            version = memory.create(item.file, TopicFile.parse(text or item.text), info) if text or item.text else None
         else:
             now = memory.read(item.file)
-            same = now.digest == item.before
-            proposed = text or (item.text if same else _add_statements(now.text, item.statements))
-            version = memory.update(item.file, _confirm(proposed), info, base=now.digest)
+            is_same = now.digest == item.before
+            proposed = text or (item.text if is_same else _change_statements(now.text, item))
+            if TopicFile.parse(proposed).body.strip():
+                version = memory.update(item.file, TopicFile.parse(proposed), info, base=now.digest)
+            else:
+                version = memory.remove(item.file, info, base=now.digest)
         self._remove(item.id)
         return version
 
@@ -185,23 +195,24 @@ class MemoryInbox:
 
 
 def _item(raw: dict[str, Any]) -> Item | None:
-    names = ("why", "file", "text", "question", "before", "writer", "session", "message", "time", "id")
+    names = ("why", "file", "text", "question", "reason", "before", "writer", "session", "message", "time", "id")
     given = {name: value for name in names if isinstance(value := raw.get(name, ""), str)}
-    said = (
-        tuple(str(one) for one in cast("list[Any]", raw["statements"]))
-        if isinstance(raw.get("statements"), list)
-        else ()
-    )
+    said, removes = _texts(raw.get("statements")), _texts(raw.get("removes"))
     if len(given) != len(names) or not given["id"] or not given["file"]:
         return None
     return Item(
         **given,
         statements=said,
+        removes=removes,
         sources=tuple(
             ItemSource(str(one.get("origin", "")), str(one.get("excerpt", "")), str(one.get("message", "")))
             for one in _objects(raw.get("sources"))
         ),
     )
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(str(one) for one in cast("list[Any]", value)) if isinstance(value, list) else ()
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
@@ -212,11 +223,10 @@ def _objects(value: Any) -> list[dict[str, Any]]:
     )
 
 
-def _confirm(text: str) -> TopicFile:
-    return TopicFile.parse(text).with_changes(trust=Trust.CONFIRMED)
+def _change_statements(now: str, item: Item) -> str:
+    from reverie.memory.gate.lines import take_out
 
-
-def _add_statements(now: str, statements: Sequence[str]) -> str:
     topic = TopicFile.parse(now)
-    added = "\n".join(f"- {one}" for one in statements)
-    return topic.with_changes(body=f"{topic.body.rstrip()}\n\n{added}\n").text
+    body = take_out(topic.body, item.removes) if item.removes else topic.body
+    added = "\n".join(f"- {one}" for one in item.statements)
+    return topic.with_changes(body=f"{body.rstrip()}\n\n{added}\n" if added else body).text

@@ -9,17 +9,27 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reverie.errors import ReverieError
-from reverie.memory.changes import ChangedUnderneath, ProposedWrite, WriteInfo, Writer
+from reverie.memory.changes import ChangedUnderneath, Mark, ProposedWrite, WriteInfo, Writer
+from reverie.memory.gate.marks import Marks
+from reverie.memory.gate.review import confirm, list_statements
 from reverie.memory.note import Note, Related, find_related, revise
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.secrets.scan import find_secrets
+from reverie.memory.taxonomy import Trust
+from reverie.memory.topic_file import statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts
 from reverie.storage.history.versions import Version
+from reverie.text.folding import fold, fold_text
+from reverie.text.word_lists import FUNCTION_WORDS
+from reverie.text.words import words
+from reverie.types import Origin
 
 Choice = Literal["update", "new", "nothing"]
 _NAMES = 100
 _CLEAR = 0.5  # of a perfect match by words
 _BEHIND = 0.6  # the largest share of the second, relative to the first, for the first to be clear
+_FEWEST = 0.1  # the smallest share that counts
+_BEGINNING = 5  # letters by which `allergy` is found with `Allergie`
 
 
 class HoldsSecret(ReverieError):
@@ -32,13 +42,20 @@ class HoldsSecret(ReverieError):
 class Saved:
     """The result for a note."""
 
-    action: Literal["added", "updated", "unchanged", "nothing"]
-    """`unchanged`: it is remembered already. `nothing`: the user chose so."""
+    action: Literal["added", "updated", "confirmed", "unchanged", "nothing"]
+    """`unchanged`: it is remembered already. `confirmed`: so it is, and the user's words confirm it now. `nothing`: the
+    user chose so."""
     file: str
     version: Version | None = None
     instead_of: str = ""
     """The statement that was replaced."""
     warnings: tuple[str, ...] = ()
+
+
+def trust_of(info: WriteInfo) -> Trust:
+    """How far the user's own write is trusted: confirmed if they typed it on a terminal or saw it in an editor."""
+    is_typed = any(block.origin is Origin.TYPED for block in info.evidence)
+    return Trust.CONFIRMED if is_typed or info.confirms else Trust.INFERRED
 
 
 def refuse_secrets(text: str) -> None:
@@ -60,7 +77,8 @@ def save_note(
     near = find_related(note.statement, MemoryTexts(directory.root).texts())
     warnings = [f"It may not be worth keeping: {note.doubt}."] if note.doubt else []
     if near is not None and near.same:
-        return Saved("unchanged", near.file)
+        is_new = _confirm_again(memory, near, info) if trust_of(info) is Trust.CONFIRMED else False
+        return Saved("confirmed" if is_new else "unchanged", near.file)
     if near is not None:
         choice = choose(near)
         if choice == "nothing":
@@ -81,6 +99,19 @@ def save_note(
     raise ReverieError(f"There are {_NAMES} memories named like {note.file}; use --name to name this memory.")
 
 
+def _confirm_again(memory: OpenedMemory, near: Related, info: WriteInfo) -> bool:
+    """Confirms a statement that memory has as inferred, because the user says it now; False if it has no need."""
+    directory = memory.directory
+    said = list_statements(near.file, directory.read(near.file).text, Marks(directory.root))
+    one = next((one for one in said if fold_text(one.text) == fold_text(near.statement)), None)
+    if one is None or one.trust is not Trust.INFERRED:
+        return False
+    typed = next((block for block in info.evidence if block.origin is Origin.TYPED), None)
+    mark = Mark(Trust.CONFIRMED, "typed", typed.text.strip(), typed.at, info.session) if typed else None
+    confirm(directory, one, info, mark)
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryMatch:
     """A memory that a text may mean."""
@@ -88,11 +119,12 @@ class MemoryMatch:
     file: str
     description: str
     share: float
-    """The share of a perfect match by words; 1 for its exact name."""
+    """The share of a perfect match; 1 for its exact name."""
 
 
 def find_memories(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[list[MemoryMatch], bool]:
-    """The memories a text may mean, best first, and whether the first one is clearly meant."""
+    """The memories a text may mean, best first, and whether the first one is clearly meant: by name or title, by words,
+    by meaning if there is an encoder, or by beginnings of words and names, which languages share."""
     wanted = text.strip().casefold().removesuffix(".md")
     entries = memory.directory.list()
     for entry in entries:
@@ -101,12 +133,41 @@ def find_memories(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[l
     from reverie.memory.recall.ranker import Ranker
 
     places, root = memory.places, memory.directory.root
-    with Ranker.open(root, places.search_index(root), tier="builtin") as ranker:
-        ranked = ranker.rank(text, limit=limit).ranked
-    found = [MemoryMatch(one.path, one.description, one.signals.words) for one in ranked if one.signals.words > 0.1][
-        :limit
+    with Ranker.open(root, places.search_index(root), models_dir=places.models) as ranker:
+        ranking = ranker.rank(text, limit=limit)
+    close = {one.path for one in ranking.shown if one.signals.meaning is not None}
+    found = [
+        MemoryMatch(one.path, one.description, max(one.signals.words, _CLEAR if one.path in close else 0.0))
+        for one in ranking.ranked
+        if one.signals.words > _FEWEST or one.path in close
     ]
+    if not found:
+        found = _by_beginnings(memory, text)
+    found = sorted(found, key=lambda one: one.share, reverse=True)[:limit]
     if not found:
         return [], False
     is_clear = found[0].share >= _CLEAR and (len(found) == 1 or found[1].share <= _BEHIND * found[0].share)
     return found, is_clear
+
+
+def _by_beginnings(memory: OpenedMemory, text: str) -> list[MemoryMatch]:
+    """Memories that share names, numbers or beginnings of words with a text, maybe in another language."""
+    wanted = _beginnings(text)
+    about = {entry.name: entry.description for entry in memory.directory.list()}
+    found = list[MemoryMatch]()
+    for name, said in MemoryTexts(memory.directory.root).texts().items() if wanted else ():
+        share = len(wanted & _beginnings(said)) / len(wanted)
+        if share > _FEWEST and name in about:
+            found.append(MemoryMatch(name, about[name], share))
+    return found
+
+
+def _beginnings(text: str) -> set[str]:
+    return {fold(word)[:_BEGINNING] for word in words(text) if word not in FUNCTION_WORDS}
+
+
+def find_other_mentions(memory: OpenedMemory, text: str) -> list[str]:
+    """Memories that say the same as a statement of this text, which was removed."""
+    texts = MemoryTexts(memory.directory.root).texts()
+    found = (find_related(one, texts) for one in statements_of(text))
+    return list(dict.fromkeys(one.file for one in found if one is not None))

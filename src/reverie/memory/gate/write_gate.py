@@ -1,60 +1,60 @@
-"""The write gate: every write to memory, by any writer, passes here, and no setting turns it off. In this order:
-secrets are refused; statements that the user did not say go to the inbox; statements that exist already are refused
-with their place. A refusal is one sentence that says what to do instead and never repeats a secret. It writes only the
-inbox."""
+"""The write gate: every write to memory, by any writer, passes here, and no setting turns it off. A secret and a file
+that is too large are refused. Everything else is decided by the rule of trust: stored with a mark, or kept for the user
+in the inbox. It writes only the inbox."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
-from reverie.memory.changes import Evidence, ProposedWrite, Writer
-from reverie.memory.gate.evidence import Assessment, Verdict, assess
-from reverie.memory.gate.inbox import InboxFull, Item, ItemSource, MemoryInbox
-from reverie.memory.index import entries
+from reverie.memory.changes import Decision, Evidence, Mark, ProposedWrite, Writer
+from reverie.memory.gate.forgotten import Forgotten, find_brought_back
+from reverie.memory.gate.head import lead_of, rebuild_head, rebuild_name
+from reverie.memory.gate.inbox import InboxFull, MemoryInbox
+from reverie.memory.gate.lines import body_parts, put_back, quote_lines, take_out
+from reverie.memory.gate.marks import Marks
+from reverie.memory.gate.other_files import decide_index, split_log
+from reverie.memory.gate.privacy import why_private
+from reverie.memory.gate.removal import find_lost, may_remove, wait_too
+from reverie.memory.gate.rule import Case, End, Standing, Verdict, hold, hold_rest, judge
+from reverie.memory.gate.speech import Speech, UserMessage
+from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.taxonomy import INDEX, LOGS, TEAM, Trust
+from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
 from reverie.memory.topic_file import TopicFile, decode, encode, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
 from reverie.regular_files import read_regular
-from reverie.storage.history.objects import blob_id
 from reverie.text.cutting import shorten
-from reverie.text.folding import fold_text
-from reverie.text.sameness import contradicts
+from reverie.text.folding import fold_text, visible
 from reverie.text.words import content_terms
+from reverie.types import Origin
 
-RefusalKind = Literal["secret", "evidence", "duplicate", "contradiction", "trust"]
+RefusalKind = Literal["secret", "size", "held", "question"]
 Instructions = Callable[[], Mapping[str, str]]
-"""The present texts of the instruction files by name."""
 
-_PERSON: Final = frozenset({Writer.USER, Writer.HAND, Writer.IMPORT})
-_HEAD: Final = frozenset({"name", "description", "type", "trust"})
-_COMMENT: Final = re.compile(r"(?:^|\s)#\s*(.+)")
-_SHOWN: Final = 3  # statements a refusal quotes
+LARGEST: Final = 200_000
+"""Bytes of one file that an agent may write."""
+_RELATED: Final = 40
 _LONGEST: Final = 120
-_RELATED: Final = 40  # memories a consolidation may rest on, and logs
-_SOURCES: Final = 6
+_BACKGROUND: Final = (Writer.EXTRACTION, Writer.DREAM)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refusal for counting and logging, without the text."""
+    """A write that was refused, or that waits for the user, as a log may keep it: never the text itself."""
 
     kind: RefusalKind
     name: str
     writer: Writer
     detail: str = ""
-    """The kind of secret, or the file that has it already; never the value."""
     item: str = ""
-    """The inbox item that keeps it, if there is one."""
 
 
 class Refused(ReverieError):
-    """The gate refused a write. `str(error)` says what to do instead; `refusal` can be logged."""
+    """A write that the gate refuses; the sentence says what to do instead."""
 
     exit_code = 2
 
@@ -65,8 +65,8 @@ class Refused(ReverieError):
 
 class WriteGate:
     """The gate of one memory directory: `MemoryDirectory.open(place, gate=WriteGate(root))`. `instructions` returns the
-    instruction files' texts; `report` receives every refusal; without an `inbox` an unsupported write is refused and
-    not kept."""
+    instruction files' texts; `report` receives everything that is refused or held; without an `inbox` held statements
+    are not kept."""
 
     def __init__(
         self,
@@ -75,58 +75,55 @@ class WriteGate:
         instructions: Instructions | None = None,
         inbox: MemoryInbox | None = None,
         report: Callable[[Refusal], None] | None = None,
+        forgotten: Callable[[], Sequence[Forgotten]] = tuple,
     ) -> None:
         self._instructions = instructions or dict[str, str]
         self._inbox = inbox
         self._report = report
-        self._standing = MemoryTexts(root)
+        self._forgotten = forgotten
+        self._texts = MemoryTexts(root)
         self._root = root
+        self._forgot: dict[str, str] = {}
+        """The file that was removed for a request to forget, by its message."""
+        self.marks = Marks(root)
+        self._heard: tuple[tuple[Evidence, ...], Speech] | None = None
         self.refused: dict[RefusalKind, int] = {}
         """How often each kind of refusal happened in this process."""
 
-    def __call__(self, write: ProposedWrite) -> None:
-        """Lets the write pass, or raises `Refused`."""
-        self._check_secrets(write)
-        if write.restores or write.writer in _PERSON:
-            return
-        self._check_name(write)
-        new = [*_new_statements(write), *_new_in_head(write)]
-        if not new:
-            return
-        assessment = assess(new, write.evidence, self._known(write, new))
-        self._check_contradiction(write, assessment)
-        self._check_evidence(write, assessment)
-        self._check_trust(write, assessment)
+    def __call__(self, write: ProposedWrite) -> Decision:
+        """Decides how a write ends, or raises `Refused`."""
+        if write.text is not None:
+            self._check_secrets(write, write.text)
+        if write.restores:
+            return Decision(write.text)
+        if write.writer in (Writer.USER, Writer.IMPORT, Writer.HAND):
+            return self._decide_user(write)
+        if write.text is not None and len(encode(write.text)) > LARGEST:
+            self._refuse(
+                write, "size", f"{write.name}: over {LARGEST:,} bytes; a memory is short: write what it teaches."
+            )
         if write.is_topic:
-            self._check_duplicate(write, new)
-
-    def trust(self, write: ProposedWrite) -> Trust:
-        """The `trust` of a memory: confirmed if the user said or confirmed all that is new in it."""
-        if write.writer in (Writer.USER, Writer.HAND):
-            return Trust.CONFIRMED
-        if write.writer is Writer.IMPORT:
-            return Trust.INFERRED
-        new = _new_statements(write)
-        return assess(new, write.evidence, self._known(write, new)).trust
+            return self._decide_topic(write)
+        if write.is_index and write.text is not None:
+            return decide_index(write, write.text, lambda name: _text_of(self._root / name))
+        if write.is_log and write.text is not None:
+            return self._decide_log(write, write.text)
+        return Decision(write.text)
 
     def warnings(self, write: ProposedWrite) -> list[str]:
         """What the user who writes should know although it is saved: that it is written down already."""
-        duplicate = find_duplicate(
-            _new_statements(write), self._standing, self._instructions(), without=_own_names(write)
-        )
-        return [f"{duplicate.where} has this already: “{shorten(duplicate.existing, _LONGEST)}”"] if duplicate else []
+        found = find_duplicate(_new(write), self._texts, self._instructions(), without=_own_names(write))
+        return [f"{found.where} has this already: “{shorten(found.existing, _LONGEST)}”"] if found else []
 
-    # One check each.
-
-    def _check_secrets(self, write: ProposedWrite) -> None:
+    def _check_secrets(self, write: ProposedWrite, text: str) -> None:
         named = find_secrets(write.name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
         if named:
             self._refuse(write, "secret", f"The file name holds {named[0].kind}; choose one without it.", named[0].kind)
         before = write.before or ""
-        for found in find_secrets(write.text):
-            if write.text[found.start : found.end] in before:
+        for found in find_secrets(text):
+            if text[found.start : found.end] in before:
                 continue  # it was there before: `memory check` reports it, and this write does not add it
-            line = write.text.count("\n", 0, found.start) + 1
+            line = text.count("\n", 0, found.start) + 1
             self._refuse(
                 write,
                 "secret",
@@ -135,200 +132,250 @@ class WriteGate:
                 found.kind,
             )
 
-    def _check_evidence(self, write: ProposedWrite, assessment: Assessment) -> None:
-        if assessment.is_from_user:
-            return
-        refused = assessment.refused or assessment.judged
-        texts = [one.statement for one in refused]
-        item = self._keep(write, "evidence", tuple(texts))
-        listed = "; ".join(f"“{shorten(text, _LONGEST)}”" for text in texts[:_SHOWN])
-        more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-        rest = "Write the rest without it" if len(texts) < len(assessment.judged) else "Ask the user"
-        waits = f", and it waits in the inbox ({item})" if item else ""
-        self._refuse(
-            write,
-            "evidence",
-            f"{write.name}: not stored, because the user did not say {listed}{more}{waits}. {rest}, in words the user "
-            "typed or confirmed.",
-            item=item,
-        )
+    def _decide_user(self, write: ProposedWrite) -> Decision:
+        """What a person writes is stored as it is. The head of what the user confirmed has the trust of its lead."""
+        marks = self._marks_of_user(write)
+        if not write.confirms or not write.is_topic or write.text is None:
+            return Decision(write.text, marks=marks)
+        topic = TopicFile.parse(write.text)
+        lead = lead_of(topic)
+        trust = marks[lead].trust if lead in marks else self.marks.trust_of(lead, TopicFile.parse(write.before or ""))
+        text = write.text if topic.trust is trust else topic.with_changes(trust=trust).text
+        return Decision(text, marks=marks)
 
-    def _check_name(self, write: ProposedWrite) -> None:
-        """A title is the writer's own, but must not be somebody else's sentence, nor name what the memory does not."""
-        name = TopicFile.parse(write.text).name if write.is_topic else ""
-        if not name or name == TopicFile.parse(write.before or "").name:
-            return
-        assessment = assess([name], write.evidence, [*self._known(write, [name]), *statements_of(write.text)])
-        # In scripts without spaces a number includes its neighbours: that is not an address.
-        if any(one.verdict is Verdict.UNSUPPORTED or any(map(str.isascii, one.facts)) for one in assessment.refused):
-            self._check_evidence(write, assessment)
-
-    def _check_contradiction(self, write: ProposedWrite, assessment: Assessment) -> None:
-        found = _find_contradiction(assessment, self._confirmed(write, assessment))
-        if found is None:
-            return
-        question = _question(found)
-        item = self._keep(write, "contradiction", (found.statement,), question)
-        waits = f"; the question waits in the inbox ({item})" if item else ""
-        self._refuse(
-            write,
-            "contradiction",
-            f"{write.name}: “{shorten(found.statement, _LONGEST)}” contradicts what the user confirmed in "
-            f"{found.where}{waits}. Leave it as it is, or ask the user.",
-            found.where,
-            item,
-        )
-
-    def _check_trust(self, write: ProposedWrite, assessment: Assessment) -> None:
-        if not write.is_topic or assessment.trust is Trust.CONFIRMED:
-            return
-        claimed = TopicFile.parse(write.text).trust
-        had = TopicFile.parse(write.before).trust if write.before is not None else None
-        if claimed is Trust.CONFIRMED and had is not Trust.CONFIRMED:
-            self._refuse(
-                write,
-                "trust",
-                f"{write.name}: says `trust: confirmed`, but a part of it is a conclusion; write `trust: inferred`.",
-            )
-
-    def _check_duplicate(self, write: ProposedWrite, new: list[str]) -> None:
-        duplicate = find_duplicate(new, self._standing, self._instructions(), without=_own_names(write))
-        if duplicate is None:
-            return
-        instead = (
-            f"update {duplicate.where} if there is something new"
-            if duplicate.is_memory
-            else "there is no need to remember it"
-        )
-        self._refuse(
-            write, "duplicate", f"{write.name}: {duplicate.where} says this already; {instead}.", duplicate.where
-        )
-
-    # What they need.
-
-    def _known(self, write: ProposedWrite, new: list[str]) -> list[str]:
-        """Texts in memory that may be repeated: the file itself; for an index the files it points to; for a
-        consolidation every related memory and log and the indexes, because it only reorders them."""
-        known = [write.before] if write.before else []
-        if write.is_index:
-            folder = write.name.rpartition("/")[0]
-            for entry in entries(write.text):
-                name = f"{folder}/{entry.file}" if folder else entry.file
-                text = write.together.get(name) or _text_of(self._root / name)
-                known.append(text)
-        if write.writer is Writer.DREAM:
-            terms = frozenset[str]().union(*map(content_terms, new))
-            near = self._standing.sharing(terms, max(2, len(terms) // 4))
-            known += [text for _, text in zip(range(_RELATED), (text for _, text in near), strict=False)]
-            known += [_text_of(path) for path in sorted((self._root / LOGS).glob("*/*/*.md"))[-_RELATED:]]
-            known += [_text_of(self._root / name) for name in (INDEX, f"{TEAM}/{INDEX}")]
-        return known
-
-    def _confirmed(self, write: ProposedWrite, assessment: Assessment) -> dict[str, str]:
-        """Confirmed memories that are related to the unsupported statements of this write."""
-        unsure = [one.statement for one in assessment.judged if one.verdict != "supported"]
-        terms = frozenset[str]().union(*map(content_terms, unsure))
-        if not terms or not write.is_topic:
+    def _marks_of_user(self, write: ProposedWrite) -> dict[str, Mark]:
+        """Marks for what the user or an import writes: confirmed if the user typed it or saw it, else inferred."""
+        if not write.is_topic or write.text is None:
             return {}
-        near = dict(self._standing.sharing(terms, 2))
-        if write.before is not None:
-            near[write.name] = write.before
-        gone = {name for name, text in write.together.items() if text is None}
-        return {
-            name: text
-            for name, text in near.items()
-            if name not in gone and TopicFile.parse(text).trust is Trust.CONFIRMED
-        }
+        typed = next((block for block in write.evidence if block.origin.is_users), None)
+        if write.confirms:
+            mark = Mark(Trust.CONFIRMED, "key", session=write.session)
+        elif typed is not None and write.writer is Writer.USER:
+            trust = Trust.CONFIRMED if typed.origin is Origin.TYPED else Trust.INFERRED
+            mark = Mark(trust, typed.origin.value, typed.text.strip(), typed.at, write.session, typed.message)
+        else:
+            source = next((block.origin.value for block in write.evidence), "")
+            mark = Mark(Trust.INFERRED, source="imported" if write.writer is Writer.IMPORT else source)
+        old = {fold_text(one) for one in statements_of(write.before or "")}
+        new = [one for one in statements_of(write.text) if fold_text(one) not in old]
+        return {one: mark for one in new if mark.trust is Trust.CONFIRMED or self.marks.of(one) is None}
 
-    def _keep(self, write: ProposedWrite, why: str, texts: tuple[str, ...], question: str = "") -> str:
-        """The id of the inbox item that keeps the refused write; empty if there is none."""
+    # Topic files.
+
+    def _decide_topic(self, write: ProposedWrite) -> Decision:
+        text = "" if write.text is None else visible(write.text)
+        if write.name.startswith(f"{TEAM}/") and write.writer in _BACKGROUND and text:
+            private = why_private(write.name, text, write.before, self._private_texts())
+            if private is not None:
+                return self._hold_all(write, private)
+        case = self._case(write, text)
+        topic, before = TopicFile.parse(text), TopicFile.parse(write.before or "")
+        old = {fold_text(bare) for _, bare in body_parts(before.body)}
+        parts = [bare for _, bare in body_parts(topic.body)]
+        new = list(dict.fromkeys(bare for bare in parts if fold_text(bare) not in old))
+        if not new and text and not parts and topic.description:
+            new = [topic.description]
+        if write.before is None and (known := self._known_elsewhere(write, new)):
+            return Decision(None, note=known)
+        verdicts = hold_rest(topic.body, self._without_forgotten(write, judge(case, new)))
+        stored = [one for one in verdicts if one.end is not End.HELD]
+        lost = [] if write.is_draft else self._kept_back(case, write, parts, verdicts)
+        if lost:  # what would replace a statement that stays waits with the question
+            verdicts = [wait_too(one, lost) for one in verdicts]
+            stored = [one for one in verdicts if one.end is not End.HELD]
+        held = [one for one in verdicts if one.end is End.HELD]
+        if write.before is None and held and not stored:
+            return self._hold_all(write, held[0].why, held)
+        final = self._compose(write, topic, before, case, verdicts, lost)
+        item = self._keep(write, held, lost) if held or lost else ""
+        name = "" if final is None or write.before is not None else rebuild_name(write.name, final, case)
+        marks = {one.text: one.mark for one in stored if one.mark is not None}
+        note = explain(write, held, lost, item, stored_any=final is not None)
+        return Decision(final, name, marks, tuple(one.text for one in held), item, note)
+
+    def _case(self, write: ProposedWrite, text: str) -> Case:
+        terms = content_terms(text) | content_terms(write.before or "")
+        near = dict(self._texts.sharing(terms, 2)) if terms else {}
+        near.pop(write.name, None)
+        if write.writer is Writer.DREAM:
+            logs = sorted((self._root / LOGS).glob("*/*/*.md"))[-_RELATED:]
+            near |= {path.name: _text_of(path) for path in logs}
+            near |= {name: _text_of(self._root / name) for name in ("MEMORY.md", f"{TEAM}/MEMORY.md")}
+        others = [one for name, held in near.items() for one in self._standing(name, held)]
+        gone = {name for name, after in write.together.items() if after is None}
+
+        def confirmed(wanted: frozenset[str]) -> Iterable[Standing]:
+            for one in others:
+                is_other = one.trust is Trust.CONFIRMED or one.file.startswith(f"{TEAM}/")
+                if is_other and one.file not in gone and len(wanted & content_terms(one.text)) >= 2:
+                    yield one
+
+        return Case(
+            writer=write.writer,
+            speech=self._speech(write.evidence),
+            own=self._standing(write.name, write.before or ""),
+            others=others,
+            confirmed=confirmed,
+            session=write.session,
+            stays=frozenset(fold_text(bare) for _, bare in body_parts(TopicFile.parse(text).body)),
+            means_another=lambda message: self._means_another(write.name, message),
+        )
+
+    def _means_another(self, name: str, message: UserMessage) -> bool:
+        """Whether a request to forget has more words of another memory, or was carried out on another one already."""
+        found = {other: message.count(_about(other, text)) for other, text in self._texts.texts().items()}
+        own = found.pop(name, 0)
+        if any(count > own for count in found.values()):
+            return True
+        said = message.block.message
+        return not own and bool(said) and self._forgot.setdefault(said, name) != name
+
+    def _speech(self, evidence: tuple[Evidence, ...]) -> Speech:
+        """What was said; a run that writes several files has the same evidence for all of them."""
+        if self._heard is None or self._heard[0] != evidence:
+            self._heard = evidence, Speech(evidence)
+        return self._heard[1]
+
+    def _standing(self, name: str, text: str) -> list[Standing]:
+        topic = TopicFile.parse(text)
+        texts = dict.fromkeys(bare for _, bare in body_parts(topic.body))
+        return [Standing(one, name, self.marks.trust_of(one, topic), self.marks.of(one)) for one in texts]
+
+    def _without_forgotten(self, write: ProposedWrite, verdicts: list[Verdict]) -> list[Verdict]:
+        """A dream does not bring back what the user removed: it waits."""
+        if write.writer is not Writer.DREAM or not verdicts or not (gone := self._forgotten()):
+            return verdicts
+        standing = list(self._texts.texts().values())
+        found = [find_brought_back(one.text, standing, gone) for one in verdicts]
+        return [
+            one if back is None else hold(one, f"you removed it on {back.when:%Y-%m-%d}")
+            for one, back in zip(verdicts, found, strict=True)
+        ]
+
+    def _kept_back(
+        self, case: Case, write: ProposedWrite, parts: Sequence[str], verdicts: Sequence[Verdict]
+    ) -> list[Standing]:
+        """Statements that disappear and may not: they stay, and the removal becomes a question."""
+        held = {one.text for one in verdicts if one.end is End.HELD}
+        body = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(write.before or "").body)}
+        gone = [
+            one
+            for one in case.own
+            if fold_text(one.text) in body and fold_text(one.text) not in set(map(fold_text, parts))
+        ]
+        old = {fold_text(one.text): one for one in case.own}
+        new = {one.text: Standing(one.text, write.name, one.mark.trust if one.mark else None) for one in verdicts}
+        kept = [old.get(fold_text(bare)) or new.get(bare) or Standing(bare, write.name, None) for bare in parts]
+        kept = [one for one in kept if one.text not in held]
+        # What goes to another file of the same change is judged there.
+        moved = [(name, one) for name, text in write.together.items() if text for one in statements_of(text)]
+        elsewhere = [Standing(one, name, Trust.CONFIRMED) for name, one in moved]
+        if write.writer is not Writer.AGENT or elsewhere:
+            elsewhere += [one for one in case.others if one.file not in write.together]
+        about = f"{TopicFile.parse(write.before or '').name} {write.name.removesuffix('.md').replace('_', ' ')}"
+        stored = [one for one in verdicts if one.end is not End.HELD]
+        lost = find_lost(gone, [*kept, *elsewhere])
+        return [one for one in lost if not may_remove(case, one, about, stored)]
+
+    def _compose(
+        self,
+        write: ProposedWrite,
+        topic: TopicFile,
+        before: TopicFile,
+        case: Case,
+        verdicts: Sequence[Verdict],
+        lost: Sequence[Standing],
+    ) -> str | None:
+        """The text that is stored."""
+        held = {one.text for one in verdicts if one.end is End.HELD}
+        if write.text is None or not topic.text.strip():
+            if not lost:
+                return None
+            stays = {fold_text(one.text) for one in lost}
+            gone = [bare for _, bare in body_parts(before.body) if fold_text(bare) not in stays]
+            return rebuild_head(before.with_changes(body=take_out(before.body, gone)), before, case, before.trust)
+        body = take_out(topic.body, held) if held else topic.body
+        if lost:
+            body = put_back(before.body, body, [one.text for one in lost])
+            if [bare for _, bare in body_parts(body)] == [bare for _, bare in body_parts(before.body)]:
+                return write.before  # nothing is new, and nothing is gone
+        adopted = {one.text for one in verdicts if one.mark is not None and one.mark.how == "adopted"}
+        foreign = {one.text for one in verdicts if one.text in adopted and one.mark and one.mark.source != "pasted"}
+        if foreign:
+            body = quote_lines(body, foreign)
+            if topic.type not in (MemoryType.REFERENCE, MemoryType.PROJECT):
+                topic = topic.with_changes(type=MemoryType.REFERENCE)
+        named = MemoryType.read(write.name.rpartition("/")[2].partition("_")[0])
+        if write.before is None and topic.type is None and named is not None:
+            topic = topic.with_changes(type=named)
+        if body != topic.body:
+            topic = topic.with_changes(body=body)
+        return rebuild_head(topic, before, case, self._trust_of(lead_of(topic), verdicts, before))
+
+    def _trust_of(self, lead: str, verdicts: Sequence[Verdict], before: TopicFile) -> Trust | None:
+        for one in verdicts:
+            if one.text == lead:
+                return one.mark.trust if one.mark else None
+        return self.marks.trust_of(lead, before)
+
+    def _known_elsewhere(self, write: ProposedWrite, new: Sequence[str]) -> str:
+        """Says where all of a new memory is written down already; empty if it is new."""
+        if write.writer is Writer.DREAM or not new:
+            return ""
+        found = find_duplicate(new, self._texts, self._instructions(), without=_own_names(write))
+        if found is None:
+            return ""
+        instead = f"Change {found.where} if there is something new" if found.is_memory else "Nothing is missing"
+        return f"{write.name}: not written again, because {found.where} says this already. {instead}."
+
+    def _decide_log(self, write: ProposedWrite, text: str) -> Decision:
+        kept, marks, held = split_log(write, text)
+        item = self._keep(write, held, ()) if held else ""
+        note = explain(write, held, (), item, stored_any=kept.strip() != (write.before or "").strip())
+        return Decision(kept, marks=marks, held=tuple(one.text for one in held), item=item, note=note)
+
+    # What waits.
+
+    def _hold_all(self, write: ProposedWrite, why: str, held: Sequence[Verdict] = ()) -> Decision:
+        texts = held or [Verdict(one, End.HELD, why=why) for one in _new(write)]
+        item = self._keep(write, texts, ())
+        note = explain(write, texts, (), item, stored_any=False)
+        return Decision(write.before, held=tuple(one.text for one in texts), item=item, note=note)
+
+    def _keep(self, write: ProposedWrite, held: Sequence[Verdict], lost: Sequence[Standing]) -> str:
+        """Puts what waits into the inbox; returns the id, empty if there is no room."""
         if self._inbox is None or write.is_index:
             return ""
-        item = Item(
-            why=why,
-            file=write.name,
-            text=write.text,
-            statements=texts,
-            question=question,
-            before=blob_id(encode(write.before)) if write.before is not None else "",
-            sources=tuple(map(_source, _relevant(write.evidence))),
-            writer=write.writer.value,
-        )
+        item = make_item(write, held, lost)
         try:
-            return self._inbox.add(item)
+            kept = self._inbox.add(item)
         except InboxFull:
-            return ""
+            kept = ""
+        self._tell(write, "question" if item.question else "held", item=kept)
+        return kept
 
-    def _refuse(
-        self, write: ProposedWrite, kind: RefusalKind, sentence: str, detail: str = "", item: str = ""
-    ) -> NoReturn:
+    def _tell(self, write: ProposedWrite, kind: RefusalKind, detail: str = "", item: str = "") -> Refusal:
         refusal = Refusal(kind, _safe(write.name), write.writer, detail, item)
         self.refused[kind] = self.refused.get(kind, 0) + 1
         if self._report is not None:
             self._report(refusal)
-        raise Refused(sentence, refusal)
+        return refusal
+
+    def _refuse(self, write: ProposedWrite, kind: RefusalKind, sentence: str, detail: str = "") -> NoReturn:
+        raise Refused(sentence, self._tell(write, kind, detail))
+
+    def _private_texts(self) -> list[str]:
+        return [text for name, text in self._texts.texts().items() if not name.startswith(f"{TEAM}/")]
 
 
-def _new_statements(write: ProposedWrite) -> list[str]:
+def _new(write: ProposedWrite) -> list[str]:
     """The statements of the text that were not in the file before, word for word."""
     before = {fold_text(one) for one in statements_of(write.before or "")}
-    return [one for one in statements_of(write.text) if fold_text(one) not in before]
-
-
-def _new_in_head(write: ProposedWrite) -> list[str]:
-    """New text in the head: other fields, and comments that nobody sees."""
-    if not write.is_topic:
-        return []
-    topic, before = TopicFile.parse(write.text), TopicFile.parse(write.before or "")
-    fields = [
-        value
-        for key, value in topic.fields.items()
-        if key.rpartition(".")[2] not in _HEAD and before.fields.get(key) != value
-    ]
-    stood = set(before.front.lines)
-    comments = [found[1] for line in topic.front.lines if line not in stood and (found := _COMMENT.search(line))]
-    return [text.strip() for text in (*fields, *comments) if any(char.isalnum() for char in text)]
+    return [one for one in statements_of(write.text or "") if fold_text(one) not in before]
 
 
 def _own_names(write: ProposedWrite) -> set[str]:
     return {write.name, *(name for name in write.together)}
-
-
-@dataclass(frozen=True, slots=True)
-class _Contradiction:
-    """Two statements that cannot both be true."""
-
-    where: str
-    statement: str
-    standing: str
-
-
-def _find_contradiction(assessment: Assessment, confirmed: Mapping[str, str]) -> _Contradiction | None:
-    """The first statement that is not the user's own and contradicts a confirmed memory."""
-    for one in assessment.judged:
-        if one.verdict is Verdict.SUPPORTED:
-            continue
-        for where, text in confirmed.items():
-            for standing in statements_of(text):
-                if contradicts(one.statement, standing):
-                    return _Contradiction(where, one.statement, standing)
-    return None
-
-
-def _question(found: _Contradiction) -> str:
-    was, now = shorten(found.standing, _LONGEST), shorten(found.statement, _LONGEST)
-    return f"{found.where} says, confirmed by you: “{was}” Is this true now: “{now}”?"
-
-
-def _relevant(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """The last blocks, the user's first: enough to see where something came from."""
-    typed = [block for block in evidence if block.origin.is_users][-_SOURCES // 2 :]
-    other = [block for block in evidence if not block.origin.is_users][-_SOURCES // 2 :]
-    return (*typed, *other)
-
-
-def _source(block: Evidence) -> ItemSource:
-    return ItemSource(str(block.origin), block.text, block.message)
 
 
 def _text_of(path: Path) -> str:
@@ -336,6 +383,11 @@ def _text_of(path: Path) -> str:
         return decode(read_regular(path))
     except OSError:
         return ""
+
+
+def _about(name: str, text: str) -> frozenset[str]:
+    """The words of a memory and of its name."""
+    return content_terms(f"{name.rpartition('/')[2].removesuffix('.md').replace('_', ' ')} {text}")
 
 
 def _safe(name: str) -> str:

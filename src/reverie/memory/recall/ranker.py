@@ -176,19 +176,19 @@ class Ranker:
     def _rank(self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int) -> Ranking:
         self._refresh_index()
         ranking = self._rank_once(query, tools, exclude, now, limit)
-        # A file that was edited in place since the last check is noticed before it is shown.
-        if self._index.refresh_paths(one.path for one in ranking.shown).anything:
+        # A file that was edited in place since the last check is noticed before the decision about it counts.
+        if self._index.refresh_paths(one.path for one in ranking.ranked[:limit]).anything:
             ranking = self._rank_once(query, tools, exclude, now, limit)
         return ranking
 
     def _rank_once(self, query: str, tools: Sequence[str], exclude: frozenset[str], now: float, limit: int) -> Ranking:
         not_encoded = self._meaning.encode_missing(ENCODE_SECONDS) if self._meaning else 0
         files = self._index.totals()[0]
-        words = word_scores(self._index, query)
+        words = word_scores(self._index, query, foreign=bool(mixture.foreign_signal(query)))
         # While many files have no vectors, the others would always win: then words alone are fairer.
         enough = not_encoded <= NOT_ENCODED * files
         close = self._meaning.closeness(query) if self._meaning and enough else None
-        usual = mixture.usual_share((one.share for one in words.values()), files) if close else 0.0
+        usual = mixture.usual_share((one.share + one.related for one in words.values()), files) if close else 0.0
         used = seen_tools(tools)
         candidates = self._index.files(self._candidates(words, close, used))
         found: list[tuple[RankedMemory, IndexedFile]] = []
@@ -201,6 +201,8 @@ class Ranker:
                 meaning=close.files.get(number) if close else None,
                 tool=about_tool(used, file),
                 usual=usual,
+                related=of_words.related if of_words else 0.0,
+                evidence=of_words.evidence if of_words else 0.0,
             )
             score = mixture.score(signals, close is not None)
             matches = tuple(of_words.matches) if of_words else ()
@@ -209,9 +211,8 @@ class Ranker:
             found.append((one, file))
         found.sort(key=lambda pair: (-pair[0].score, -pair[0].mtime, pair[0].path))
         ranked, left_out = self._split_left_out(query, found, used)
-        decision = mixture.decide(
-            query, ranked, manner=manner(query), nearness=close.nearness if close else None, limit=limit
-        )
+        nearness = close.nearness if close else None
+        decision = mixture.decide(query, ranked, files=files, manner=manner(query), nearness=nearness, limit=limit)
         left_out += [LeftOut(one, decision.reason) for one in ranked[decision.show : max(limit, decision.show + 1)]]
         return Ranking(
             tier="semantic" if close else "builtin",
@@ -226,7 +227,7 @@ class Ranker:
         )
 
     def _candidates(self, words: dict[int, WordScore], close: Closeness | None, used: Sequence[ToolInUse]) -> set[int]:
-        found = set(sorted(words, key=lambda file: -words[file].share)[:BEST])
+        found = set(sorted(words, key=lambda file: -words[file].share - words[file].related)[:BEST])
         if close:
             if len(close.files) <= EVERY_FILE:
                 found |= close.files.keys()

@@ -1,5 +1,5 @@
-"""The model that selects memories: the cheapest of the family, asked once, with a schema and a short time limit. Its
-request does not share a prefix with the conversation, is not cached, and is booked as recall."""
+"""The model that selects memories: the cheapest of the family, asked once, with a schema and a time limit. Its request
+does not share a prefix with the conversation, is not cached, and is booked as recall."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from reverie.memory.scan import ScanEntry, manifest
 from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import model_access, open_model, split_name
+from reverie.models.sdk import SdkModel
 from reverie.models.sending import RetryPolicy, send
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.records import ForkUsage
@@ -20,6 +21,8 @@ from reverie.types import Message, Origin, Purpose, TextBlock
 
 _WITHOUT = ("embedded", "scripted")
 """Providers that rank better than they select."""
+_LONGEST_S = 10.0
+"""The time limit for an answer, counted from when the model can be asked: nobody waits so long for it."""
 
 
 class Selector:
@@ -36,13 +39,16 @@ class Selector:
         return self._parts.model.name.partition(":")[0] not in _WITHOUT
 
     async def select(
-        self, query: str, entries: Sequence[ScanEntry], tools: Sequence[str], ceiling_s: float
+        self, query: str, last_answer: str, entries: Sequence[ScanEntry], tools: Sequence[str]
     ) -> list[str] | None:
         """The chosen names; None if it did not answer in time or not as asked."""
         self.failed = ""
         try:
-            async with asyncio.timeout(ceiling_s):
-                response = await self._ask(selector_question(query, manifest(entries), tools))
+            model = self._small()
+            if isinstance(model, SdkModel):
+                await model.loaded()
+            async with asyncio.timeout(_LONGEST_S):
+                response = await self._ask(model, selector_question(query, last_answer, manifest(entries), tools))
         except (TimeoutError, ReverieError) as error:
             self._parts.background.write("recall_selector_failed", error=str(error) or "it took too long")
             self.failed = str(error) if isinstance(error, ModelError) else ""
@@ -50,8 +56,7 @@ class Selector:
         text = Message("assistant", response.content).text
         return parse_selection(text, {entry.name for entry in entries})
 
-    async def _ask(self, question: str) -> Response:
-        model = self._small()
+    async def _ask(self, model: Model, question: str) -> Response:
         request = Request(
             model=model.name,
             system=(selector_system(),),

@@ -5,10 +5,10 @@ Data only. `grammar` reads what follows a word; `shapes` judges it.
 
 from __future__ import annotations
 
-import re
 from typing import Final, Literal
 
 from reverie.text.folding import word_set
+from reverie.text.patterns import late
 
 Strength = Literal["password", "verb", "firm", "key", "login", "user", "code", "number"]
 """What may follow a word. `password`: anything that people choose; a `verb` can also mean something else. `firm`: what
@@ -91,7 +91,7 @@ NOT_VALUES: Final = IN_SENTENCES | word_set(
 
 # A word does not count if these words before it say that it is not a secret, or if the words after it are about the
 # secret and do not give it.
-BENIGN_BEFORE: Final = re.compile(
+BENIGN_BEFORE: Final = late(
     r"(?i)(?:(?<![a-z])(?:n|of|per|max|min|num|row|hot|map|pad|env|hash)|public|pub|publishable|primary|foreign|cache"
     r"|partition|sort|idempotency|dedup\w*|error|status|exit|translation|i18n|locale|registry|dictionary|dict|object"
     r"|redis|config|settings?|feature|composite|natural|surrogate|unique|index|lookup|group|routing|json|yaml"
@@ -99,7 +99,7 @@ BENIGN_BEFORE: Final = re.compile(
     r"|cancel\w*|next|page|pagination|continuation|cursor|design|\d+k?|million|count|host|known|gpg|s3|storage object"
     r"|bucket|metadata|sort|order|join|event|message|record|document|distribution|dist|shard)[-_ .]{0,2}$|:\d{12}:$"
 )
-BENIGN_AFTER: Final = re.compile(
+BENIGN_AFTER: Final = late(
     r"(?i)[-_. ]?(?:files?|paths?|urls?|uris?|length|len|min|max|policy|policies|fields?|names?|ids?|types?|counts?"
     r"|limits?|reset|hints?|ttl|expir\w*|env|vars?|variable|refs?|header|prefix|suffix|managers?|strength|rules?"
     r"|rotat\w*|prompt|input|form|page|screen|endpoint|service|provider|store|vault|column|table|budget|usage|window"
@@ -107,17 +107,15 @@ BENIGN_AFTER: Final = re.compile(
     r"|less|ring|board|stone|note|chain|fingerprint|stroke|word|pair|map|lookup|space|set|value"
     r"|frame)(?![A-Za-z0-9]*[-_. ]?(?:secret|password|token))\b"
 )
-FIRM_BEFORE: Final = re.compile(
+FIRM_BEFORE: Final = late(
     r"(?i)(?:api|access|auth\w*|hmac|aes|cipher|crypto|symmetric|private|secret|signing|encryption|master|account"
     r"|service|shared|storage|deploy|webhook|licen[sc]e|product|activation|serial|registration|integration|ingest"
     r"|admin|root|function|subscription|session|client|app|stripe|openai|anthropic|maps?|recovery|ssh|aws|gcp|azure"
     r"|write|amz|goog|[?&]|live|prod\w*|staging|server|mail\w*|sms|bot)[-_ .]?$"
 )
-WIFI_BEFORE: Final = re.compile(
-    r"(?i)\b(?:wi-?fi|wlan|wpa[23]?|hotspot|router|network|netzwerk)[-_ ]{0,3}(?:network[-_ ])?$"
-)
+WIFI_BEFORE: Final = late(r"(?i)\b(?:wi-?fi|wlan|wpa[23]?|hotspot|router|network|netzwerk)[-_ ]{0,3}(?:network[-_ ])?$")
 """After these, `key` means a password: people choose the key of a wireless network."""
-HASH_WORDS: Final = re.compile(
+HASH_WORDS: Final = late(
     r"(?i)\b(?:commits?|sha-?\d*|md5|hash(?:es|ed)?|digest|checksum|integrity|etag|fingerprint|revision|rev|git|blob"
     r"|tree|merge|cherry-?pick|bisect|tag|image|layer|crc|sum|cid|trace|span|request|correlation|transaction|tx|block"
     r"|address|wallet|contract|object|document|doc|sheet|spreadsheet|file|folder|drive|figma|page|node|build|run|job"

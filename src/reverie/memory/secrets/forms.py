@@ -27,13 +27,12 @@ from reverie.memory.secrets.shapes import (
     is_uuid,
     is_wordlike,
 )
+from reverie.text.patterns import late
 
 _Judge = Callable[[str, re.Match[str]], object]
-_LOCAL = re.compile(
-    r"(?i)localhost|127\.|0\.0\.0\.0|\[?::1|host\.docker\.internal|(?:[a-z-]+\.)?example\.(?:com|org|net)"
-)
-_SESSION = re.compile(r"(?i)sess|sid|auth|token|jwt|remember")
-_CARD_WORD = re.compile(
+_LOCAL = late(r"(?i)localhost|127\.|0\.0\.0\.0|\[?::1|host\.docker\.internal|(?:[a-z-]+\.)?example\.(?:com|org|net)")
+_SESSION = late(r"(?i)sess|sid|auth|token|jwt|remember")
+_CARD_WORD = late(
     r"(?i)card|visa|master|amex|american express|karte|carte|tarjeta|cvv|cvc|\bexp\b|expir|信用卡|银行卡|卡号|\bpan\b"
 )
 
@@ -169,12 +168,12 @@ _FORMS: Final[dict[tuple[str, str, _Judge], str]] = {
     ),
 }
 _compile = cache(re.compile)  # only when a text has one of the marks; most texts have none
-_USERS = re.compile(
+_USERS = late(
     r"(?i)(?:(?<![\w/.-])(?:guest|admin\w*|root|demo|user\w*|viewer|login|test\w*|postgres|sa|sysadmin|superuser|service"
     r"|svc[-_]\w+|bot|ubuntu|pi|ec2-user|vagrant|\w+@[\w.-]+\.\w{2,})[ \t]*(?:[/:|+]|[ \t]and|,)"
     r"|(?P<open>[(\[])[ \t]*[\w.@-]{2,30}[ \t]*[/:|])[ \t]*$"
 )
-_GLUED = re.compile(r"[(\[]?[\w.@-]{2,30}[/:|](?=\S)")
+_GLUED = late(r"[(\[]?[\w.@-]{2,30}[/:|](?=\S)")
 
 
 def find_carried(text: str) -> Iterator[Hit]:
@@ -201,7 +200,7 @@ def find_pairs(text: str) -> Iterator[Hit]:
             yield "a password", at, at + len(value)
 
 
-_SECRET_COLUMN = re.compile(
+_SECRET_COLUMN = late(
     r"(?i)^\W*(?:[\w ]*(?:password|passwort|passwd|pwd|pw|secret|token|api[-_ ]?key|contraseña|mot de passe|密码"
     r"|パスワード)[\w ]*)\W*$"
 )

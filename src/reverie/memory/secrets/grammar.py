@@ -38,6 +38,7 @@ from reverie.memory.secrets.shapes import (
     is_uuid,
     is_wordlike,
 )
+from reverie.text.patterns import late
 
 Hit = tuple[str, int, int]
 
@@ -70,39 +71,37 @@ _JOINS: Final = (
 )
 _compile = cache(re.compile)  # only when a text has an announcing word; most texts have none
 # A value on the next lines, one word per line: a YAML block, a string in triple quotes.
-_BLOCK = re.compile(
+_BLOCK = late(
     r"[\"']?[ \t]{0,3}[:=][ \t]*(?:[>|][+-]?\d?[+-]?|\"\"\"|'''|[\"'`])[ \t]*\\?\r?\n"
     r"(?P<lines>(?:[ \t]*[^\s\"'`]{4,200}[ \t]*(?:\r?\n|$)){1,12})"
 )
-TOKEN = re.compile(r"[^\s\"'`<>|,、，。]+")
-_QUOTED = re.compile(
+TOKEN = late(r"[^\s\"'`<>|,、，。]+")
+_QUOTED = late(
     r"\"([^\"\n]{1,300})\"|'([^'\n]{1,300})'|`([^`\n]{1,300})`|“([^”\n]{1,300})”"
     r"|«\s?([^»\n]{1,300}?)\s?»|「([^」\n]{1,300})」|„([^“\n]{1,300})“"
 )
-_PLAIN = re.compile(r"[^\s\"'`<>|,;、，。；]{1,256}")
-_PAIR = re.compile(
+_PLAIN = late(r"[^\s\"'`<>|,;、，。；]{1,256}")
+_PAIR = late(
     r"[\"'`*(]{0,3}(?P<user>[\w.@+-]{2,40})[\"'`*]{0,3}[ \t]*(?:[/:|,，、]|[ \t](?:and|und|et|y|with|mit|avec|con))"
     r"[ \t]*[\"'`*]{0,3}(?![a-z]+=)(?P<value>[^\s\"'`*<>|,;)]{5,100}?)[.;:)\]]*(?![^\s\"'`*<>|,;)])"
 )
-_NUMBER = re.compile(r"[\"'`*]{0,3}([#*]?\d{4,8}[#*]?)(?![\w-]|\.\d|[ \t]*(?:%|ms\b))")
-_NUMBER_ENDS = re.compile(r"[ \t]*(?:[.,;:)!?\n]|$)|[ \t]+(?:for|to|opens|on|at|of|and|is|für|und|pour|et|para|y)\b")
-_LETTER = re.compile(r"[^\W_\u2e80-\uffff]")
-_OPENS_BEFORE = re.compile(
-    rf"(?<![a-z]){OPENS}(?:[- ]?|[^\n.:;=]{{0,30}} (?:with|mit|avec|con) (?:the |dem |le |el )?)$"
-)
-_OPENS_AFTER = re.compile(
+_NUMBER = late(r"[\"'`*]{0,3}([#*]?\d{4,8}[#*]?)(?![\w-]|\.\d|[ \t]*(?:%|ms\b))")
+_NUMBER_ENDS = late(r"[ \t]*(?:[.,;:)!?\n]|$)|[ \t]+(?:for|to|opens|on|at|of|and|is|für|und|pour|et|para|y)\b")
+_LETTER = late(r"[^\W_\u2e80-\uffff]")
+_OPENS_BEFORE = late(rf"(?<![a-z]){OPENS}(?:[- ]?|[^\n.:;=]{{0,30}} (?:with|mit|avec|con) (?:the |dem |le |el )?)$")
+_OPENS_AFTER = late(
     rf"[ \t]+(?:{_PREPOSITION})[ \t](?:[^\n:;=]{{1,30}}?[ \t'’])?{OPENS}"
     rf"(?=[ \t]*[:：=]|[ \t]+(?:{_VERB}|{_PREPOSITION})[ \t])"
 )
-_WORDS = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{3,20}){2,11}(?=[.!;,]?[ \t]*(?:\n|$)|[.!;][ \t])")
-_JOINT = re.compile(r"[_.-]")
-_OPTION = re.compile(r"(?<!\S)--[\w-]*$")
-_LEET = re.compile(r"^[^\s_/.]*[A-Za-z]\d[a-z][^\s_/.]*$")  # a digit for a letter: `Sw0rdfish9`
-_PREDICATE = re.compile(  # how a sentence about a password continues
+_WORDS = late(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{3,20}){2,11}(?=[.!;,]?[ \t]*(?:\n|$)|[.!;][ \t])")
+_JOINT = late(r"[_.-]")
+_OPTION = late(r"(?<!\S)--[\w-]*$")
+_LEET = late(r"^[^\s_/.]*[A-Za-z]\d[a-z][^\s_/.]*$")  # a digit for a letter: `Sw0rdfish9`
+_PREDICATE = late(  # how a sentence about a password continues
     r"(?:ed|ing|ly|able|ible|ado|ada|ido|ida|iert)$|^(?:kept|known|held|written|sent|set|shown|lost|hidden|built|made|given"
     r"|chosen|taken|found|bekannt|connu|changé|stocké)$"
 )
-_SENTENCE_END = re.compile(r"[.!?;](?:\s|$)|[。！？；\n]")
+_SENTENCE_END = late(r"[.!?;](?:\s|$)|[。！？；\n]")
 _MOST_INSIDE: Final = 4  # the most announcing words inside one value
 _LONGEST: Final = 256  # the most characters of a token near such a word
 

@@ -15,27 +15,28 @@ from reverie.memory.secrets.grammar import Hit
 from reverie.memory.secrets.rules import PRIVATE_BLOCK
 from reverie.memory.secrets.shapes import is_placeholder, is_random
 from reverie.text.folding import word_set
+from reverie.text.patterns import late
 
-_PHRASE = re.compile(
+_PHRASE = late(
     r"(?i)(?:\b(?:seed|recovery|mnemonic|backup|secret|wallet|restore)[- ]?(?:phrase|words?|seed|sentence)\b"
     r"|\bmnemonics?\b|\bwiederherstellungs-?(?:wörter|phrase|satz)|\bphrase (?:de récupération|secrète|mnémonique)"
     r"|\bmots de récupération|\bfrase (?:de recuperación|semilla|secreta)|\bpalabras (?:de recuperación|semilla)"
     r"|助记词|助記詞|恢复短语|种子短语|\b(?:12|24|twelve|zwölf|douze|doce)[- ](?:words?|wörter|mots|palabras)\b)"
 )
-_SEED_RUN = re.compile(
+_SEED_RUN = late(
     r"(?:\d{1,2}[.):]?[ \t]?)?[a-zà-ÿ]{3,8}(?:[ \t]*[,;\n-]?[ \t]*(?:\d{1,2}[.):]?[ \t]?)?[a-zà-ÿ]{3,8}\b){7,40}"
     r"|(?:[\u4e00-\u9fff][ ,、]){11,23}[\u4e00-\u9fff](?![\u4e00-\u9fff])"
 )
 _LEAST_SEED: Final = 8
-_NOUN = re.compile(
+_NOUN = late(
     r"(?i)pass(?:word|wort|phrase|code|wd)|kennwort|secret|token|(?<![a-z])pin(?![a-z])|key(?![a-rt-z])|schlüssel|clave|clé"
     r"|contraseña|mot de passe|密钥|密鑰|密码|密碼|口令|令牌"
 )
-_SHOWN = re.compile(
+_SHOWN = late(
     r"(?i)public|pub(?:lic)?_?key|fingerprint|host[-_ ]key|checksum|hash|sha-?\d|md5|digest|primary|sort|cache|index"
     r"|öffentlich|publique|pública|公钥|key[-_ ]?(?:id|code|frame|press|down|up|size)s?|magic"
 )
-_BYTES = re.compile(
+_BYTES = late(
     r"(?<![\w.])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ \t]*[ ,:;-]\s{0,8}){11,}(?:0x|\\x)?[0-9A-Fa-f]{2}(?![\w.])"
     r"|(?<![\w.])(?:\d{1,3}[ \t]*[ ,;]\s{0,8}){11,}\d{1,3}(?![\w.])"
 )
@@ -48,20 +49,20 @@ _SPELLING: Final = word_set(
     seis siete ocho nueve dash hyphen minus underscore dot hash at capital upper uppercase lower lowercase big small
     groß klein majuscule minuscule mayúscula minúscula"""
 )
-_SAID = re.compile(r"[^\W\d_]+(?:-ray)?")
+_SAID = late(r"[^\W\d_]+(?:-ray)?")
 _LEAST_SPELLED: Final = 8
-_GIVEN = re.compile(
+_GIVEN = late(
     r"(?<![\w$])\$?(?P<name>[A-Za-z_]\w{0,40})[\"']?(?:[ \t]*:[ \t]*\w{1,20})?[ \t]{0,4}(?::=|=|:)[ \t]{0,4}"
     r"(?:[\"'`](?P<quoted>[^\"'`\n]{4,200})[\"'`]|(?P<bare>[A-Za-z0-9+/_-]{6,200}={0,2})(?=[\s;,]|$))"
 )
-_PUT_TOGETHER = re.compile(
+_PUT_TOGETHER = late(
     r"\$?\{?[A-Za-z_]\w{0,40}\}?(?:[ \t]{0,3}(?:\+|\.\.?|&|\|\||,)?[ \t]{0,3}"
     r"[\"']{0,2}\$?\{?[A-Za-z_]\w{0,40}\}?){1,11}"
 )
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_NAME = late(r"[A-Za-z_]\w*")
 _PIECE: Final = r"[\"'`][A-Za-z0-9+/=_-]{6,200}[\"'`]"
-_SPLIT = re.compile(rf"{_PIECE}(?:\s{{0,40}}(?:[+.&,]|\.\.|\|\||\)?\.concat\()?\s{{0,40}}{_PIECE}){{1,20}}")
-_FRAMED = re.compile(r"[A-Za-z0-9+/=]{20,}")
+_SPLIT = late(rf"{_PIECE}(?:\s{{0,40}}(?:[+.&,]|\.\.|\|\||\)?\.concat\()?\s{{0,40}}{_PIECE}){{1,20}}")
+_FRAMED = late(r"[A-Za-z0-9+/=]{20,}")
 
 
 def find_phrases(text: str) -> Iterator[Hit]:

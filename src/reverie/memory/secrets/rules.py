@@ -9,6 +9,8 @@ import re
 from functools import cache
 from typing import Final
 
+from reverie.text.patterns import late
+
 T: Final = "[A-Za-z0-9]"  # the characters of most tokens
 W: Final = "[A-Za-z0-9_-]"
 H: Final = "[0-9a-f]"
@@ -122,25 +124,25 @@ def compile_makers() -> re.Pattern[str]:
     return re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(f"({pattern})" for _, pattern in _MAKERS) + ")")
 
 
-MASKED: Final = re.compile(r"(?i)x{5,}|0{8,}|\*{3}|example|placeholder|(?-i:your|Your|YOUR)|redacted|dummy|sample")
+MASKED: Final = late(r"(?i)x{5,}|0{8,}|\*{3}|example|placeholder|(?-i:your|Your|YOUR)|redacted|dummy|sample")
 
 # The mark of an unknown maker: short lower-case words, `_` or `-`, then a long random tail.
-UNKNOWN_MAKER: Final = re.compile(
+UNKNOWN_MAKER: Final = late(
     r"(?<![A-Za-z0-9/.])(?!(?:msg|toolu|req|run|evt|cus|sub|pi|in|ch|acct|price|prod|file|asst|thread|call|chatcmpl|resp"
     r"|org|usr|user|obj|doc|item|job|batch|id)[_-])"
     r"[a-z][a-z0-9]{1,11}(?:[_-][a-z0-9]{1,8}){0,4}[_-](?P<tail>[A-Za-z0-9]{24,})(?![A-Za-z0-9])"
 )
 
-PRIVATE_BLOCK: Final = re.compile(
+PRIVATE_BLOCK: Final = late(
     r"-----\s?BEGIN (?:[A-Z0-9]+ )*(?:PRIVATE KEY|SECRET KEY|PGP MESSAGE SECRET)(?: BLOCK)?\s?-----(?P<body>(?:[^-]"
     r"|-(?!----)){0,4000})|PuTTY-User-Key-File-\d[\s\S]{0,2000}?Private-Lines:(?P<putty>[\s\S]{20,200})"
 )
-PUBLIC_BLOCK: Final = re.compile(
+PUBLIC_BLOCK: Final = late(
     r"-----BEGIN (?:CERTIFICATE(?: REQUEST)?|(?:RSA |EC |DSA )?PUBLIC KEY|PGP PUBLIC KEY BLOCK|PGP SIGNATURE"
     r"|PGP SIGNED MESSAGE|SSH SIGNATURE|X509 CRL|PKCS7|CMS|DH PARAMETERS)-----[\s\S]{0,16000}?-----END [A-Z0-9 ]+-----"
 )
 # Long strings that are public by nature. Nothing inside them counts as a random string.
-PUBLIC: Final = re.compile(
+PUBLIC: Final = late(
     r"(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-nistp\d+|sk-(?:ssh-ed25519"
     r"|ecdsa-sha2-nistp256)@openssh\.com) [A-Za-z0-9+/=]+(?: \S+)?"
     r"|data:[\w.+/-]*(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=]+"

@@ -26,6 +26,7 @@ from reverie.memory.secrets.shapes import (
     measure_entropy,
 )
 from reverie.memory.secrets.views import View, decode_base64, decode_parts, join_pieces, read_plain
+from reverie.text.patterns import late
 
 MASK: Final = "[secret]"
 _DEPTH: Final = (
@@ -33,11 +34,11 @@ _DEPTH: Final = (
 )
 _STRETCH: Final = 2_000
 _OVERLAP: Final = 400
-_RUN = re.compile(r"[^\s\"'`<>|,;(){}\[\]]{16,}")
-_LONG = re.compile(r"[A-Za-z0-9+/=_:-]{28,}")
-_UNANNOUNCED = re.compile(r"(?<![\w/+.%=-])[A-Za-z0-9+/_=-]{32,}(?![\w/+%-])")
-_ENCODED_LOGIN = re.compile(r"[\w.@+-]+:([^\s:]{6,})")
-_MARK = re.compile(r"^(?:[A-Za-z]{2,8}[-_.:]){1,3}|^[A-Za-z]{2,4}(?=[A-Z0-9])")
+_RUN = late(r"[^\s\"'`<>|,;(){}\[\]]{16,}")
+_LONG = late(r"[A-Za-z0-9+/=_:-]{28,}")
+_UNANNOUNCED = late(r"(?<![\w/+.%=-])[A-Za-z0-9+/_=-]{32,}(?![\w/+%-])")
+_ENCODED_LOGIN = late(r"[\w.@+-]+:([^\s:]{6,})")
+_MARK = late(r"^(?:[A-Za-z]{2,8}[-_.:]){1,3}|^[A-Za-z]{2,4}(?=[A-Z0-9])")
 
 
 @dataclass(frozen=True, slots=True, order=True)

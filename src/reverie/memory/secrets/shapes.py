@@ -14,12 +14,13 @@ from typing import Final
 
 from reverie.memory.secrets.likeness import measure_likeness
 from reverie.text.folding import word_set
+from reverie.text.patterns import late
 
-_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_HEX = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
-_MASK = re.compile(r"(?i)[*•●∙·.…?#_x-]{3,}")
+_UUID = late(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_HEX = late(r"(?i)(?:0x)?[0-9a-f]+")
+_MASK = late(r"(?i)[*•●∙·.…?#_x-]{3,}")
 # Long words that random values do not contain by chance: a value with one of them is made up.
-_MADE_UP = re.compile(
+_MADE_UP = late(
     r"(?i)example|placeholder|change[-_ ]?me|redacted|your[-_ ]?(?:\w+[-_ ])?(?:key|token|secret|password|pass|api"
     r"|own|value)|(?:my|the|some|insert|replace|paste|enter|put|add|use|set)[-_ ](?:your|my|the|a|an|this|real|own"
     r"|new|here|api|token|secret|key)\b|[-_ ]here$|^your[-_A-Z]|not[-_ ]?a[-_ ]?real|goes[-_ ]here|removed|masked"
@@ -35,20 +36,20 @@ _WHOLE_MADE_UP: Final = word_set(
     keychain keyring"""
 )
 # A lookup: the name of a place does not reveal the secret.
-_LOOKUP = re.compile(
+_LOOKUP = late(
     r"(?ix) ^[$%@!] (?: \{ | \( | [A-Za-z_][^&^*\#!?@+=]*$ ) | \$\{ | \$\( | \{\{ | %\([a-z_]+\)s | ^%[A-Z_]+%$ "
     r"| ^<[^>]*>?$ | ^\{[^}]*\}$ | ^\[[^\]]*\]$| ^(?:op|vault|sm|ssm|kms|gcp|akv|secretref|file|env|ref\+\w+|keychain"
     r"|pass)(?:://|:|\.) | ^arn:| \b(?:os\.|process\.|import\.meta\.)?(?:getenv|environ?|env)\b[.\[(:] "
     r"| \b(?:secrets?|vars?|settings?|config|cfg|params?|self|this|ctx|args|opts|options|props|req|request|data"
     r"|values?)\.[A-Za-z_]| ^[A-Za-z_][\w.:]*\((?:[^)]*\)?)?;?$ | ^[A-Za-z_]\w*\[ | ^https?://[^@\s]*$ | ^[A-Za-z]:\\"
 )
-_ENV_NAME = re.compile(  # no digits between the letters of a part, except `K8S` and `I18N`
+_ENV_NAME = late(  # no digits between the letters of a part, except `K8S` and `I18N`
     r"(?!\d)(?:(?:[A-Z]+\d*|\d+|[A-Z]\d{1,2}[A-Z])_)+(?:[A-Z]+\d*|\d+|[A-Z]\d{1,2}[A-Z])|[A-Z]{3,}"
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|-)[A-Za-z_][A-Za-z0-9_]*)*")
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_IDENTIFIER = late(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|->|-)[A-Za-z_][A-Za-z0-9_]*)*")
+_PARTS = late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 # Versions, dates, files, and names of methods, formats and products that mix letters and digits like passwords.
-_TECHNICAL = re.compile(
+_TECHNICAL = late(
     r"(?i)v?\d+(?:[.:/-]\d+)+(?:[-+.]?(?:rc|alpha|beta|dev|post|pre|a|b|build)?[\w.+-]{0,20})?|\d{4}-\d\d-\d\dT[\d:.]+Z?"
     r"|q[1-4]|[\d.,_]+[a-z%]{0,3}|argon2(?:id|i|d)?|[bsy]?crypt|pbkdf2(?:[-_]hmac)?(?:[-_]?sha-?\d*)?"
     r"|sha-?\d+(?:[-/]\d+)?|md[45]|hs\d+|rs\d+|es\d+|ps\d+|aes-?\d*(?:[-_]\w+)*|rsa-?\d*|ed25519|x25519|secp\d+[kr]\d"
@@ -59,11 +60,11 @@ _TECHNICAL = re.compile(
     r"|s?css|xml|ini|cfg|conf|env|lock|log|zip|gz|tar|zst|png|jpe?g|svg|gif|ipynb|vue|dart|ex|exs|lua|r|jl|scala|tf"
     r"|proto|gradle|com|org|net|io|dev|test|local|internal|app|ai|cloud|example)"
 )
-_PATH = re.compile(r"(?:~|\.{0,2})/[\w.-]+(?:/|$)")
-_CODE = re.compile(r"^[\w.]+\(|::\w|^/[\w./-]+$|^\.{1,2}/|^~/|^\w+@[\w.-]+\.\w+$")
-_DOTTED = re.compile(r"^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^[\w-]+(?:/[\w.-]+)+$")
-_CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+\d?|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
-_CASES = re.compile(r"[A-Z]{0,5}[a-z]+(?:[A-Z][a-z]+)*[A-Z]{0,4}s?")
+_PATH = late(r"(?:~|\.{0,2})/[\w.-]+(?:/|$)")
+_CODE = late(r"^[\w.]+\(|::\w|^/[\w./-]+$|^\.{1,2}/|^~/|^\w+@[\w.-]+\.\w+$")
+_DOTTED = late(r"^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|^[\w-]+(?:/[\w.-]+)+$")
+_CAMEL = late(r"[a-z]+(?:[A-Z][a-z]+)+|[a-z]+(?:_[a-z]+)+\d?|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
+_CASES = late(r"[A-Z]{0,5}[a-z]+(?:[A-Z][a-z]+)*[A-Z]{0,4}s?")
 
 
 def measure_entropy(value: str) -> float:

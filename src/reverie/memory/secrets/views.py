@@ -16,23 +16,23 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
-_UNSEEN = re.compile(
+from reverie.text.patterns import late
+
+_UNSEEN = late(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e0fff]+|\\$\\{\\s?(?:''|\"\"|``)\\s?\\}|\\{(?:''|\"\")\\}|<!--\\s?-->|\\\\(?=[_*~.\\-#+!|])"
 )
-_WIDE = re.compile("[\uff01-\uff5e]+")
+_WIDE = late("[\uff01-\uff5e]+")
 # A string that is joined from pieces, a continued line, or a token that a line break splits.
-_SEAM = re.compile(
+_SEAM = late(
     r"[\"'`][ \t]*(?:[+.&]|\.\.)?[ \t]*\\?(?:\r?\n)?[ \t]*(?:[+.&]|\.\.)?[ \t]*[\"'`]|\\\r?\n[ \t]*"
     r"|(?<=[A-Za-z0-9_\-/+=.])[ \t]*\r?\n[ \t>*#/|]*(?=[A-Za-z0-9_\-/+=])"
 )
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}(?![A-Za-z0-9+/_-])")
-_HEX = re.compile(
-    r"(?<![0-9A-Za-z])(?:0x)?(?:[0-9A-Fa-f]{2}){12,}(?![0-9A-Za-z])|(?:[0-9A-Fa-f]{2}[ :]){11,}[0-9A-Fa-f]{2}"
-)
-_WORD = re.compile(r"\S+")
-_ESCAPES = re.compile(r"\\u\{?([0-9A-Fa-f]{4})\}?|\\x([0-9A-Fa-f]{2})|\\([0-7]{3})|\\([\"'/\\nrt])")
-_STRAY = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_HEX = late(r"(?<![0-9A-Za-z])(?:0x)?(?:[0-9A-Fa-f]{2}){12,}(?![0-9A-Za-z])|(?:[0-9A-Fa-f]{2}[ :]){11,}[0-9A-Fa-f]{2}")
+_WORD = late(r"\S+")
+_ESCAPES = late(r"\\u\{?([0-9A-Fa-f]{4})\}?|\\x([0-9A-Fa-f]{2})|\\([0-7]{3})|\\([\"'/\\nrt])")
+_STRAY = late(r"%(?![0-9A-Fa-f]{2})")
 _PLAIN_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
 _LONGEST: Final = 100_000
 

@@ -132,7 +132,7 @@ def apply_fixes(directory: MemoryDirectory, findings: Iterable[CheckFinding], in
         for name, text in draft.items()
         if name not in documents or documents[name].text != text
     ]
-    return directory.transaction(changes, info) if changes else None
+    return directory.transaction(changes, info).version if changes else None
 
 
 def _index_findings(name: str, text: str, topics: dict[str, TopicFile]) -> Iterator[CheckFinding]:

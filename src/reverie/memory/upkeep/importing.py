@@ -127,7 +127,7 @@ def carry_out(memory: OpenedMemory, planned: Sequence[PlannedImport], info: Writ
     for index, text in indexes.items():
         base = directory.read(index).digest if directory.exists(index) else ABSENT
         changes.append(Change(index, text, base))
-    version = directory.transaction(changes, info)
+    version = directory.transaction(changes, info).version
     for one in new:
         if one.piece.modified is not None:
             with suppress(OSError):  # the age is useful, but not worth a failure

@@ -18,6 +18,7 @@ from reverie.errors import ReverieError, SessionBusy
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.gate.inbox import MemoryInbox
+from reverie.memory.gate.marks import Marks
 from reverie.memory.sharing.shared_files import SHARED_LOCK
 from reverie.memory.sharing.team_git import TeamCheckout
 from reverie.memory.topic_file import decode, encode
@@ -107,6 +108,7 @@ def purge(
     report = memory.purge(forms.replace, info, rename=forms.rename)
     if scope.inbox is not None:
         scope.inbox.replace_everywhere(forms.replace)
+    Marks(memory.root).replace_everywhere(forms.replace)
     for file in holding:
         if file.treatment is Treatment.YOURS:
             continue
@@ -249,7 +251,8 @@ def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_PurgeFile]:
 
 def _kind(path: Path, scope: PurgeScope) -> tuple[str, Treatment]:
     if scope.home is None or not path.is_relative_to(scope.home):
-        return ("dream" if ".dreams" in path.parts else "log"), Treatment.REWRITTEN
+        kinds = {".dreams": "dream", ".trust": "marks"}
+        return next((kinds[part] for part in path.parts if part in kinds), "log"), Treatment.REWRITTEN
     kept = find_text_place(path.relative_to(scope.home).as_posix())
     return kept.kind, kept.treatment
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 from reverie.memory.daily_log import day_of
@@ -13,10 +13,21 @@ from reverie.moments import parse_time
 from reverie.types import Message, Origin, TextBlock
 
 _ROOT = re.compile(r"\bthe memory directory (?P<root>/.+?) in order\b")
-_TODAY = re.compile(r"\bToday is (?P<day>\d{4}-\d\d-\d\d)\b")
+_TODAY = re.compile(r"\bToday is \w+, (?P<day>\d{4}-\d\d-\d\d)\b")
 _FILES = re.compile(r"<files>\n(?P<files>.*?)\n</files>", re.DOTALL)
-_FILE = re.compile(r"^- (?:\[\w+\] )?(?P<name>.+?\.md) \((?P<when>\d{4}-\d\d-\d\dT[\d:.]+Z?)\)(?::|$)")
-_TRANSCRIPT = re.compile(r"^- (?P<path>/.+\.jsonl) \(\d{4}-", re.MULTILINE)
+_FILE = re.compile(r"^- (?:\[\w+\] )?(?P<name>.+?\.md) \(\w+, (?P<when>\d{4}-\d\d-\d\d)(?:; \w+)?\)(?::|$)")
+_WRITTEN = re.compile(r"^  written on \w+, (?P<day>\d{4}-\d\d-\d\d): “(?P<text>.+)”$")
+_SAID = re.compile(r"<said>\n(?P<said>.*?)\n</said>", re.DOTALL)
+_EARLIER = re.compile(r"^\d+ earlier messages are in (?P<path>/.+?), in the same form", re.MULTILINE)
+_MESSAGE = re.compile(r"^- \w+, (?P<day>\d{4}-\d\d-\d\d) [\d:]+, session \S*: (?P<text>.*(?:\n  .*)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedText:
+    """Something the user typed, and when."""
+
+    text: str
+    day: date
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +40,12 @@ class DreamTask:
     """The topic files, newest first, with the day each was last written."""
     logs: tuple[str, ...]
     """Daily logs by relative path, oldest first."""
-    transcripts: tuple[str, ...]
-    """Paths of transcripts that changed, newest first."""
+    said: tuple[TypedText, ...] = ()
+    """What the user typed in other sessions, oldest first."""
+    earlier: str = ""
+    """The path of a file with all of it, if the directive has only the newest."""
+    written: Mapping[str, date] = field(default_factory=dict[str, date])
+    """Statements with a relative date, by their beginning, and the day each was written."""
 
     def path(self, name: str) -> str:
         return f"{self.root}/{name}"
@@ -53,7 +68,9 @@ def read_dream_task(text: str) -> DreamTask | None:
     around, day = text[listed.end() :], parse_time(today["day"])
     if day is None:
         return None
-    found = (_FILE.match(line) for line in listed["files"].splitlines())
+    lines = listed["files"].splitlines()
+    found, dated = map(_FILE.match, lines), map(_WRITTEN.match, lines)
+    said, earlier = _SAID.search(around), _EARLIER.search(around)
     folder = f"- {root['root']}/"
     logs = [line.removeprefix(folder) for line in around.splitlines() if line.startswith(f"{folder}{LOGS}/")]
     return DreamTask(
@@ -61,8 +78,19 @@ def read_dream_task(text: str) -> DreamTask | None:
         today=day.date(),
         files={one["name"]: _written(one["when"], day) for one in found if one},
         logs=tuple(name for name in logs if day_of(name) is not None),
-        transcripts=tuple(match["path"] for match in _TRANSCRIPT.finditer(around)),
+        said=tuple(read_typed(said["said"])) if said else (),
+        earlier=earlier["path"] if earlier else "",
+        written={one["text"].removesuffix("…"): _written(one["day"], day) for one in dated if one},
     )
+
+
+def read_typed(text: str) -> list[TypedText]:
+    """The messages of a list: further lines of a message are indented."""
+    return [
+        TypedText(one["text"].replace("\n  ", "\n"), told.date())
+        for one in _MESSAGE.finditer(text)
+        if (told := parse_time(one["day"]))
+    ]
 
 
 def _written(when: str, today: datetime) -> date:

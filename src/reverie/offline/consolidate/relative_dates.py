@@ -7,7 +7,9 @@ it stays. A relative date that already has its date beside it stays too.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date
+from types import MappingProxyType
 from typing import Final
 
 from reverie.memory.taxonomy import MemoryType
@@ -85,8 +87,9 @@ def date_files(desk: Desk) -> None:
             continue
         topic = TopicFile.parse(text)
         is_rule = topic.type in _RULES
-        description = write_out_dates(topic.description, day, is_rule=is_rule)
-        body = write_out_dates(topic.body, day, is_rule=is_rule)
+        written = desk.seen.brief.written
+        description = write_out_dates(topic.description, day, written, is_rule=is_rule)
+        body = write_out_dates(topic.body, day, written, is_rule=is_rule)
         if (description, body) != (topic.description, topic.body):
             head = topic.with_changes(description=description) if description != topic.description else topic
             changed = head.with_changes(body=body).text if body != topic.body else head.text
@@ -101,11 +104,18 @@ def _reworded(before: str, after: str) -> list[str]:
     return [one.text for one in body_statements(before) if one.text not in kept]
 
 
-def write_out_dates(text: str, day: date, *, is_rule: bool = False) -> str:
-    """Writes out the relative dates of a text from that day; in a rule only those that are certainly dates."""
+def write_out_dates(
+    text: str, day: date, written: Mapping[str, date] = MappingProxyType({}), *, is_rule: bool = False
+) -> str:
+    """Writes out the relative dates of a text from that day; in a rule only those that are certainly dates. `written`
+    are statements that have a day of their own."""
     lines = text.splitlines(keepends=True)
     whole = tongue_of(text)
-    return "".join(_line(line, day, is_rule, whole) if _HINT.search(line) else line for line in lines)
+
+    def its_day(line: str) -> date:
+        return next((own for said, own in written.items() if said in line), day)
+
+    return "".join(_line(line, its_day(line), is_rule, whole) if _HINT.search(line) else line for line in lines)
 
 
 def _found(line: str, day: date, whole: Tongue) -> list[FoundDay]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reverie.memory.gate.evidence import EvidenceText
+from reverie.memory.gate.statement import EvidenceText
 from reverie.offline.extract.matching import StoredMemory
 from reverie.offline.language.marks import MarkedMessage
 from reverie.text.words import content_terms

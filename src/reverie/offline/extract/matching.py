@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import EvidenceText
+from reverie.memory.gate.statement import EvidenceText
 from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.offline.extract.reading import Known
 from reverie.text.sameness import find_repeated
@@ -33,6 +32,16 @@ class StoredMemory:
         topic = TopicFile.parse(self.text)
         found = content_terms(" ".join([topic.name, topic.description, *statements(topic.body)[:2]]))
         return frozenset(term for term in found if not _PART_OF_DAY.fullmatch(term))
+
+
+def speaks_of(ground: EvidenceText, text: str) -> bool:
+    """Whether a text mentions a memory: half of the words of its name, or two words of it."""
+    topic = TopicFile.parse(text)
+    title = content_terms(topic.name)
+    if title and 2 * ground.count(title) >= len(title):
+        return True
+    terms = content_terms(f"{topic.name} {topic.description} {topic.body}")
+    return ground.count(terms) >= min(2, len(terms))
 
 
 def find_related(known: Sequence[Known], terms: frozenset[str]) -> list[Known]:

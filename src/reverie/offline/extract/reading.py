@@ -14,12 +14,16 @@ from reverie.moments import parse_time
 from reverie.types import Block, Origin, Role, TextBlock, ToolResultBlock, ToolUseBlock
 
 _COUNT = re.compile(r"^The last (?:(?P<count>\d+) messages|message) before this one", re.MULTILINE)
-_DAY = re.compile(r"The user wrote them on \w+, (?P<day>\d{4}-\d\d-\d\d)\.")
+_DAY = re.compile(r"The user wrote on \w+, (?P<day>\d{4}-\d\d-\d\d)\.")
 _DAY_FROM = re.compile(r"^- from “(?P<words>.*)” on: \w+, (?P<day>\d{4}-\d\d-\d\d)$", re.MULTILINE)
 _DIRECTORY = re.compile(r"Write a file of its own in `(?P<directory>[^`\n]+)`")
 _KNOWN = re.compile(
-    r"^- (?:\[(?P<type>\w+)\] )?(?P<file>.+?\.md) \((?P<when>[\dTZ:.+-]+)\)(?:: (?P<description>.*))?$", re.MULTILINE
+    r"^- (?:\[(?P<type>\w+)\] )?(?P<file>.+?\.md) \(\w+, [\d-]+(?:; \w+)?\)(?:: (?P<description>.*))?$", re.MULTILINE
 )
+_SHOWN = re.compile(
+    r'^<memory-file name="(?P<file>[^"\n]+)"[^>\n]*>\n(?P<text>.*?)\n</memory-file>$', re.MULTILINE | re.DOTALL
+)
+_LISTED = "The memories there are:"
 _NUMBERED = re.compile(r"^ *\d+\t(?P<line>.*)$")
 _MARK = "It is a task of its own beside the conversation"
 
@@ -53,7 +57,7 @@ class ExtractionTask:
     directory: str
     known: tuple[Known, ...]
     texts: dict[str, str] = field(default_factory=dict[str, str])
-    """What was read of the memories, by file."""
+    """What was shown or read of the memories, by file."""
     looked: bool = False
     """The reading has been done."""
     wrote: bool = False
@@ -86,7 +90,7 @@ def read_extraction_task(request: Request) -> ExtractionTask | None:
         tuple(_said(blocks[:at], count, first, days)),
         directory,
         tuple(_known(directive)),
-        dict(_read(after, calls, directory)),
+        {**_shown(directive), **dict(_read(after, calls, directory))},
         looked=bool(calls),
         wrote=any(call.name in ("Write", "Edit") for call in calls.values()),
     )
@@ -97,9 +101,13 @@ def _is_directive(block: Block) -> bool:
 
 
 def _known(directive: str) -> Iterator[Known]:
-    listed = directive.rpartition("The memories there are:")[2]
-    for one in _KNOWN.finditer(listed):
+    for one in _KNOWN.finditer(_SHOWN.sub("", directive.partition(_LISTED)[2])):
         yield Known(one["file"], MemoryType.read(one["type"] or ""), one["description"] or "")
+
+
+def _shown(directive: str) -> dict[str, str]:
+    """The memories that the directive shows whole."""
+    return {one["file"]: f"{one['text']}\n" for one in _SHOWN.finditer(directive.partition(_LISTED)[2])}
 
 
 def _said(

@@ -6,13 +6,12 @@ same tools and permissions as any model.
 
 from __future__ import annotations
 
-from reverie.layers.l5_extraction.writes import speaks_of
-from reverie.memory.gate.evidence import EvidenceText
+from reverie.memory.gate.statement import EvidenceText
 from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, find_candidates
 from reverie.offline.extract.composing import Memory, compose, statement_lines
 from reverie.offline.extract.forgetting import find_forgotten
-from reverie.offline.extract.matching import StoredMemory, find_nearest, find_related, is_said_already
+from reverie.offline.extract.matching import StoredMemory, find_nearest, find_related, is_said_already, speaks_of
 from reverie.offline.extract.reading import ExtractionTask, read_extraction_task
 from reverie.offline.extract.updating import update_memory
 from reverie.offline.language.marks import MarkedMessage
@@ -33,7 +32,7 @@ def next_step(request: Request) -> Step:
     forgets = any(message.forgets for message in messages)
     if not brief.looked and brief.known and "Read" in offered and (candidates or forgets):
         said = " ".join(f"{one.text} {one.answer} {one.before}" if forgets else one.text for one in brief.said)
-        if near := find_related(brief.known, content_terms(said)):
+        if near := [one for one in find_related(brief.known, content_terms(said)) if one.file not in brief.texts]:
             reads = tuple(PlannedCall("Read", {"file_path": f"{brief.directory}/{one.file}"}) for one in near)
             return Act("These may have to change.", reads)
     found = plan_writes(brief, messages, candidates)

@@ -9,7 +9,7 @@ import re
 
 from reverie.offline.conversation import Done
 from reverie.offline.step import Answer, Step
-from reverie.offline.talk.memory_writes import below_memory, first_line
+from reverie.offline.talk.memory_writes import below_memory, first_line, is_unwritten
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import coverage, pattern, read_question
 
@@ -77,7 +77,7 @@ def _open(talk: Talk, path: str, what: str) -> Step:
 
 def _told(talk: Talk, wrote: Done, root: str) -> Step:
     path = str(wrote.input.get("file_path", ""))
-    if wrote.failed:
+    if is_unwritten(wrote):
         return Answer(talk.word("refused", why=first_line(wrote.text)))
     read = talk.result("Read", file_path=path)
     lines = [line.text.strip() for line in read.lines() if line.text.strip()] if read is not None else []

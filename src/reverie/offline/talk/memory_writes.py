@@ -31,7 +31,7 @@ _VALUE = re.compile(
 )
 """What a correction changes: numbers, dates, days."""
 _HEAD = ("name:", "description:", "type:", "trust:", "---")
-_LINE = 150
+_UNWRITTEN = re.compile(r"\.md: (?:not written again|Kept for the user|These statements stay)")
 _TEXT = 300
 
 
@@ -110,6 +110,11 @@ def _texts(talk: Talk, known: Done) -> dict[str, str]:
     return {name: "\n".join(lines) for name, lines in found.items()}
 
 
+def is_unwritten(wrote: Done) -> bool:
+    """Whether nothing was stored: it was refused, is written down already, or waits for the user."""
+    return wrote.failed or bool(_UNWRITTEN.search(wrote.text))
+
+
 def below_memory(talk: Talk, path: str) -> str:
     """A memory's name from a path as a search shows it, which may lead up from the working folder first."""
     root = talk.place.memory.rstrip("/")
@@ -118,7 +123,7 @@ def below_memory(talk: Talk, path: str) -> str:
 
 
 def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
-    """Changes the memory that says something else, and its line in the index; the rest of it stays."""
+    """Changes the memory that says something else; the rest of it stays."""
     read = talk.result("Read", file_path=path)
     if read is None:
         return talk.act("I remember something like that; let me see.", "Read", {"file_path": path})
@@ -128,17 +133,9 @@ def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
         topic = TopicFile.parse("\n".join(line.text for line in read.lines()) + "\n")
         now = _revised(topic, old, note)
         return talk.act("It has changed, so I change it there.", "Write", {"file_path": path, "content": now.text})
-    if wrote.failed:
+    if is_unwritten(wrote):
         return Answer(talk.word("refused", why=first_line(wrote.text)))
     name = path[len(root) + 1 :]
-    if talk.place.keeps_index and talk.can("Edit") and not any(talk.results("Edit")):
-        index = talk.result("Read", file_path=f"{root}/MEMORY.md")
-        if index is None:
-            return talk.act("And its line in the index.", "Read", {"file_path": f"{root}/MEMORY.md"})
-        stands = next((line.text for line in index.lines() if f"]({name})" in line.text), "")
-        if stands and stands != (line := _pointer(note, name)):
-            change = {"file_path": f"{root}/MEMORY.md", "old_string": stands, "new_string": line}
-            return talk.act("And its line in the index.", "Edit", change)
     return Answer(talk.word("updated", file=name, old=old.rstrip("."), text=note.statement))
 
 
@@ -154,23 +151,14 @@ def _revised(topic: TopicFile, old: str, note: Note) -> TopicFile:
     return now.with_changes(name=named, description=note.topic.description, body=body)
 
 
-def _pointer(note: Note, name: str) -> str:
-    line = f"- [{note.topic.name}]({name}) — {note.topic.description}"
-    return line if len(line) <= _LINE else line[: _LINE - 1].rstrip() + "…"
-
-
 def _write_new(talk: Talk, note: Note, root: str) -> Step:
-    index = f"{root}/MEMORY.md"
-    wrote = next((done for done in talk.results("Write") if str(done.input.get("file_path")) != index), None)
+    wrote = next(iter(talk.results("Write")), None)
     if wrote is None:
         path = f"{root}/{_free_name(talk, note)}"
         return talk.act("I write it down.", "Write", {"file_path": path, "content": note.topic.text})
     name = str(wrote.input.get("file_path", ""))[len(root) + 1 :]
-    if wrote.failed:
+    if is_unwritten(wrote):
         return Answer(talk.word("refused", why=first_line(wrote.text)))
-    indexed = talk.result("Edit", file_path=index) or talk.result("Write", file_path=index)
-    if talk.place.keeps_index and indexed is None:
-        return _point_to(talk, note, name, root)
     return Answer(talk.word("saved", file=name, text=note.statement))
 
 
@@ -188,31 +176,12 @@ def _free_name(talk: Talk, note: Note) -> str:
     return name
 
 
-def _point_to(talk: Talk, note: Note, name: str, root: str) -> Step:
-    """The second step of saving: a line in the index, which is read first if it exists."""
-    index = f"{root}/MEMORY.md"
-    line = _pointer(note, name)
-    there = talk.result("Glob", path=root)
-    if there is None and talk.can("Glob"):
-        return talk.act("Now a line for the index.", "Glob", {"pattern": "MEMORY.md", "path": root})
-    read = talk.result("Read", file_path=index)
-    if read is None and (there is None or there.files()):
-        return talk.act("Let me see how it ends.", "Read", {"file_path": index})
-    lines = [one.text for one in read.lines()] if read is not None and not read.failed else []
-    last = next((one for one in reversed(lines) if one.strip()), "")
-    if last and lines.count(last) == 1 and talk.can("Edit"):
-        change = {"file_path": index, "old_string": last, "new_string": f"{last}\n{line}"}
-        return talk.act("I add the line.", "Edit", change)
-    whole = "\n".join([*lines, line]).lstrip("\n") + "\n"
-    return talk.act("I add the line.", "Write", {"file_path": index, "content": whole})
-
-
 def _append_to_log(talk: Talk, statement: str, today: date) -> Step:
     path = talk.place.log.replace("YYYY-MM-DD", today.isoformat())
     path = path.replace("YYYY", f"{today:%Y}").replace("MM", f"{today:%m}")
     wrote = talk.result("Write", file_path=path) or talk.result("Edit", file_path=path)
     if wrote is not None:
-        if wrote.failed:
+        if is_unwritten(wrote):
             return Answer(talk.word("refused", why=first_line(wrote.text)))
         return Answer(talk.word("logged", file=PurePath(path).name, text=statement))
     if not talk.can("Write", "Edit", "Read"):

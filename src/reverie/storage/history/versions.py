@@ -27,13 +27,14 @@ from reverie.storage.history.objects import (
     encode_commit,
     encode_tree,
 )
+from reverie.text.patterns import late
 
 BRANCH = "refs/heads/main"
 PACK_ABOVE = 3_000  # loose objects that are packed; a version has about four
 _LATEST = ("latest", "HEAD", "@")
-_PREFIX = re.compile(r"[0-9a-f]{4,40}")
-_TRAILER = re.compile(r"([A-Z][A-Za-z-]*): (.*)")
-_HALF_WRITTEN = re.compile(r"\.(?:reverie-)?[0-9a-f]{16}\.tmp|tmp_obj_[0-9a-f]{16}")
+_PREFIX = late(r"[0-9a-f]{4,40}")
+_TRAILER = late(r"([A-Z][A-Za-z-]*): (.*)")
+_HALF_WRITTEN = late(r"\.(?:reverie-)?[0-9a-f]{16}\.tmp|tmp_obj_[0-9a-f]{16}")
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = false\n\tbare = true\n[gc]\n\tauto = 0\n"
 
 

@@ -6,6 +6,7 @@ results of each tool). A name in many kinds of places is central to the work. Wo
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from reverie.types import Json, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 _NAME = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{2,30}|(?<!\w)[^\W\d]\w{3,59}|\b[A-Z]{2,6}-\d+\b|\b[0-9a-f]{7,40}\b")
 _ESCAPED = re.compile(r"\\[nrt]")
 _IS_CODE = re.compile(r"^--|\w_\w|[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d]\d|[A-Z]-\d")
-_NOT_A_NAME = re.compile(r"[a-f]+|\d+|[A-Z]{4,}|[A-Z]\d{1,5}|.*_{4,}.*|[a-z]\d+|REDACTED\w*")
+_NOT_A_NAME = re.compile(r"[a-f]+|\d+|[A-Z]{4,}|[A-Z]\d{1,5}|.*_{4,}.*|[a-z]\d+|REDACTED\w*|__\w+__|0x[0-9a-fA-F]+")
 _HASH = re.compile(r"[0-9a-f]{7,40}")
 _FADES_OVER = 60.0
 """Messages after which a mention counts about a third."""
@@ -95,7 +96,7 @@ def _weight(one: _Seen, end: int) -> float:
 
 @lru_cache(maxsize=16_384)
 def _looks_like_code(name: str) -> bool:
-    return bool(_IS_CODE.search(name)) and not _NOT_A_NAME.fullmatch(name)
+    return bool(_IS_CODE.search(name)) and not _NOT_A_NAME.fullmatch(name) and not hasattr(builtins, name)
 
 
 def _texts(entries: Sequence[Entry]) -> Iterator[tuple[int, str, str, str]]:

@@ -1,6 +1,6 @@
-"""The share of a query's words that a file has: BM25 over stems, relative to a perfect match. A word that no memory has
-counts against every file: so the ranker knows when it cannot rely on words. Rare words come first and within a budget,
-so that 100,000 files cost little more than 10,000."""
+"""The share of a query's words that a file has: BM25 over stems, relative to a perfect match; and how much these words
+say (`evidence`). A word that no memory has counts against every file: so the ranker knows when it cannot rely on words.
+Rare words come first and within a budget, so that 100,000 files cost little more than 10,000."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
 
+from reverie.memory.recall.ranking.evidence import Expectation, chance, is_evidence
+from reverie.memory.recall.ranking.related import related_terms
 from reverie.memory.recall.search_index import SearchIndex, Term, unpack
 from reverie.text.words import FUNCTION_TERMS, stem, words
 
@@ -24,6 +26,8 @@ FEW: Final = 60
 """With fewer files, their own counts say little about words."""
 MAX_TERMS: Final = 96
 """For a pasted log, the rarest terms are enough."""
+RELATED: Final = 0.5
+"""How much a word with a related meaning counts for the order. It does not count as evidence."""
 SIMILAR_PREFIX: Final = 4
 SIMILAR: Final = 0.62
 """Least share of common letters, from the front, for two stems to count as forms of one word."""
@@ -42,9 +46,12 @@ class Match:
 
 @dataclass(slots=True)
 class WordScore:
-    """One file: its `share` of a perfect match, 0 to about 1, and the content words it has."""
+    """One file: its `share` of a perfect match, 0 to about 1, what words of a `related` meaning would add to it, the
+    `evidence` in the words it has, and these words."""
 
     share: float
+    related: float
+    evidence: float
     matches: list[Match]
 
 
@@ -54,10 +61,15 @@ class _Form:
     term: Term
     weight: float
     content: bool
+    likeness: float
+    chance: float
+    """Of the term in any text; 1 for a word that does not count as evidence."""
+    is_related: bool = False
 
 
-def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
-    """Every file that shares a word with the query (the best of them, if there are very many)."""
+def word_scores(index: SearchIndex, query: str, *, foreign: bool = False) -> dict[int, WordScore]:
+    """Every file that shares a word with the query (the best of them, if there are very many). `foreign`: the query is
+    not in English."""
     files, mean_length = index.totals()
     typed = {stem(word): word for word in reversed(words(query))}
     asked = list(reversed(typed))
@@ -68,22 +80,30 @@ def word_scores(index: SearchIndex, query: str) -> dict[int, WordScore]:
         asked = sorted(asked, key=lambda word: known[word].files if word in known else files)[:MAX_TERMS]
     whole = 0.0
     forms: list[_Form] = []
+    chances: dict[str, float] = {}
     for word in asked:
         own = known.get(word)
         is_content = word not in FUNCTION_TERMS
         weight = term_weight(files, own.files if own else 0, is_content=is_content)
         whole += weight
+        usual = 1.0
+        if is_evidence(word):
+            usual = chances[typed[word]] = chance(word, own.files if own else 0, files)
         if own:
-            forms.append(_Form(typed[word], own, weight, is_content))
+            forms.append(_Form(typed[word], own, weight, is_content, 1.0, usual))
         if is_content:
             for other, likeness in _similar(index, word):
                 least = min(weight, term_weight(files, other.files, is_content=True))
-                forms.append(_Form(typed[word], other, likeness * least, True))
-    return _gather(index, forms, mean_length, whole * (K1 + 1))
+                rarest = max(usual, chance(other.text, other.files, files))
+                forms.append(_Form(typed[word], other, likeness * least, True, likeness, rarest))
+            for other in index.terms(related_terms(word)).values():
+                least = min(weight, term_weight(files, other.files, is_content=True))
+                forms.append(_Form(typed[word], other, RELATED * least, True, RELATED, 1.0, is_related=True))
+    tally = _Tally(mean_length, Expectation.of(chances, mean_length, foreign=foreign))
+    return _gather(index, forms, tally, whole * (K1 + 1))
 
 
-def _gather(index: SearchIndex, forms: Sequence[_Form], mean_length: float, perfect: float) -> dict[int, WordScore]:
-    tally = _Tally(mean_length)
+def _gather(index: SearchIndex, forms: Sequence[_Form], tally: _Tally, perfect: float) -> dict[int, WordScore]:
     left = BUDGET
     later: list[_Form] = []
     for form in sorted(forms, key=lambda form: form.term.files):
@@ -101,9 +121,11 @@ def _gather(index: SearchIndex, forms: Sequence[_Form], mean_length: float, perf
 class _Tally:
     """The score of each file so far: of every word, its best form."""
 
-    def __init__(self, mean_length: float) -> None:
+    def __init__(self, mean_length: float, expected: Expectation) -> None:
         self.totals: dict[int, float] = {}
-        self._words: dict[str, dict[int, tuple[float, _Form]]] = {}
+        self._expected = expected
+        self._nothing = sum(expected.without.values())
+        self._words: dict[str, dict[int, tuple[float, _Form, int]]] = {}
         self._gains: dict[int, float] = {}
         self._mean_length = mean_length
 
@@ -119,15 +141,22 @@ class _Tally:
             known = of_word.get(file)
             if known is None:
                 totals[file] = totals.get(file, 0.0) + gain
-                of_word[file] = (gain, form)
+                of_word[file] = (gain, form, packed)
             elif gain > known[0]:
                 totals[file] += gain - known[0]
-                of_word[file] = (gain, form)
+                of_word[file] = (gain, form, packed)
 
     def score(self, file: int, perfect: float) -> WordScore:
         found = [of_word[file] for of_word in self._words.values() if file in of_word]
-        matches = [Match(form.word, form.term.text) for _, form in found if form.content]
-        return WordScore(self.totals[file] / perfect, matches)
+        matches = [Match(form.word, form.term.text) for _, form, _ in found if form.content]
+        related = sum(gain for gain, form, _ in found if form.is_related)
+        evidence = self._nothing + sum(self._evidence(form, packed) for _, form, packed in found if form.chance < 1)
+        return WordScore((self.totals[file] - related) / perfect, related / perfect, evidence, matches)
+
+    def _evidence(self, form: _Form, packed: int) -> float:
+        """What it says that the file has this form, and not nothing of the word."""
+        gain = form.likeness * self._expected.found(form.chance, *unpack(packed))
+        return gain - self._expected.without[form.word] if gain > 0 else 0.0
 
 
 def _similar(index: SearchIndex, word: str) -> list[tuple[Term, float]]:

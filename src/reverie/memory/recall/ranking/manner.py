@@ -21,7 +21,7 @@ _READ: Final = 60
 @lru_cache(maxsize=1)
 def example_prompts() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(prompts about current work, general prompts), written for this purpose."""
-    return _lines("work_prompts.txt"), _lines("general_prompts.txt")
+    return data_lines("work_prompts.txt"), data_lines("general_prompts.txt")
 
 
 def manner(query: str) -> float:
@@ -32,7 +32,8 @@ def manner(query: str) -> float:
     return sum(known) / math.sqrt(max(1, len(_WORD.findall(query)[:_READ]))) if known else 0.0
 
 
-def _lines(name: str) -> tuple[str, ...]:
+def data_lines(name: str) -> tuple[str, ...]:
+    """The lines of a data file of this package."""
     text = files(__package__ or "").joinpath(name).read_text(encoding="utf-8")
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
