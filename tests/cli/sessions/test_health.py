@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from reverie.context.ledger import Ledger
+from reverie.context.recall_use import RecallUse
 from reverie.models.catalogue import Catalogue
 from reverie.session import Session
 from reverie.storage.transcript.file import read_records
-from reverie.types import Purpose
+from reverie.types import Message, Origin, Purpose, TextBlock
 from tests.cli.conftest import Command
 from tests.counts import count
 from tests.layers.talks import SESSION, notes_script
-from tests.sessions import ended, in_session, turn
+from tests.sessions import ended, in_session, script, turn
 from tests.simulated import ANTHROPIC, OTHER_LAYERS, Served, served
 
 TURNS = count(5, 10)
@@ -168,3 +169,46 @@ def vars_of(usage: Any) -> tuple[int, ...]:
         usage.cache_read_input_tokens,
         usage.output_tokens,
     )
+
+
+def test_per_session_day_and_project(reverie: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REVERIE_HOME", str(reverie.home))
+    assert "Nothing happened here yet" in reverie("health").stdout
+    for name in ("one", "two"):
+        in_session(
+            lambda session: turn(session, "hello"),
+            cwd=reverie.work,
+            model=script(reverie.work, "say Hello."),
+            session_id=name,
+        )
+    told = json.loads(reverie("health", "--by", "session", "--json").stdout)
+    assert set(told["parts"]) == {"one", "two"} and told["sessions"] == 2
+    assert all(part["layers"]["compaction"]["declined"]["count"] == 1 for part in told["parts"].values())
+    assert told["layers"]["compaction"]["declined"]["count"] == 2
+    (project,) = json.loads(reverie("health", "--all", "--by", "project", "--json").stdout)["parts"]
+    assert project == str(reverie.work.resolve())
+    (day,) = json.loads(reverie("health", "--today", "--by", "day", "--json").stdout)["parts"].values()
+    assert day["sessions"] == 2
+    assert reverie("health", "--by", "day").stdout.splitlines()[0].split()[-1] == "failed"
+
+
+def said(role: str, text: str, origin: Origin) -> Message:
+    return Message("user" if role == "user" else "assistant", (TextBlock(text, origin),))
+
+
+def test_a_recalled_memory_is_used_if_the_answer_knows_something_only_from_it() -> None:
+    use = RecallUse()
+    reminder = (
+        "<system-reminder>\nMemories.\n\n## /home/me/staging.md (saved today)\n> The staging port is 8443.\n\n"
+        "## /home/me/editor.md (saved today)\n> Uses tab_width 3.\n</system-reminder>"
+    )
+    use.said(said("user", "Which port does staging use?", Origin.TYPED))
+    use.recalled(2)
+    use.said(said("user", reminder, Origin.RECALLED))
+    use.said(said("assistant", "Let me look.", Origin.MODEL))
+    assert (use.shown, use.used) == (2, 0)
+    use.said(said("assistant", "Staging listens on 8443.", Origin.MODEL))
+    assert (use.shown, use.used) == (2, 1)
+    use.said(said("user", "And tab_width?", Origin.TYPED))
+    use.said(said("assistant", "tab_width is 3.", Origin.MODEL))
+    assert (use.shown, use.used) == (2, 1), "the next message ends it"

@@ -146,8 +146,8 @@ def health_lines(health: Health, memory: MemoryCounts, budget: JsonObject, paint
     yield from _compaction_lines(health)
     recalled, used = health.recalled
     yield (
-        f"Memories: {plural(memory.written, 'write')}, {memory.undone} undone; now {memory.confirmed} statements confirmed "
-        f"and {memory.inferred} inferred. {recalled} recalled, {used} of them used in an answer."
+        f"Memories: {plural(memory.written, 'write')}, {memory.undone} undone; statements now: {memory.confirmed} "
+        f"confirmed, {memory.inferred} inferred. {recalled} recalled, {used} of them used in an answer."
     )
     left = "no limit" if budget["left_tokens"] is None else f"{budget['left_tokens']:,} tokens"
     money = "" if budget["left_usd"] is None else f" and {dollars(budget['left_usd'])}"
