@@ -147,7 +147,7 @@ def test_every_command_of_a_page_works_in_its_order(clone: Path, page: str) -> N
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     if page == "memory.md":
         warm.run("remember", "The staging port is 8080", cwd=clone, env=env)
-    if page == "cache.md":
+    if page in ("cache.md", "health.md"):
         warm.run("run", "--model", "scripted:examples/port.script", "Which port?", cwd=clone, env=env)
     for block in of("sh", "console"):
         for line in commands(block) if block.page == page else ():
@@ -256,7 +256,11 @@ def test_settings_flags_and_teams_load(tmp_path: Path, own_home: Path, block: Bl
         assert not flags.on("dream") and flags.snapshot().on("recall.no_index") and not flags.warnings
         flags.close()
     else:
-        assert block.text.strip().splitlines()[0].strip("[]").partition(".")[0] in ("hooks", "instructions")
+        assert block.text.strip().splitlines()[0].strip("[]").partition(".")[0] in (
+            "hooks",
+            "instructions",
+            "telemetry",
+        )
 
 
 @pytest.mark.parametrize("block", of("markdown"), ids=str)

@@ -305,6 +305,8 @@ def test_any_provider_can_be_plugged_in() -> None:
         assert flags.number("window.blocking_buffer", 3_000) == 3_000
         assert flags.number("window.output_reserve", 20_000) == 20_000
         assert flags.warnings == (
+            "flag `dream`: its value has the wrong type: Expected type <class 'bool'> but got <class 'str'>; "
+            "the default is used.",
             "flag `window.blocking_buffer` is -7, but must be a whole number of 1 or more; 3000 is used.",
             "flag `window.output_reserve` is 1.5, but must be a whole number of 1 or more; 20000 is used.",
         )

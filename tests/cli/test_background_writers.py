@@ -38,7 +38,7 @@ def test_doctor_says_when_extraction_ran_what_it_cost_and_which_gate_stopped_it(
     reverie("run", "--model", reverie.script(f"say Yes.\n\n[extraction]\ncall Write {write}\n---\nsay done\n"), SAID)
     found = check(reverie, "extraction")
     assert found["state"] == "ok" and "(1 memory, " in found["found"] and "tokens cached)" in found["found"]
-    assert "in 7 days 2 requests worth " in found["found"]
+    assert "in 7 days 1 request worth " in found["found"]
     del reverie.extra["REVERIE_FLAG_EXTRACTION_NONINTERACTIVE"]
     reverie("run", "--model", reverie.script("say Yes.\n"), SAID)
     assert "ago: nobody is at the keyboard" in check(reverie, "extraction")["found"]
@@ -63,7 +63,10 @@ def test_a_writer_that_failed_three_times_in_a_row_says_so_once(reverie: Command
 
 
 def test_the_notes_are_a_writer_too(reverie: Command) -> None:
-    settings(reverie, "[model]\nretries = 0\n[background]\nfallback = false\n[notes]\nfirst_tokens = 10\n")
+    settings(
+        reverie,
+        '[model]\nretries = 0\n[background]\nfallback = false\n[notes]\nfirst_tokens = 10\ncadence = "reference"\n',
+    )
     assert check(reverie, "notes")["found"] == "never ran"
     failing = reverie.script("say Yes.\n\n[notes]\nrepeat forever\n  fail authentication\n  say x\nend\n")
     told = ["taking notes has failed three times" in reverie("run", "--model", failing, SAID).stderr for _ in range(4)]

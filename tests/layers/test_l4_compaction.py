@@ -141,6 +141,8 @@ def test_the_breaker_opens_after_three_failures_and_says_so_once() -> None:
     told = breakers.failed("e", NUMBERS)
     assert told is not None and "/compact still works" in told and breakers.open_reason == told
     assert breakers.failed("f", NUMBERS) is None, "once"
+    breakers.succeeded()
+    assert breakers.open_reason is None, "a summary by hand closes it"
 
 
 def test_a_context_that_is_full_again_at_once_three_times_stops_it() -> None:

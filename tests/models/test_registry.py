@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from reverie import errors
-from reverie.models.anthropic import ONE_MILLION_BETA
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import (
     DEFAULT_ANTHROPIC,
@@ -19,6 +18,7 @@ from reverie.models.registry import (
     open_model,
     split_name,
 )
+from reverie.models.window import ONE_MILLION_BETA
 from tests.models.canned import Canned, chunks, message, serve, text
 from tests.models.requests import ask, request
 
@@ -84,7 +84,7 @@ def test_what_the_catalogue_knows_becomes_capabilities() -> None:
     assert claude.cache_markers and claude.ttls == ("5m", "1h") and claude.context_edits and not claude.cache_edits
     local = ModelAccess(anthropic_base_url="http://127.0.0.1:1", cache_edits=True)
     other = open_model("anthropic:smollm", local, CATALOGUE).capabilities
-    assert not other.cache_markers and other.ttls == () and other.cache_edits
+    assert other.cache_markers and other.ttls == ("5m", "1h") and other.cache_edits
     assert not open_model("gpt-5", KEYS, CATALOGUE).capabilities.cache_markers
 
 

@@ -272,3 +272,21 @@ def test_older_models_drop_the_thinking_of_the_last_turn() -> None:
     kept, dropped = sizes
     assert kept - dropped == pytest.approx(Calibrator.prior().estimate(measure_blocks(thinking.content[:1])), abs=2)
     assert measure_message(user("x"))[Feature.TURNS] == 1
+
+
+def test_what_the_last_response_wrote_counts_as_the_server_says() -> None:
+    meter = ContextMeter()
+    meter.respond(Usage(input_tokens=10_000, output_tokens=6_000))  # most of it is thinking that is not shown
+    meter.append(Message("assistant", (TextBlock("Done.", Origin.MODEL),)))
+    assert 16_000 <= meter.tokens < 16_060
+    meter.append(user("and now?"))
+    assert 16_000 < meter.tokens < 16_100
+    # A recording of a stream has the figure of its first event; the content says that there was more.
+    meter.respond(Usage(input_tokens=20_000, output_tokens=1))
+    meter.append(Message("assistant", (TextBlock("words of an answer " * 500, Origin.MODEL),)))
+    assert meter.tokens > 21_500
+    meter.report_output(7_000)
+    assert 27_000 <= meter.tokens < 27_060
+    # The next prompt says how much of it was real, and only that is learnt.
+    growth = meter.respond(Usage(input_tokens=22_500))
+    assert growth is not None and growth.tokens == 2_500

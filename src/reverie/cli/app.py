@@ -69,6 +69,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "settings": CommandEntry("settings:command", "Show every setting and where its value comes from."),
     "trust": CommandEntry("trust:command", "Trust the settings files of a folder."),
     "cost": CommandEntry("sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
+    "health": CommandEntry("sessions.health:command", "Show how often each layer worked, declined or failed, and why."),
     "context": CommandEntry("sessions.context:command", "Show what fills the window of a conversation."),
     "agents": CommandEntry("agents:command", "List agent definitions and running agents; share their memories."),
     "btw": CommandEntry("sessions.actions:btw_command", "Ask about a conversation without changing it."),

@@ -109,6 +109,8 @@ class Conversation:
     images_left_out: int = 0
     ask: Callable[[Conversation, AskFork], Awaitable[EffectResult]] | None = None
     """Asks a fork of this conversation one question, for a layer that wants it."""
+    retried: Callable[[str, str], None] = lambda _purpose, _why: None
+    """Called when a request is sent again."""
     just_compacted: bool = False
     """The next request is the first after a compaction and is sent whatever the estimate says."""
 
@@ -184,6 +186,7 @@ class Conversation:
         def retrying(retry: Retry) -> None:
             nonlocal began
             began = self.clock() + timedelta(seconds=retry.seconds)
+            self.retried(self.purpose.value, retry.reason)
             self.emit(Retrying(retry.reason, retry.seconds, retry.attempt))
 
         stream = send(self.model, request, policy=self.retry, on_retry=retrying, log=self.request_log)

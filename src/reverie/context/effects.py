@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
@@ -12,7 +13,8 @@ from typing import assert_never
 from reverie.errors import ReverieError
 from reverie.flags import Flags
 from reverie.layers.base import AskFork, Effect, EffectResult, ReadFile, RunHook, WaitFor, WriteFile
-from reverie.layers.l1_tool_results.replacement import ResultLimits, judge
+from reverie.layers.l1_tool_results.replacement import ResultLimits, file_name, judge, render_replacement
+from reverie.models.wire import as_object
 from reverie.regular_files import LARGEST, read_head, read_regular
 from reverie.settings import Settings
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error
@@ -58,6 +60,7 @@ class Effects:
         ask_fork: Callable[[AskFork], Awaitable[EffectResult]],
         run_hook: Callable[[RunHook], Awaitable[EffectResult]],
         wait_for: Callable[[Purpose, float, float | None], Awaitable[bool]],
+        failed: Callable[[str], None] = lambda _why: None,
     ) -> None:
         self._settings = settings.tool_results
         self._flags = flags
@@ -66,6 +69,7 @@ class Effects:
         self._ask_fork = ask_fork
         self._run_hook = run_hook
         self._wait_for = wait_for
+        self._failed = failed
 
     async def carry_out(self, effect: Effect) -> EffectResult:
         match effect:
@@ -92,12 +96,14 @@ class Effects:
             return EffectResult(ok=False, text=str(error))
         return EffectResult(ok=free, text="" if free else TAKEN)
 
-    def limits(self) -> ResultLimits:
-        """Returns the limits of layer 1 as settings, flags and window define them now."""
+    def limits(self, tool: str = "") -> ResultLimits:
+        """Returns the limits of layer 1 as settings, flags and window define them now. `tool`: whose result it is."""
         given, number = self._settings, self._flags.number
+        default = number("tool_results.default_limit", given.default_limit)
+        listed = {**given.limits, tool: given.limits.get(tool, default)} if tool else given.limits
         limits = ResultLimits(
-            default=number("tool_results.default_limit", given.default_limit),
-            by_tool={tool: number(f"tool_results.limits.{tool}", limit) for tool, limit in given.limits.items()},
+            default=default,
+            by_tool={name: number(f"tool_results.limits.{name}", limit) for name, limit in listed.items()},
             message=number("tool_results.message_characters", given.message_characters),
             preview=number("tool_results.preview_bytes", given.preview_bytes),
         )
@@ -107,14 +113,29 @@ class Effects:
         """Runs layer 1 on one result and returns what is recorded."""
         if not self._flags.on("tool_results"):
             return output
-        judged = judge(call.name, call.id, output.content, self.limits(), self._folder)
+        limits = self.limits(call.name)
+        if output.kept_in is not None:
+            return self._preview(call, output, output.kept_in, limits.preview)
+        judged = judge(call.name, call.id, output.content, limits, self._folder)
         if judged.write is None:
             return output if judged.shown is output.content else replace(output, content=judged.shown)
         done = await self._write(judged.write)
         if done.text == TAKEN:  # two calls with one id: another agent, or a server that counts from one
             own = f"{call.id}-{hashlib.sha256(judged.write.data).hexdigest()[:12]}"
-            judged = judge(call.name, own, output.content, self.limits(), self._folder)
+            judged = judge(call.name, own, output.content, limits, self._folder)
             done = await self._write(judged.write) if judged.write is not None else done
         if not done.ok or judged.write is None:
+            self._failed(f"a large result could not be put on disk: {done.text}")
             return replace(output, content=judged.otherwise, structured=None)
         return replace(output, content=judged.shown, structured=None, kept_bytes=len(judged.write.data))
+
+    def _preview(self, call: ToolUseBlock, output: ToolOutput, path: Path, preview_bytes: int) -> ToolOutput:
+        """Shows what a tool put on disk itself like any other result on disk, with the file under the usual name."""
+        usual = self._folder / file_name(call.id, structured=False)
+        with suppress(OSError):  # then it keeps the name that the tool chose
+            if not usual.exists():
+                path = path.rename(usual)
+        text = output.content if isinstance(output.content, str) else ""
+        shown = render_replacement(text, path, preview_bytes, size=output.kept_bytes)
+        structured = {**as_object(output.structured), "persistedOutputPath": str(path)}
+        return replace(output, content=shown, structured=structured, kept_in=None)

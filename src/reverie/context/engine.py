@@ -22,7 +22,7 @@ from reverie.layers.l2_microcompact.stage import Microcompact, MicrocompactNumbe
 from reverie.layers.l3_session_notes.keeper import NoteKeeper, note_numbers
 from reverie.layers.l4_compaction.folding import Collapse, Snip
 from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionSetup
-from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
+from reverie.layers.l4_compaction.stage import AutoCompact, Breakers, Compaction, Reactive
 from reverie.layers.l5_extraction.extractor import Extractor
 from reverie.layers.l6_dreaming.dreaming import Dreaming
 from reverie.memory.opening import OpenedMemory
@@ -31,7 +31,7 @@ from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Tasks
-from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.records import LayerFailure, SessionHeader, TurnCounts
 from reverie.storage.transcript.session_log import Clock
 from reverie.types import Block, Purpose
 
@@ -102,9 +102,10 @@ class Engine:
             ask_fork=lambda effect: host.ask(self.conversation, effect),
             run_hook=host.run_hook,
             wait_for=tasks.settle,
+            failed=lambda why: self.report_failure("tool_results", why),
         )
         self.notes = NoteKeeper(parts, tasks, host.forks, auto_on=self.auto_on, emit=emit)
-        self.compaction = Compaction(self._ground())
+        self.compaction = Compaction(self._ground(), Breakers.of(parts.log.records))
         self.compactor = Compactor(
             parts,
             self.compaction,
@@ -154,12 +155,30 @@ class Engine:
         """Call when a turn is over: starts extraction in the background."""
         if self.recall is not None and not answered:
             self.recall.drop_late()
-        self.extractor.turn_ended(answered=answered)
+        gate = self.extractor.turn_ended(answered=answered)
+        if gate is not None:
+            self._parts.tally.declined("extraction", gate.value)
+
+    def report_failure(self, layer: str, why: str) -> None:
+        """Records that a layer failed, for `reverie health` and `reverie doctor`."""
+        failure = LayerFailure(layer, why)
+        self._parts.log.append(failure)
+        self._log_failure(failure)
+
+    def _log_failure(self, failure: LayerFailure) -> None:
+        self._parts.background.write("layer_failed", layer=failure.layer, error=failure.why)
 
     def idle(self, *, answered: bool) -> None:
-        """Call when the user has the answer: starts a dream if its gates are open, and waits for a pause."""
+        """Call when the user has the answer: starts a dream if its gates are open, records the turn's
+        counts, and waits for a pause."""
+        parts = self._parts
         if answered and self.dreaming is not None:
-            self.dreaming.after_turn()
+            closed = self.dreaming.after_turn()
+            if closed is not None:
+                parts.tally.declined("dream", f"the gate `{closed.gate.value}` is closed")
+        declined, retried = parts.tally.take()
+        if declined or retried:
+            parts.log.append(TurnCounts(declined, retried))
         if answered:
             self.compactor.compact_when_idle()
 
@@ -177,13 +196,20 @@ class Engine:
             model=parts.model,
             thresholds=parts.limits,
             emit=self._emit,
-            pipeline=Pipeline(self._stages(), parts.flags.on, self._report_stage_failure),
+            pipeline=Pipeline(
+                self._stages(),
+                parts.flags.on,
+                self._report_stage_failure,
+                self._log_failure,
+                parts.tally.declined,
+            ),
             retry=RetryPolicy.of(parts.settings),
             request_log=RequestLog(log_to) if log_to is not None else None,
             around=Around(companions, self._effects.keep, self._effects.carry_out),
             clock=clock,
             account=accounts.main(),
             ask=self._host.ask,
+            retried=parts.tally.retried,
         )
 
     def _stages(self) -> dict[str, Stage | SteppedStage]:
@@ -240,5 +266,5 @@ class Engine:
         return path.name in _INSTRUCTION_FILES or any(path.is_relative_to(folder) for folder in folders)
 
     def _report_stage_failure(self, name: str, error: Exception) -> None:
-        self._parts.background.write("stage_failed", stage=name, error=f"{type(error).__name__}: {error}")
+        self.report_failure(name, f"{type(error).__name__}: {error}")
         self._emit(Notice(f"the layer {name} failed and was left out: {error}", "warning", "layers"))

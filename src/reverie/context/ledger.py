@@ -32,7 +32,7 @@ UNDATED = "undated"
 
 BYTES_PER_TOKEN = 4
 """For results that were never sent and so never counted."""
-_LEDGER_WORDS = (b'"usage"', b'"fork_usage"', b'"cache_break"', b"keptBytes", b"clears", b"compact_boundary")
+LEDGER_WORDS = (b'"usage"', b'"fork_usage"', b'"cache_break"', b"keptBytes", b"clears", b"compact_boundary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class Ledger:
             try:
                 found = path.stat()
                 if found.st_mtime >= since and stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST:
-                    for record in _read_records(path):
+                    for record in read_records_with(path, LEDGER_WORDS):
                         ledger.add(record, session=path.stem, project=path.parent.name)
             except FileNotFoundError:
                 continue  # deleted meanwhile
@@ -339,12 +339,12 @@ def record_time(record: Record) -> datetime | None:
     return parse_time(record.timestamp)
 
 
-def _read_records(path: Path) -> Iterator[Record]:
-    """Yields the records of a transcript that a ledger needs. Other lines are not parsed and bad ones are skipped."""
+def read_records_with(path: Path, words: Sequence[bytes]) -> Iterator[Record]:
+    """Yields the records of a transcript with one of these words. Other lines are not parsed; bad ones are skipped."""
     try:
         with os.fdopen(open_regular(path), "rb") as lines:
             for line in lines:
-                if any(word in line for word in _LEDGER_WORDS):
+                if any(word in line for word in words):
                     with suppress(ValueError):
                         yield from parse_line(line)
     except FileNotFoundError:

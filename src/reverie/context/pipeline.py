@@ -10,11 +10,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from reverie.flags import FLAGS
 from reverie.layers.base import Break, CarryOut, Now, Stage, StageCommit, SteppedStage, Steps
+from reverie.storage.transcript.records import LayerFailure
 from reverie.storage.transcript.session_log import SessionLog
 
 ORDER = ("tool_result_budget", "snip", "microcompact", "collapse", "autocompact")
 RECOVERY = "reactive"
+_IDLE = {
+    "tool_result_budget": "no new results",
+    "snip": "nothing to drop",
+    "microcompact": "no clearing pays now",
+    "collapse": "the window is not full enough",
+}
+"""Why a stage usually has nothing to do. A stage that knows it better has `why_not`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +41,16 @@ class Pipeline:
     stages: Mapping[str, Stage | SteppedStage] = field(default_factory=dict[str, Stage | SteppedStage])
     is_on: Callable[[str], bool] = lambda _flag: True
     on_failure: Callable[[str, Exception], None] = lambda _name, _error: None
+    on_report: Callable[[LayerFailure], None] = lambda _failure: None
+    """Called with a failure that a stage reports by itself, after it is recorded."""
+    on_decline: Callable[[str, str], None] = lambda _name, _why: None
     breaking: tuple[Break, ...] = ()
     """While the stages run: the breaks announced so far. A fork that a later stage makes has them too."""
 
     def only(self, *names: str) -> Pipeline:
         """Returns a pipeline with these stages only, for a fork. Stages that count start again."""
         kept = {name: _fresh(stage) for name, stage in self.stages.items() if name in names}
-        return Pipeline(kept, self.is_on, self.on_failure)
+        return Pipeline(kept, self.is_on, self.on_failure, self.on_report)
 
     async def prepare(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared:
         """Runs every stage once, in order, each on the result of the stage before."""
@@ -57,24 +69,30 @@ class Pipeline:
     async def recover(self, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> Prepared | None:
         """Tries once to make a prompt shorter that was too long. Returns None if nothing could be done."""
         done = await self._run(RECOVERY, log, now, carry_out)
-        if done is None or not (done.appends or done.payloads):
+        if done is None or not done.appends:
             return None
         return Prepared((done.breaks,) if done.breaks else (), (done.notice,) if done.notice else ())
 
     async def _run(self, name: str, log: SessionLog, now: Callable[[], Now], carry_out: CarryOut) -> StageCommit | None:
         stage = self.stages.get(name)
-        if stage is None or (stage.flag and not self.is_on(stage.flag)):
+        if stage is None:
+            return None
+        if stage.flag and not self.is_on(stage.flag):
+            if FLAGS[stage.flag].default:
+                self.on_decline(name, f"the flag `{stage.flag}` is off")
             return None
         try:
             if hasattr(stage, "steps"):
                 steps = cast(SteppedStage, stage).steps(log.view, now())
                 if steps is None:
+                    self._decline(name, stage, now())
                     return None
                 commit = await follow(steps, carry_out)
             else:
                 planned = cast(Stage, stage)
                 effects = planned.plan(log.view, now())
                 if effects is None:
+                    self._decline(name, stage, now())
                     return None
                 results = await asyncio.gather(*(carry_out(effect) for effect in effects))
                 commit = planned.commit(log.view, now(), results)
@@ -82,7 +100,14 @@ class Pipeline:
             self.on_failure(name, error)
             return None
         record(log, commit)
+        for payload in commit.payloads:
+            if isinstance(payload, LayerFailure):
+                self.on_report(payload)
         return commit
+
+    def _decline(self, name: str, stage: Stage | SteppedStage, now: Now) -> None:
+        why_not = getattr(stage, "why_not", None)
+        self.on_decline(name, why_not(now) if why_not is not None else _IDLE.get(name, "nothing to do"))
 
 
 def _fresh(stage: Stage | SteppedStage) -> Stage | SteppedStage:

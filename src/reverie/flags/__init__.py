@@ -20,6 +20,7 @@ from reverie.settings.kinds import NOWHERE, Misfit
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from openfeature.flag_evaluation import FlagEvaluationDetails
     from openfeature.provider import FeatureProvider
 
     from reverie.paths import Places
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["FLAGS", "Flag", "Flags", "PrefixFlags"]
 
 N = TypeVar("N", int, float)
+V = TypeVar("V", bool, float)
 _domains = count(1)
 
 START_S = 2.0  # the longest wait in seconds for a provider to become ready
@@ -67,6 +69,7 @@ class Flags:
         self._domain = f"reverie-{next(_domains)}"
         self._provider = provider
         self._warnings: list[str] = []
+        self._told = set[str]()
         self._files = provider if isinstance(provider, FileProvider) else None
         self._state: tuple[object, ...] | None = None
         self._answers: dict[str, float] = {}
@@ -88,7 +91,7 @@ class Flags:
         """Whether a flag is on right now. Ask at each use. Prefix flags are in `snapshot()`."""
         known = self._cached_answers()
         if name not in known:
-            known[name] = self._client.get_boolean_value(name, _find_flag(name, prefix=False).default)
+            known[name] = self._checked(self._client.get_boolean_details(name, _find_flag(name, prefix=False).default))
         return bool(known[name])
 
     def number(self, name: str, default: N) -> N:
@@ -98,7 +101,7 @@ class Flags:
             raise KeyError(f"{name} is not a setting that a flag may change; mark it `live` in the schema")
         known = self._cached_answers()
         if name not in known:
-            known[name] = self._client.get_float_value(name, float("nan"))
+            known[name] = self._checked(self._client.get_float_details(name, float("nan")))
         given = known[name]
         if given != given or given == default:  # not set, or the same
             return default
@@ -107,6 +110,13 @@ class Flags:
         except Misfit as misfit:
             self._warn(f"flag `{name}` is {given:g}, but must be {misfit.wanted}; {default} is used.")
             return default
+
+    def _checked(self, answer: FlagEvaluationDetails[V]) -> V:
+        """Returns the value. A provider that gives another kind of value is reported, and the default is used."""
+        if answer.error_code in ("TYPE_MISMATCH", "PARSE_ERROR"):
+            what = f": {answer.error_message}" if answer.error_message else ""
+            self._warn(f"flag `{answer.flag_key}`: its value has the wrong type{what}; the default is used.")
+        return answer.value
 
     def _cached_answers(self) -> dict[str, float]:
         """Returns the answers since the flags files last changed. Other providers are asked at each use."""
@@ -137,6 +147,12 @@ class Flags:
     def warnings(self) -> tuple[str, ...]:
         """Sentences about ignored values, each to show once."""
         return (*(self._files.warnings if self._files is not None else ()), *self._warnings)
+
+    def new_warnings(self) -> tuple[str, ...]:
+        """Returns the sentences since the last call."""
+        found = tuple(text for text in self.warnings if text not in self._told)
+        self._told |= set(found)
+        return found
 
     def close(self) -> None:
         """Returns the provider to OpenFeature, which shuts it down."""

@@ -17,7 +17,6 @@ from reverie.models.wire import as_object, read_input
 from reverie.types import Json, JsonObject, Origin, Usage, parse_block
 
 VENDOR_URL = "https://api.anthropic.com"
-ONE_MILLION_BETA = "context-1m-2025-08-07"
 
 _NO_KEY = "none"
 _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}

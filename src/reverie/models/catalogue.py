@@ -30,7 +30,7 @@ _CHOICES = {"provider": get_args(Provider), "window_1m": get_args(Window1M), "ov
 _SECTIONS = ("default", "provider", "models")
 _REMEMBERED = 1_000
 _Entries = dict[str, dict[str, Any]]
-_COMPUTED = ("name", "known", "asked_1m")
+_COMPUTED = ("name", "known", "asked_1m", "served")
 _DATE = re.compile(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$")
 _SUFFIX_1M = re.compile(r"\[1m\]$", re.IGNORECASE)
 
@@ -54,6 +54,8 @@ class ModelFacts:
     """False: the model has no entry, and the figures are generic."""
     asked_1m: bool = False
     """The name has a `[1m]` suffix."""
+    served: bool = False
+    """The window is what the server says."""
     cheapest: str | None = None
     """The cheapest model of the same family, for small background jobs."""
     cache_markers: bool = False
@@ -97,7 +99,7 @@ class Catalogue:
         for name, entry in tables.models.items():
             for alias in cast("list[str]", entry.get("aliases", [])):
                 self._names.setdefault(alias, name)
-        self._known: dict[str, ModelFacts] = {}
+        self._known: dict[tuple[str, Provider | None], ModelFacts] = {}
 
     @classmethod
     def load(cls, extra: Sequence[Path] = ()) -> Catalogue:
@@ -116,30 +118,32 @@ class Catalogue:
         """The names of all entries, in the order of the files."""
         return tuple(self._tables.models)
 
-    def facts(self, model: str) -> ModelFacts:
+    def facts(self, model: str, provider: Provider | None = None) -> ModelFacts:
         """What is known about `model`; a generic entry with `known=False` if it is not in the catalogue.
 
         The name may have a date (`claude-opus-4-5-20251101`), `-latest`, a vendor (`anthropic/…`) and a `[1m]` suffix.
+        `provider` counts for a model without an entry; None: the name tells.
         """
-        found = self._known.get(model)
+        key = (model, provider)
+        found = self._known.get(key)
         if found is None:
             if len(self._known) >= _REMEMBERED:  # names come from clients of the simulator too
                 self._known.clear()
-            found = self._known[model] = self._look_up(model)
+            found = self._known[key] = self._look_up(model, provider)
         return found
 
-    def _look_up(self, model: str) -> ModelFacts:
+    def _look_up(self, model: str, provider: Provider | None) -> ModelFacts:
         bare = _SUFFIX_1M.sub("", model.strip())
-        facts = self._entry(bare)
+        facts = self._entry(bare, provider)
         return facts if bare == model.strip() else replace(facts, asked_1m=True, window=ONE_MILLION)
 
-    def _entry(self, bare: str) -> ModelFacts:
+    def _entry(self, bare: str, provider: Provider | None) -> ModelFacts:
         last = bare.rsplit("/", 1)[-1]
         for candidate in (bare, _DATE.sub("", bare), last, _DATE.sub("", last)):
             name = self._names.get(candidate)
             if name is not None:
                 return _facts(name, self._tables.merge(name), known=True)
-        table = {**self._tables.default, "provider": _guess_provider(last)}
+        table = {**self._tables.default, "provider": provider or _guess_provider(last)}
         table |= self._tables.provider.get(cast("str", table["provider"]), {})
         return _facts(bare, table, known=False)
 

@@ -1,4 +1,4 @@
-"""How large the context is now: what the last response reported, plus an estimate of what was added since.
+"""How large the context is now: what the last response reported, its own tokens, and an estimate of what came since.
 
 A `ContextMeter` follows a conversation message by message. Its calibrator learns from every response.
 """
@@ -37,6 +37,8 @@ class ContextMeter:
         self.calibrator = calibrator or Calibrator.prior()
         self._keeps_thinking = keeps_thinking
         self._prompt: int | None = None
+        self._output = 0
+        self._answer = Features()
         self._pending = Features()
         self._whole = Features()
         self._off = 1.0
@@ -47,9 +49,15 @@ class ContextMeter:
 
     @property
     def tokens(self) -> int:
-        """The size of the next prompt: the last reported size, plus the estimate of what was appended."""
-        added = self.calibrator.estimate(self._pending + ROUND)
-        return max(0, round(added * self._off if self._prompt is None else self._prompt + added))
+        """The size of the next prompt: the last reported size, the response, and the estimate of what was appended.
+
+        The response counts as the server reported it. Recordings of a stream can have a figure from its middle, so it
+        never counts less than its content.
+        """
+        estimate = self.calibrator.estimate
+        if self._prompt is None:
+            return max(0, round(estimate(self._answer + self._pending + ROUND) * self._off))
+        return max(0, round(self._prompt + max(self._output, estimate(self._answer)) + estimate(self._pending + ROUND)))
 
     def append(self, message: Message) -> None:
         """Counts a message, or a part of one (the records of one response come one by one)."""
@@ -58,7 +66,11 @@ class ContextMeter:
                 self._pending = self._pending - self._thinking
             self._thinking = Features()
         measured = measure_message(message)
-        self._pending, self._whole = self._pending + measured, self._whole + measured
+        self._whole = self._whole + measured
+        if message.role == "assistant":
+            self._answer = self._answer + measured
+        else:
+            self._pending = self._pending + measured
         thinking = [block for block in message.content if isinstance(block, ThinkingBlock)]
         if thinking:
             self._thinking = self._thinking + measure_blocks(thinking)
@@ -68,16 +80,21 @@ class ContextMeter:
 
         Returns None if the two cannot be compared: at the start, after a `reset`, or when the context shrank.
         """
-        before, features = self._prompt, self._pending + ROUND
+        before, features = self._prompt, self._answer + self._pending + ROUND
         if before is None:
             self.unrecorded = max(0, round(usage.prompt - self.calibrator.estimate(features)))
-        self._prompt, self._pending = usage.prompt, Features()
+        self._prompt, self._output = usage.prompt, usage.output_tokens
+        self._answer = self._pending = Features()
         rewritten, self._rewritten = self._rewritten, False
         if before is None or rewritten or usage.prompt < before:
             return None
         growth = Growth(features, usage.prompt - before)
         self.calibrator = self.calibrator.observe(growth.features, growth.tokens)
         return growth
+
+    def report_output(self, tokens: int) -> None:
+        """Takes a later figure for the last response: its records come one by one, and the last knows the most."""
+        self._output = max(self._output, tokens)
 
     def rewrite(self, before: Iterable[Block], after: Iterable[Block]) -> None:
         """Replaces blocks that were counted by others; nothing is learnt from the next response."""
@@ -99,4 +116,5 @@ class ContextMeter:
         elif self._prompt is not None:
             off = self.tokens / max(1.0, self.calibrator.estimate(self._whole + ROUND))
             self._off = min(_MOST_OFF, max(1 / _MOST_OFF, off))
-        self._prompt, self._pending, self._thinking, self._whole = None, Features(), Features(), Features()
+        self._prompt, self._output = None, 0
+        self._answer = self._pending = self._thinking = self._whole = Features()

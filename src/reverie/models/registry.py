@@ -13,8 +13,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from reverie.errors import AuthenticationFailed, UnknownModel, UserError
 from reverie.models.base import Capabilities, Model, Ttl
-from reverie.models.catalogue import Catalogue, ModelFacts
+from reverie.models.catalogue import Catalogue, ModelFacts, Provider
 from reverie.models.sdk import strip_secrets
+from reverie.models.window import ONE_MILLION_BETA, asked_betas
 from reverie.settings import Settings
 
 DEFAULT_ANTHROPIC = "anthropic:claude-sonnet-5-5"
@@ -36,6 +37,9 @@ class ModelAccess:
     timeout_s: float = 600.0
     cache_edits: bool = False
     """The Anthropic endpoint understands `cache_edits`."""
+    anthropic_betas: tuple[str, ...] = ()
+    traced: bool = False
+    """Requests are reported through OpenTelemetry."""
 
 
 def model_access(settings: Settings) -> ModelAccess:
@@ -49,6 +53,8 @@ def model_access(settings: Settings) -> ModelAccess:
         openai_base_url=given.openai_base_url or None,
         timeout_s=given.timeout_s,
         cache_edits=given.anthropic_cache_edits,
+        anthropic_betas=asked_betas(settings),
+        traced=settings.telemetry.otel,
     )
 
 
@@ -67,10 +73,22 @@ def open_model(name: str, access: ModelAccess, catalogue: Catalogue) -> Model:
     Raises `UnknownModel` (with similar names), `MissingExtra`, `AuthenticationFailed` if there is no key, and
     `UserError` for a script that cannot be read.
     """
+    opened = _open(name, access, catalogue)
+    return trace_requests(opened) if access.traced else opened
+
+
+def trace_requests(model: Model) -> Model:
+    """The same model; its requests are reported. Only this imports OpenTelemetry."""
+    from reverie.models.telemetry import TracedModel
+
+    return TracedModel(model)
+
+
+def _open(name: str, access: ModelAccess, catalogue: Catalogue) -> Model:
     provider, model = split_name(name, catalogue)
     match provider:
         case "anthropic":
-            return _anthropic(model, access, catalogue.facts(model))
+            return _anthropic(model, access, facts_of(name, catalogue))
         case "openai":
             return _openai(model, access)
         case "scripted":
@@ -96,6 +114,14 @@ def split_name(name: str, catalogue: Catalogue) -> tuple[str, str]:
         if facts.provider in ("anthropic", "openai"):
             return facts.provider, given
     raise UnknownModel(f"There is no model {given!r}; {_nearest(given, catalogue)}.")
+
+
+def facts_of(name: str, catalogue: Catalogue) -> ModelFacts:
+    """What is known about a model. Its provider counts too, if the catalogue has no entry for it."""
+    provider, colon, model = name.strip().partition(":")
+    if not colon or provider not in _PROVIDERS:
+        return catalogue.facts(name)
+    return catalogue.facts(model, cast(Provider, provider) if provider != "scripted" else None)
 
 
 def doubt_about(name: str, access: ModelAccess, catalogue: Catalogue) -> str | None:
@@ -150,8 +176,9 @@ def _anthropic(model: str, access: ModelAccess, facts: ModelFacts) -> Model:
     if not (key or token or access.anthropic_base_url):
         raise _no_key("Anthropic", f"anthropic:{model}", "ANTHROPIC_API_KEY")
     _check_url(access.anthropic_base_url, "ANTHROPIC_BASE_URL (model.anthropic_base_url)")
-    from reverie.models.anthropic import ONE_MILLION_BETA, AnthropicModel
+    from reverie.models.anthropic import AnthropicModel
 
+    asked = (ONE_MILLION_BETA,) if facts.asked_1m and facts.window_1m == "beta" else ()
     return AnthropicModel(
         model,
         key=key,
@@ -165,7 +192,7 @@ def _anthropic(model: str, access: ModelAccess, facts: ModelFacts) -> Model:
             cache_edits=access.cache_edits,
             output_schema=True,
         ),
-        betas=(ONE_MILLION_BETA,) if facts.asked_1m and facts.window_1m == "beta" else (),
+        betas=tuple(dict.fromkeys((*asked, *access.anthropic_betas))),
     )
 
 

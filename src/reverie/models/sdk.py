@@ -27,6 +27,8 @@ from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.types import JsonObject
 
 _LIST_S = 3.0
+_WINDOW_KEYS = ("max_model_len", "n_ctx", "loaded_context_length", "context_length", "context_window", "n_ctx_train")
+"""What servers call the window in their list of models, the most exact first."""
 
 
 class StreamedAnswer(Protocol):
@@ -101,6 +103,17 @@ class SdkModel:
                 return any([each.id == self._model async for each in client.models.list()])
         except (module.APIError, *_transport_errors(), TimeoutError, ValueError):
             return None
+
+    async def window(self) -> int | None:
+        """The window that the server's list of models names for this one; None if it names none within seconds."""
+        module, client = await self._connect()
+        try:
+            async with asyncio.timeout(_LIST_S):
+                listed = [each.to_dict() async for each in client.models.list() if each.id == self._model]
+        except (module.APIError, *_transport_errors(), TimeoutError, ValueError):
+            return None
+        about = {key: value for one in listed for key, value in (*one.items(), *dict(one.get("meta") or {}).items())}
+        return next((about[key] for key in _WINDOW_KEYS if isinstance(about.get(key), int) and about[key] > 0), None)
 
     async def close(self) -> None:
         """Closes the client of the running loop."""

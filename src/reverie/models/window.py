@@ -23,6 +23,10 @@ REFERENCE_WINDOW = 200_000
 
 MILLION_WINDOW = 1_000_000
 """The window that a `[1m]` suffix or the beta header asks for."""
+ONE_MILLION_BETA = "context-1m-2025-08-07"
+
+UNLISTED_WINDOW = 32_000
+"""The window of a model on the user's own server that neither the catalogue nor the server describes."""
 
 OUTPUT_RESERVE = 20_000
 """At most this much of the window is kept free for the response."""
@@ -41,6 +45,8 @@ class WindowSource(StrEnum):
     CATALOGUE = "catalogue"
     BETA_HEADER = "1M beta header"
     SETTING = "REVERIE_CONTEXT_WINDOW"
+    SERVER = "the server says so"
+    UNLISTED = "assumed"
     DEFAULT = "default"
 
 
@@ -53,12 +59,20 @@ class Window:
 
 
 def resolve_window(
-    model: str, *, catalogued: int | None = None, beta_1m: bool = False, configured: int | None = None
+    model: str,
+    *,
+    catalogued: int | None = None,
+    beta_1m: bool = False,
+    configured: int | None = None,
+    served: int | None = None,
+    own_server: bool = False,
 ) -> Window:
     """The window of `model`: by its suffix, the catalogue, the beta header, the user's setting, or the default.
 
     `catalogued` is None if the catalogue does not know the model; `beta_1m`: requests have the 1M beta header;
-    `configured` is the user's setting, which only counts for models that are not in the catalogue.
+    `configured` is the user's setting, which only counts for models that are not in the catalogue. A model that is
+    still unknown gets what its server said (`served`), and on a server other than the vendor's (`own_server`) a small
+    window: too small costs a compaction, too large costs the conversation.
     """
     if _MILLION_SUFFIX.search(model):
         return Window(MILLION_WINDOW, WindowSource.SUFFIX)
@@ -68,6 +82,10 @@ def resolve_window(
         return Window(MILLION_WINDOW, WindowSource.BETA_HEADER)
     if configured is not None:
         return Window(_positive(configured, "REVERIE_CONTEXT_WINDOW"), WindowSource.SETTING)
+    if served is not None:
+        return Window(served, WindowSource.SERVER)
+    if own_server:
+        return Window(UNLISTED_WINDOW, WindowSource.UNLISTED)
     return Window(REFERENCE_WINDOW, WindowSource.DEFAULT)
 
 
@@ -134,10 +152,44 @@ def thresholds(
     return Thresholds(size, effective, compact_at, warning, blocking)
 
 
+def asked_betas(settings: Settings) -> tuple[str, ...]:
+    """The beta features in the settings. A variable has several of them with commas."""
+    return tuple(beta for text in settings.model.anthropic_betas for beta in text.replace(",", " ").split())
+
+
 def window_of(name: str, facts: ModelFacts, settings: Settings) -> Window:
     """The size of a model's window, and its source."""
-    catalogued = facts.window if facts.known else None
-    return resolve_window(name, catalogued=catalogued, configured=settings.window.context_window)
+    given, provider = settings.model, name.partition(":")[0]
+    own = {"anthropic": given.anthropic_base_url, "openai": given.openai_base_url}
+    return resolve_window(
+        name,
+        catalogued=facts.window if facts.known else None,
+        beta_1m=provider == "anthropic" and ONE_MILLION_BETA in asked_betas(settings),
+        configured=settings.window.context_window,
+        served=facts.window if facts.served else None,
+        own_server=bool(own.get(provider)),
+    )
+
+
+def window_doubt(name: str, found: Window) -> str | None:
+    """One sentence about a window that nobody told us; None if somebody did."""
+    if found.source is not WindowSource.UNLISTED:
+        return None
+    return (
+        f"Nobody says how large the window of {name} is, so {found.tokens:,} tokens are assumed; "
+        "set REVERIE_CONTEXT_WINDOW (window.context_window) to its real size."
+    )
+
+
+def output_caps(settings: Settings, facts: ModelFacts, window: int) -> tuple[int, int]:
+    """The longest response of a request, and of the one after a response that was cut off.
+
+    The first never asks for more than the window keeps free, which is less in a small window.
+    """
+    given = settings.model
+    free = max(1, scaled(settings.window.output_reserve, window))
+    cap = min(given.max_output, facts.max_output, free)
+    return cap, max(cap, min(scaled(given.raised_output, window), facts.max_output))
 
 
 def limits_of(name: str, facts: ModelFacts, settings: Settings, flags: Flags | None = None) -> Thresholds:

@@ -51,9 +51,17 @@ def run_figures(usage: Usage, *, rounds: int, seconds: float | None = None) -> J
 class Heartbeat:
     """The file of one writer."""
 
-    def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        stopped: Callable[[str], None] = lambda _gate: None,
+    ) -> None:
+        """`stopped` is called each time that a gate stops the writer."""
         self._path = path
         self._now = now
+        self._stopped = stopped
         self._gate: str | None = None  # what this process wrote last
 
     def read(self) -> Beat:
@@ -80,6 +88,7 @@ class Heartbeat:
 
     def stop(self, gate: str) -> None:
         """Records that a gate stopped it; writes only if that is new."""
+        self._stopped(gate)
         if gate != self._gate:
             self._gate = gate
             self._write(replace(self.read(), stopped=self._time(), gate=gate))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from reverie.flags import Flags
@@ -11,6 +11,7 @@ from reverie.models.catalogue import ModelFacts
 from reverie.models.window import Thresholds, limits_of
 from reverie.paths import Places
 from reverie.runtime.background_log import BackgroundLog
+from reverie.runtime.layer_tally import LayerTally
 from reverie.settings import Settings
 from reverie.storage.transcript.session_log import SessionLog
 
@@ -29,6 +30,7 @@ class Parts:
     facts: ModelFacts
     limits: Thresholds
     background: BackgroundLog
+    tally: LayerTally = field(default_factory=LayerTally)
     named: str = ""  # the model of the conversation, if another one is open in its place
 
     @property

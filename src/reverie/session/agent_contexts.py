@@ -28,8 +28,8 @@ from reverie.layers.l4_compaction.stage import AutoCompact, Compaction, Reactive
 from reverie.memory.evidence import gather_evidence
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.registry import doubt_about, model_access, open_model, split_name
-from reverie.models.window import limits_of
+from reverie.models.registry import doubt_about, facts_of, model_access, open_model, split_name
+from reverie.models.window import limits_of, output_caps
 from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
 from reverie.session.agent_memories import AgentMemories, KindMemory
@@ -78,11 +78,9 @@ class AgentContexts:
         kinds = self._kinds_for(wanted, tools)
         if kinds:
             log.append_message(Message("user", tuple(kinds)), isMeta=True)
-        cap = min(self.parts.settings.model.max_output, facts.max_output)
-        raised = max(cap, min(self.parts.settings.model.raised_output, facts.max_output))
-        return ForkPoint(
-            self._conversation(wanted, log, model, facts, kinds), tools, self._context(wanted, log), cap, raised
-        )
+        talk = self._conversation(wanted, log, model, facts, kinds)
+        caps = output_caps(self.parts.settings, facts, talk.thresholds.window)
+        return ForkPoint(talk, tools, self._context(wanted, log), *caps)
 
     def _kinds_for(self, wanted: ContextOrder, tools: Mapping[str, Tool]) -> list[TextBlock]:
         text = self.listed() if wanted.kind is not None and "Agent" in tools else ""
@@ -174,7 +172,10 @@ class AgentContexts:
         own = Compaction(ground)
         stages = {name: stage for name, stage in main.stages.items() if name == "tool_result_budget"}
         return Pipeline(
-            {**stages, "autocompact": AutoCompact(own), "reactive": Reactive(own)}, main.is_on, main.on_failure
+            {**stages, "autocompact": AutoCompact(own), "reactive": Reactive(own)},
+            main.is_on,
+            main.on_failure,
+            main.on_report,
         )
 
     def _context(self, wanted: ContextOrder, log: SessionLog) -> ToolContext:
@@ -202,7 +203,7 @@ class AgentContexts:
         settings = self.parts.settings
         catalogue = Catalogue.load(settings.catalogue.files)
         name = self.model_name(wanted.model, wanted.kind, inherited.name)
-        facts = catalogue.facts(split_name(inherited.name, catalogue)[1])
+        facts = facts_of(inherited.name, catalogue)
         if not name or name == inherited.name:
             return inherited, facts
         try:
@@ -210,7 +211,7 @@ class AgentContexts:
             if (doubt := doubt_about(name, model_access(settings), catalogue)) is not None:
                 source = wanted.kind.source if wanted.kind is not None and wanted.kind.model == wanted.model else None
                 self._tell(f"{source}: {doubt}" if source is not None else doubt)
-            return model, catalogue.facts(split_name(name, catalogue)[1])
+            return model, facts_of(name, catalogue)
         except ReverieError as error:
             if wanted.kind is None or wanted.kind.model != wanted.model:
                 raise

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import TYPE_CHECKING
 
 from reverie.agents.fork import ForkPoint, ask_aside
 from reverie.context.engine import Engine, EngineHost
@@ -18,6 +19,7 @@ from reverie.events import Event, Notice, TaskChanged
 from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import BreakCause, Companion
 from reverie.loop import Thread
+from reverie.models.window import output_caps
 from reverie.paths import Places
 from reverie.permissions.policy import PolicyMode, Rules
 from reverie.runtime.live import LiveServer
@@ -37,6 +39,9 @@ from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, Tool, ToolContext
 from reverie.tools.registry import list_schemas, make_read_only_check
 from reverie.tools.seen_files import find_seen_files
+
+if TYPE_CHECKING:
+    from reverie.session.telemetry import SessionTelemetry
 
 
 class Outlet:
@@ -96,7 +101,12 @@ class Assembly:
     ) -> None:
         self.parts = parts
         self._outlet = outlet
-        self.emit = emit = outlet.emit
+        self.telemetry: SessionTelemetry | None = None
+        if parts.settings.telemetry.otel:
+            from reverie.session.telemetry import SessionTelemetry
+
+            self.telemetry = SessionTelemetry(parts)
+        self.emit = emit = self.telemetry.listening(outlet.emit) if self.telemetry is not None else outlet.emit
         self._clock = clock
         self._turn: asyncio.Task[None] | None = None
         self._turn_is_over = False
@@ -165,7 +175,7 @@ class Assembly:
 
     def _main_thread(self, tools: dict[str, Tool]) -> Thread:
         parts, settings = self.parts, self.parts.settings
-        cap = min(settings.model.max_output, parts.facts.max_output)
+        cap, raised = output_caps(settings, parts.facts, parts.limits.window)
         return Thread(
             log=parts.log,
             surroundings=self.conversation,
@@ -185,7 +195,7 @@ class Assembly:
             parallel=lambda: parts.flags.number("tools.parallel", settings.tools.parallel),
             max_nudges=settings.model.go_on_nudges,
             output_cap=cap,
-            output_cap_raised=max(cap, min(settings.model.raised_output, parts.facts.max_output)),
+            output_cap_raised=raised,
         )
 
     def _rules(self) -> RuleAttachments:

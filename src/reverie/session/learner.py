@@ -19,10 +19,10 @@ from reverie.layers.l5_extraction.recordings import Learner
 from reverie.memory.directory import MemoryDirectory
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue
-from reverie.models.registry import default_model_name, model_access, open_model, split_name
+from reverie.models.registry import default_model_name, facts_of, model_access, open_model
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
-from reverie.models.window import limits_of
+from reverie.models.window import limits_of, output_caps
 from reverie.paths import Places
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.runtime.background_log import BackgroundLog
@@ -50,7 +50,7 @@ async def open_learner(
     access = model_access(settings)
     name = model if isinstance(model, str) else settings.model.name or default_model_name(access)
     opened = open_model(name, access, catalogue) if model is None or isinstance(model, str) else model
-    facts = catalogue.facts(split_name(opened.name, catalogue)[1])
+    facts = facts_of(opened.name, catalogue)
     flags = Flags.open(places, settings)
     session = str(uuid.uuid4())
     parts = SessionParts(
@@ -70,7 +70,7 @@ async def open_learner(
     tools = make_builtin_tools(settings.tools, window=parts.limits.window)
     schemas = list_schemas(tools)
     log_to = settings.debug.request_log
-    cap = min(settings.model.max_output, facts.max_output)
+    cap, _ = output_caps(settings, facts, parts.limits.window)
     # The user asked for this, so it does not count against the daily budget of background work.
     with tempfile.TemporaryDirectory(prefix="reverie-book-") as books:
         accounts = open_accounts(parts, _unheard, utc_now, books=Path(books))

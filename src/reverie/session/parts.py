@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -21,9 +21,16 @@ from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
 from reverie.models.base import Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
-from reverie.models.registry import EMBEDDED, default_model_name, doubt_about, model_access, open_model, split_name
-from reverie.models.window import limits_of
-from reverie.models.wire import model_id
+from reverie.models.registry import (
+    EMBEDDED,
+    default_model_name,
+    doubt_about,
+    facts_of,
+    model_access,
+    open_model,
+    trace_requests,
+)
+from reverie.models.window import WindowSource, limits_of, window_doubt, window_of
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
 from reverie.runtime.background_log import BackgroundLog
@@ -96,11 +103,8 @@ def gather(
             lease.release()
         raise
     emit(SessionOpened(name, opened.name, str(places.cwd), found is not None))
-    if model is None or isinstance(model, str):
-        doubt = doubt_about(opened.name, model_access(settings), Catalogue.load(settings.catalogue.files))
-        if doubt is not None:
-            emit(Notice(doubt, "warning", "model"))
     flags = Flags.open(places, settings)
+    tell_flag_mistakes(flags, emit)
     expire_sessions(places.project, settings.transcript.expire_days)
     return SessionParts(
         settings=settings,
@@ -118,6 +122,27 @@ def gather(
         prompt=prompt,
         named=named,
     )
+
+
+async def look_at_model(parts: SessionParts, emit: Callable[[Event], None]) -> None:
+    """Asks the server for the window of a model that nobody described, and reports what is only assumed."""
+    name, settings = parts.model_name, parts.settings
+    found = window_of(name, parts.facts, settings)
+    ask = getattr(parts.model, "window", None) if found.source is WindowSource.UNLISTED else None
+    if ask is not None and (served := await ask()) is not None:
+        parts.facts = replace(parts.facts, window=served, served=True)
+        parts.limits = parts.limits_now()
+        found = window_of(name, parts.facts, settings)
+    catalogue = Catalogue.load(settings.catalogue.files)
+    doubts = (doubt_about(parts.model.name, model_access(settings), catalogue), window_doubt(name, found))
+    if any(doubts):
+        emit(Notice(" ".join(filter(None, doubts)), "warning", "model"))
+
+
+def tell_flag_mistakes(flags: Flags, emit: Callable[[Event], None]) -> None:
+    """Reports each mistake in the flags once, with the session that it concerns."""
+    for text in flags.new_warnings():
+        emit(Notice(text, "warning", "flags"))
 
 
 def open_accounts(parts: Parts, emit: Callable[[Event], None], clock: Clock, *, books: Path | None = None) -> Accounts:
@@ -205,13 +230,14 @@ def _model(
     """Returns the model asked for, else that of the log, the settings or the default. Not `own`: the embedded one."""
     catalogue = Catalogue.load(settings.catalogue.files)
     if wanted is not None and not isinstance(wanted, str):
-        return wanted, catalogue.facts(split_name(wanted.name, catalogue)[1]), ""
+        opened = trace_requests(wanted) if settings.telemetry.otel else wanted
+        return opened, facts_of(wanted.name, catalogue), ""
     access = model_access(settings)
     header = log.view.header
     name = wanted or (header.model if header is not None else "") or settings.model.name or default_model_name(access)
     if not own:
-        return open_model(EMBEDDED, access, catalogue), catalogue.facts(model_id(name)), name
-    return open_model(name, access, catalogue), catalogue.facts(split_name(name, catalogue)[1]), ""
+        return open_model(EMBEDDED, access, catalogue), facts_of(name, catalogue), name
+    return open_model(name, access, catalogue), facts_of(name, catalogue), ""
 
 
 def _hooks(settings: Settings, places: Places, session_id: str) -> Hooks:

@@ -30,7 +30,7 @@ from reverie.permissions.rules import Decision, ToolCall
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import Task, TaskHandle
 from reverie.session.assembly import Assembly, Outlet
-from reverie.session.parts import gather
+from reverie.session.parts import gather, look_at_model, tell_flag_mistakes
 from reverie.session.verbs import verbs
 from reverie.settings import Settings
 from reverie.storage.cleanup import clean_tool_results, needs_cleaning
@@ -83,6 +83,8 @@ class Session(Assembly):
             prompt=prompt,
             own_model=own_model,
         )
+        if model is None or isinstance(model, str):
+            await look_at_model(parts, outlet.emit)
         chosen = make_builtin_tools(parts.settings.tools, window=parts.limits.window) if tools is None else tools
         session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock, open_session=Session.open)
         close_open_calls(parts.log, CRASHED)
@@ -142,6 +144,8 @@ class Session(Assembly):
             if self._server is not None:
                 await self._server.close()
             await self.engine.close()
+            if self.telemetry is not None:
+                self.telemetry.flush()
             parts.log.close()
             await parts.model.close()
             if parts.lease is not None:
@@ -303,6 +307,9 @@ class Session(Assembly):
         await self.engine.compactor.turn_over(cancelled=reason == "cancelled")
         self._turn_is_over = True  # at once: this turn does not wait for a compaction that is asked for from now on
         answered = reason in ("answered", "cut_off")
+        if reason == "failed" and error is not None:
+            self.engine.report_failure("request", error)
+        tell_flag_mistakes(self.parts.flags, self.emit)
         self.engine.end_turn(answered=answered)
         self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
         self.engine.idle(answered=answered)

@@ -47,6 +47,7 @@ class Settings:
     catalogue: sections.CatalogueSettings = field(default_factory=sections.CatalogueSettings)
     flags: sections.FlagSettings = field(default_factory=sections.FlagSettings)
     remote: sections.RemoteSettings = field(default_factory=sections.RemoteSettings)
+    telemetry: sections.TelemetrySettings = field(default_factory=sections.TelemetrySettings)
     debug: sections.DebugSettings = field(default_factory=sections.DebugSettings)
 
     warnings: tuple[str, ...] = ()

@@ -56,6 +56,10 @@ class ModelSettings(Section):
     anthropic_auth_token: str = secret("ANTHROPIC_AUTH_TOKEN", "A bearer token for `anthropic:`, instead of a key.")
     openai_api_key: str = secret("OPENAI_API_KEY", "The key for `openai:` models.")
     anthropic_base_url: str = url("", "The server for `anthropic:`. Empty: the vendor's.", env="ANTHROPIC_BASE_URL")
+    anthropic_betas: tuple[str, ...] = texts(
+        "Beta features to ask that server for with every request, such as `context-1m-2025-08-07`.",
+        env="ANTHROPIC_BETAS",
+    )
     anthropic_cache_edits: bool = switch(False, "Whether that server can delete cached results (`cache_edits`).")
     openai_base_url: str = url(
         "",
@@ -288,6 +292,14 @@ class CatalogueSettings(Section):
     """Facts about models."""
 
     files: tuple[Path, ...] = paths("More catalogue files; later ones win, and all win over the built-in one.")
+
+
+class TelemetrySettings(Section):
+    """OpenTelemetry: names, sizes and times of requests, tools and layers; never content."""
+
+    otel: bool = switch(
+        False, "Sends spans and metrics (needs the extra `otel`; OTEL_* variables say where).", env="REVERIE_OTEL"
+    )
 
 
 class DebugSettings(Section):

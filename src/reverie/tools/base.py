@@ -138,6 +138,8 @@ class ToolOutput:
     """False: the call was refused before the tool started."""
     kept_bytes: int = 0
     """The size of the whole result, if it is kept on disk and `content` is only a preview."""
+    kept_in: Path | None = None
+    """The file that the tool itself put the whole result in."""
 
 
 class Tool(Protocol):

@@ -183,16 +183,21 @@ def _make_output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: f
     elif code:
         lines.append(f"Exit code {code}")
     text = kept.text()
+    left = f"[{ending.value.capitalize()}; redirect the output to a file to let it continue.]"
+    is_left = ending in (_Ending.BACKGROUND, _Ending.DETACHED)
+    if is_left and kept.path:  # before the output, whose end may be left out
+        lines.append(left)
     if text.strip():
         lines.append(text.removesuffix("\n"))
     elif not lines:
         lines.append("The command finished without output.")
-    if ending in (_Ending.BACKGROUND, _Ending.DETACHED):
-        lines.append(f"[{ending.value.capitalize()}; redirect the output to a file to let it continue.]")
+    if is_left and not kept.path:
+        lines.append(left)
     structured: JsonObject = {"exitCode": code, "interrupted": ending.stopped}
     if kept.path:
         structured |= {"persistedOutputPath": str(kept.path), "persistedOutputSize": kept.size}
-    return ToolOutput("\n".join(lines), bool(ending.stopped or code), structured)
+    size = kept.size if kept.path else 0
+    return ToolOutput("\n".join(lines), bool(ending.stopped or code), structured, kept_bytes=size, kept_in=kept.path)
 
 
 def _signal_name(number: int) -> str:

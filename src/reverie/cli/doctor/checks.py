@@ -28,8 +28,8 @@ from reverie.errors import ReverieError
 from reverie.flags import FLAGS, Flags
 from reverie.memory.opening import open_memory
 from reverie.models.catalogue import Catalogue
-from reverie.models.registry import default_model_name, model_access, open_model, split_name
-from reverie.models.window import limits_of, window_of
+from reverie.models.registry import default_model_name, facts_of, model_access, open_model, split_name
+from reverie.models.window import limits_of, window_doubt, window_of
 from reverie.paths import Places, find_repo
 from reverie.paths.repo import current_branch
 from reverie.runtime.background_log import BackgroundLog
@@ -171,12 +171,12 @@ def _model(settings: Settings, _places: Places) -> Iterator[Check]:
     source = ", ".join(map(str, settings.sources.get("model.name", ())))
     why = f"set by {source}" if settings.model.name else _why_default(name)
     try:
-        provider, bare = split_name(name, catalogue)
+        provider, _ = split_name(name, catalogue)
         open_model(name, access, catalogue)  # only imports the provider
     except ReverieError as error:
         yield Check("model", "broken", str(error))
         return
-    facts = catalogue.facts(bare)
+    facts = facts_of(name, catalogue)
     known = "" if facts.known or provider == "scripted" else "; not in the catalogue, so figures are generic"
     yield Check("model", "ok", f"{name} ({why}){known}")
     window, limits = window_of(name, facts, settings), limits_of(name, facts, settings)
@@ -185,7 +185,9 @@ def _model(settings: Settings, _places: Places) -> Iterator[Check]:
         f"{limits.autocompact:,}, full at {limits.blocking:,}"
     )
     changed = [key for key in settings.sources if key.startswith("window.")]
-    yield Check("window", "ok", text + (f"; changed by {', '.join(changed)}" if changed else ""))
+    text += f"; changed by {', '.join(changed)}" if changed else ""
+    doubt = window_doubt(name, window)
+    yield Check("window", "warning" if doubt else "ok", text, "set REVERIE_CONTEXT_WINDOW" if doubt else "")
 
 
 def _why_default(name: str) -> str:
@@ -249,9 +251,9 @@ def _background(_settings: Settings, places: Places) -> Iterator[Check]:
         yield Check("background", "ok", "nothing failed in the last 7 days")
         return
     last = failed[-1]
-    what = last.fields.get("purpose") or last.fields.get("stage") or last.kind
+    what = last.fields.get("purpose") or last.fields.get("layer") or last.kind
     text = f"{plural(len(failed), 'failure')} in 7 days, last {what}: {last.fields.get('error', '')}"
-    yield Check("background", "warning", text, "`reverie log --kind task_failed` shows them")
+    yield Check("background", "warning", text, "`reverie health` shows them by layer and reason")
 
 
 def _dream(settings: Settings, places: Places) -> Iterator[Check]:

@@ -19,7 +19,7 @@ from reverie.layers.l1_tool_results.replacement import (
     render_replacement,
     text_and_form,
 )
-from reverie.storage.transcript.records import ResultDecisions
+from reverie.storage.transcript.records import LayerFailure, ResultDecisions
 from reverie.storage.transcript.view import View
 from reverie.types import ToolResultBlock
 
@@ -54,7 +54,9 @@ class MessageBudget:
             if result.ok
         }
         kept = tuple(block.tool_use_id for block in fresh if block.tool_use_id not in replaced)
-        return StageCommit(payloads=(ResultDecisions(replaced, kept),))
+        failed = next((result.text for result in results if not result.ok), None)
+        told = (LayerFailure("tool_results", f"a large result could not be put on disk: {failed}"),) if failed else ()
+        return StageCommit(payloads=(ResultDecisions(replaced, kept), *told))
 
     def _chosen(self, view: View, fresh: Sequence[ToolResultBlock], limits: ResultLimits) -> list[_Candidate]:
         """Chooses the largest first until the sum fits; ties by position, so that a replay chooses the same."""

@@ -73,9 +73,9 @@ def holds_image(content: str | tuple[Block, ...]) -> bool:
     return isinstance(content, tuple) and any(isinstance(block, ImageBlock) for block in content)
 
 
-def render_replacement(text: str, path: Path, preview_bytes: int) -> str:
-    """Renders the replacement of a text that is in `path` now."""
-    size = len(text.encode("utf-8", "replace"))
+def render_replacement(text: str, path: Path, preview_bytes: int, *, size: int | None = None) -> str:
+    """Renders the replacement of a text that is in `path` now. `size`: of the file, if `text` is only its start."""
+    size = len(text.encode("utf-8", "replace")) if size is None else size
     shown = {"size": f"{size:,} bytes", "path": str(path), "preview": preview(text, preview_bytes)}
     return render("reverie.layers.l1_tool_results", "persisted.md", shown)
 

@@ -64,7 +64,8 @@ class NoteKeeper(Companion):
     emit: Callable[[Event], None]
 
     def __post_init__(self) -> None:
-        self._heartbeat = Heartbeat(self.parts.places.heartbeat(WRITER))
+        declined = self.parts.tally.declined
+        self._heartbeat = Heartbeat(self.parts.places.heartbeat(WRITER), stopped=lambda gate: declined(WRITER, gate))
         self._tried: str | None = None
         self._written: str | None = None
         """What code has written last."""

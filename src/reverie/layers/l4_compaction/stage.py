@@ -17,11 +17,14 @@ from reverie.layers.l4_compaction.requests import requests_in
 from reverie.layers.l4_compaction.restore import restore_blocks, working_set
 from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionRequest, CompactionSetup
 from reverie.layers.l4_compaction.writers import Writers
+from reverie.storage.transcript.records import BreakerState, LayerFailure, from_record
 from reverie.storage.transcript.view import View
-from reverie.types import Purpose
+from reverie.types import Purpose, Record
 
 MAY_COMPACT = frozenset({Purpose.MAIN, Purpose.AGENT})
 """The main thread, fork children and sub-agents. A fork that serves a layer would wait for itself."""
+
+_LAYER = "compaction"
 
 _SHARES = (1.0, 0.5, 0.25, 0.1)
 """Shares of their budgets that the parts may use; less is tried when the result would not fit."""
@@ -46,6 +49,22 @@ class Breakers:
     last_at: tuple[int, int] | None = None
     open_reason: str | None = None
 
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> Breakers:
+        """Returns the breakers of a session as its records left them, so that a resume does not close them."""
+        for record in reversed(records):
+            if record.subtype == BreakerState.subtype and isinstance(found := from_record(record), BreakerState):
+                last = (found.turns, found.rounds) if found.compacted else None
+                return cls(found.failures, found.refills, last, found.open_reason or None)
+        return cls()
+
+    def state(self) -> BreakerState:
+        """Returns the form for the transcript."""
+        turns, rounds = self.last_at or (0, 0)
+        return BreakerState(
+            self.failures, self.refills, turns, rounds, self.last_at is not None, self.open_reason or ""
+        )
+
     def failed(self, why: str, numbers: CompactionNumbers) -> str | None:
         """Counts that no model could write a summary. Returns a notice if that opens the breaker."""
         self.failures += 1
@@ -56,7 +75,9 @@ class Breakers:
         )
 
     def succeeded(self) -> None:
-        """Starts counting failures again after a summary."""
+        """Starts counting failures again after a summary, by hand too: a breaker that they opened closes."""
+        if self.failures and not self.refills:
+            self.open_reason = None
         self.failures = 0
 
     def compacted(self, turns: int, rounds: int, numbers: CompactionNumbers) -> str | None:
@@ -85,13 +106,19 @@ class Breakers:
 class Compaction:
     """The compaction of one conversation."""
 
-    def __init__(self, ground: CompactionSetup) -> None:
+    def __init__(self, ground: CompactionSetup, breakers: Breakers | None = None) -> None:
         self.ground = ground
-        self.breakers = Breakers()
+        self.breakers = breakers or Breakers()
         self._refused: str | None = None
 
     def steps(self, view: View, now: Now, wanted: CompactionRequest) -> Steps:
-        """The steps of one compaction. The commit has no records if a hook refused it or nothing would be gained."""
+        """The steps of one compaction. It has no appends if a hook refused it or nothing would be gained."""
+        before = self.breakers.state()
+        commit = yield from self._steps(view, now, wanted)
+        after = self.breakers.state()
+        return commit if after == before else replace(commit, payloads=(*commit.payloads, after))
+
+    def _steps(self, view: View, now: Now, wanted: CompactionRequest) -> Steps:
         numbers = self.ground.numbers()
         payload = {"trigger": wanted.trigger, "custom_instructions": wanted.instructions}
         (asked,) = yield [RunHook("PreCompact", payload, match_on=wanted.trigger)]
@@ -117,6 +144,8 @@ class Compaction:
         if isinstance(commit, str):
             return self._not_done(commit, wanted, numbers)
         told = self._count_failures(prose, wanted, numbers)
+        failed = tuple(LayerFailure(_LAYER, f"no model wrote the summary: {why}") for why in prose.failures[-1:])
+        commit = replace(commit, payloads=(*commit.payloads, *failed))
         return self._count_compaction(view, wanted, _add_notice(commit, told), numbers)
 
     def may_run(self) -> bool:
@@ -147,7 +176,8 @@ class Compaction:
 
     def _not_done(self, why: str, wanted: CompactionRequest, numbers: CompactionNumbers) -> StageCommit:
         told = self._failed(why, wanted, numbers)
-        return StageCommit(notice="; ".join(filter(None, (f"the conversation was not compacted: {why}", told))))
+        notice = "; ".join(filter(None, (f"the conversation was not compacted: {why}", told)))
+        return StageCommit((LayerFailure(_LAYER, f"not compacted: {why}"),), notice=notice)
 
     def _count_compaction(
         self, view: View, wanted: CompactionRequest, commit: StageCommit, numbers: CompactionNumbers
@@ -204,6 +234,12 @@ class AutoCompact:
         if now.used <= full or not self.compaction.may_run():
             return None
         return self.compaction.steps(view, now, CompactionRequest("auto"))
+
+    def why_not(self, now: Now) -> str:
+        """Returns why it does not compact now."""
+        if not self.compaction.ground.auto_on():
+            return "auto-compaction is off"
+        return (self.compaction.breakers.open_reason or "the context is below the threshold").partition(" (last:")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,6 +207,40 @@ class CacheBreak:
     announcement: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LayerFailure:
+    """A layer could not do its work, and the conversation went on without it. Only reported."""
+
+    subtype: ClassVar[str] = "layer_failure"
+    layer: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCounts:
+    """How often layers had nothing to do in a turn, and requests were sent again: `name: reason` → count.
+
+    Only reported.
+    """
+
+    subtype: ClassVar[str] = "turn_counts"
+    declined: dict[str, int] = field(default_factory=dict[str, int])
+    retried: dict[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerState:
+    """The breakers of auto-compaction after a change. A resumed session begins with the last one."""
+
+    subtype: ClassVar[str] = "breaker_state"
+    failures: int = 0
+    refills: int = 0
+    turns: int = 0
+    rounds: int = 0
+    compacted: bool = False
+    open_reason: str = ""
+
+
 Payload: TypeAlias = (
     SessionHeader
     | CompactBoundary
@@ -224,6 +258,9 @@ Payload: TypeAlias = (
     | Survival
     | Rewind
     | CacheBreak
+    | LayerFailure
+    | TurnCounts
+    | BreakerState
 )
 _KINDS: dict[str, type[Payload]] = {kind.subtype: kind for kind in get_args(Payload)}
 

@@ -163,8 +163,8 @@ class View:
                 self.undone = True  # the order of the records already skips what was undone
             case records.Rewind():
                 self.surfaced.clear()  # shown memories may be out of view now: they may be shown again
-            case records.CacheBreak():
-                pass  # only reported
+            case records.CacheBreak() | records.LayerFailure() | records.TurnCounts() | records.BreakerState():
+                pass  # only reported, or read once at a resume
 
     def _compact(self, boundary: records.CompactBoundary) -> None:
         entries = self.entries
@@ -226,6 +226,8 @@ class View:
         if usage is not None and usage.total > 0:
             if message.id is None or message.id != self._usage_id:
                 self.meter.respond(usage)
+            else:
+                self.meter.report_output(usage.output_tokens)
             self.last_usage, self._usage_id = usage, message.id
         self.meter.append(Message("assistant", tuple(blocks)))
         earlier = self._earlier_part(message.id)
