@@ -75,7 +75,7 @@ def test_commands_and_options_that_a_page_names_are_there(page: Path) -> None:
 
 WRITTEN = ("--ledger", "--svg", "--plot", "--locomo", ">")
 """What comes behind these is written by the command, or is a data set to download."""
-YOURS = ("~", "../", "MEMORY.md", "feedback_")
+YOURS = ("~", "../", "MEMORY.md", "feedback_", "user_")
 
 
 def examples(command: click.Command) -> Iterator[str]:

@@ -44,7 +44,7 @@ def test_doctor_says_when_extraction_ran_what_it_cost_and_which_gate_stopped_it(
     assert "ago: nobody is at the keyboard" in check(reverie, "extraction")["found"]
     runs = json.loads(reverie("cost", "--by", "run", "--json").stdout)["parts"]
     (extraction,) = [sums for name, sums in runs.items() if name.endswith(" extraction-1")]
-    assert extraction["requests"] == 2 and 0 < extraction["hit_rate"] < 1
+    assert extraction["requests"] == 1 and 0 < extraction["hit_rate"] < 1
     shown = reverie("cost", "--by", "run").stdout
     assert "cached" in shown and f"{extraction['hit_rate']:.0%}" in shown
 
@@ -63,10 +63,8 @@ def test_a_writer_that_failed_three_times_in_a_row_says_so_once(reverie: Command
 
 
 def test_the_notes_are_a_writer_too(reverie: Command) -> None:
-    settings(
-        reverie,
-        '[model]\nretries = 0\n[background]\nfallback = false\n[notes]\nfirst_tokens = 10\ncadence = "reference"\n',
-    )
+    notes = '[notes]\nfirst_tokens = 10\ncadence = "reference"\n'
+    settings(reverie, f"[model]\nretries = 0\n[background]\nfallback = false\n{notes}")
     assert check(reverie, "notes")["found"] == "never ran"
     failing = reverie.script("say Yes.\n\n[notes]\nrepeat forever\n  fail authentication\n  say x\nend\n")
     told = ["taking notes has failed three times" in reverie("run", "--model", failing, SAID).stderr for _ in range(4)]

@@ -308,7 +308,9 @@ def test_what_was_to_be_moved_and_is_held_is_put_back_unless_it_is_named(tmp_pat
         if kept:
             assert found is None and not copy.changes(), "everything is back, also what only the index said"
             continue
-        assert found is not None and {one.name for one in found.changes} == {"b.md"}
+        assert found is not None and {one.name for one in found.changes} == {"b.md", "MEMORY.md"}
+        index = next(one.after for one in found.changes if one.name == "MEMORY.md") or ""
+        assert "b.md" not in index and "Ypsilon phi chi psi omega." in index, "what only the index said stays"
         assert [one.partition(":")[0] for one in found.kept] == ["MEMORY.md"]
         landed = land(MemoryDirectory.open(root, gate=lambda _write: None), found, dream_info(found))
         assert landed.version is not None and not (root / "b.md").exists()

@@ -12,6 +12,7 @@ from typing import Final
 
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.memory.gate.lines import put_back as put_lines_back
+from reverie.memory.gate.lines import put_in_place
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import is_index, is_topic
 from reverie.memory.topic_file import TopicFile, body_statements, decode, encode, statements_of
@@ -99,22 +100,29 @@ def put_back(copy: MemoryCopy, reasons: Sequence[str]) -> dict[str, str]:
         copy.write(name, encode(text))
     said = StatementIndex(one for text in after.values() for one in statements_of(text))
     named = StatementIndex(reasons)
-    for name in (name for name in before if is_index(name) and before[name] != after.get(name)):
-        listed = {entry.line: entry.file for entry in entries(before[name])}
-        folder = name.rpartition("/")[0]
+    there = {name for name in (*after, *gone) if is_topic(name)}
+    for name in [name for name in before if is_index(name) and before[name] != after.get(name)]:
+        old, now = before[name].splitlines(), after.get(name, "").splitlines()
+        files = {entry.line: _below(name, entry.file) for entry in entries(before[name])}
         lost = [
             line
-            for number, line in enumerate(before[name].splitlines(), 1)
-            if len(content_terms(line)) >= _TELLING
-            and (number not in listed or f"{folder}/{listed[number]}".lstrip("/") in after)
-            and not said.has(line)
+            for number, line in enumerate(old, 1)
+            if (number not in files or files[number] in there)
+            and (files.get(number) in gone or (len(content_terms(line)) >= _TELLING and not said.has(line)))
             and not named.has(line)
         ]
         if lost:
-            text = after.get(name, "")
-            copy.write(name, encode(text + ("" if text.endswith("\n") or not text else "\n") + "\n".join(lost) + "\n"))
+            again = {files[number] for number, line in enumerate(old, 1) if line in lost and number in files}
+            listed = {entry.line: _below(name, entry.file) for entry in entries(after.get(name, ""))}
+            now = [line for number, line in enumerate(now, 1) if listed.get(number) not in again]
+            copy.write(name, encode("\n".join(put_in_place(old, now, lost)) + "\n"))
             gone[name] = lost
     return {
         name: f"{name}: kept, because it was gone without a reason, and a part of the dream waits for you"
         for name in gone
     }
+
+
+def _below(index: str, file: str) -> str:
+    folder = index.rpartition("/")[0]
+    return f"{folder}/{file}" if folder else file

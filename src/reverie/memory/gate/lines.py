@@ -88,3 +88,13 @@ def first_words(text: str, most: int) -> str:
     words = text.split()
     cut: Sequence[str] = words[:most]
     return " ".join(cut).rstrip(" ,;:.。") if cut else text[:40]
+
+
+def put_in_place(before: Sequence[str], lines: list[str], kept: Sequence[str]) -> list[str]:
+    """The lines with earlier ones, each after the line that it followed."""
+    for at, line in enumerate(before):
+        if line in kept:
+            place = next((lines.index(up) + 1 for up in reversed(before[:at]) if up.strip() and up in lines), 0)
+            lines.insert(place, line)
+    is_same = [line for line in lines if line.strip()] == [line for line in before if line.strip()]
+    return list(before) if kept and is_same else lines

@@ -3,12 +3,12 @@ of a log are the agent's notes, and what comes from somebody else waits. Texts i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Final
 
 from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
 from reverie.memory.gate.head import is_own
-from reverie.memory.gate.lines import body_parts, take_out
+from reverie.memory.gate.lines import body_parts, put_in_place, take_out
 from reverie.memory.gate.rule import Case, End, Verdict, judge
 from reverie.memory.gate.speech import Speech, foreign_names
 from reverie.memory.gate.statement import EvidenceText, features
@@ -65,7 +65,7 @@ def decide_index(write: ProposedWrite, text: str, read: Callable[[str], str]) ->
             for line in before
             if line.strip() and line not in lines and (line not in was or _stays(was[line], now, content))
         ]
-        lines = _put_back(before, lines, kept)
+        lines = put_in_place(before, lines, kept)
     note = f"{write.name}: lines that are not about a file were left out." if left else ""
     return Decision("\n".join(lines) + "\n" if lines else "", held=tuple(left), note=note)
 
@@ -84,16 +84,6 @@ def _lines(text: str) -> list[str]:
 
 def _stays(entry: IndexEntry, listed: Collection[str], content: Callable[[IndexEntry], str]) -> bool:
     return entry.file not in listed and bool(content(entry))
-
-
-def _put_back(before: Sequence[str], lines: list[str], kept: Sequence[str]) -> list[str]:
-    """The lines with earlier ones, each after the line that it followed."""
-    for at, line in enumerate(before):
-        if line in kept:
-            place = next((lines.index(up) + 1 for up in reversed(before[:at]) if up.strip() and up in lines), 0)
-            lines.insert(place, line)
-    is_same = [line for line in lines if line.strip()] == [line for line in before if line.strip()]
-    return list(before) if kept and is_same else lines
 
 
 def split_log(write: ProposedWrite, text: str) -> tuple[str, dict[str, Mark], list[Verdict]]:
