@@ -105,11 +105,16 @@ class SdkModel:
             return None
 
     async def window(self) -> int | None:
-        """The window that the server's list of models names for this one; None if it names none within seconds."""
+        """The window that the server's list of models names for this one; None if it names none within seconds.
+
+        Raises `NoConnection` if there is no server.
+        """
         module, client = await self._connect()
         try:
             async with asyncio.timeout(_LIST_S):
                 listed = [each.to_dict() async for each in client.models.list() if each.id == self._model]
+        except module.APIConnectionError as error:
+            raise errors.NoConnection(f"The server at {strip_secrets(self._url)} cannot be reached.") from error
         except (module.APIError, *_transport_errors(), TimeoutError, ValueError):
             return None
         about = {key: value for one in listed for key, value in (*one.items(), *dict(one.get("meta") or {}).items())}

@@ -16,7 +16,7 @@ from reverie.context.accounts import Accounts
 from reverie.context.day_book import Caps, DayBook
 from reverie.context.prefix import effort_of, render_prefix, thinking_of
 from reverie.context.ttl import choose_ttl
-from reverie.errors import StorageError, UserError
+from reverie.errors import NoConnection, StorageError, UserError
 from reverie.events import Event, Notice, SessionOpened
 from reverie.flags import Flags
 from reverie.models.base import Model, Ttl
@@ -129,7 +129,11 @@ async def look_at_model(parts: SessionParts, emit: Callable[[Event], None]) -> N
     name, settings = parts.model_name, parts.settings
     found = window_of(name, parts.facts, settings)
     ask = getattr(parts.model, "window", None) if found.source is WindowSource.UNLISTED else None
-    if ask is not None and (served := await ask()) is not None:
+    try:
+        served = await ask() if ask is not None else None
+    except NoConnection:
+        return  # the first request says so
+    if served is not None:
         parts.facts = replace(parts.facts, window=served, served=True)
         parts.limits = parts.limits_now()
         found = window_of(name, parts.facts, settings)
