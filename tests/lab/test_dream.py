@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -326,7 +327,13 @@ def test_the_right_mind_passes_them_all_and_wrong_ones_get_what_they_deserve(fol
             assert one.got_in and one.failed, one.name
         else:
             assert one.got_in == (), one.name
-            assert set(one.failed) <= idle[name] | {what for what in one.failed if what.startswith("merged")}, one.name
+            others = {what for what in one.failed if what.startswith("merged")}
+            assert _without_counts(one.failed) <= _without_counts({*idle[name], *others}), one.name
+
+
+def _without_counts(failed: Iterable[str]) -> set[str]:
+    """Failed checks without what was counted: a mind may leave an index smaller than it was, but not small enough."""
+    return {what.partition(" (has ")[0] for what in failed}
 
 
 def test_how_long_the_embedded_model_dreams_is_measured() -> None:

@@ -78,7 +78,7 @@ def test_the_servers_own_list_is_asked(provider: str, known: str) -> None:
 
 def test_a_404_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with served("say Hello.", monkeypatch) as server:
-        server.simulator.fail_next(404, message="model: nonesuch")
+        server.simulator.fail_next(404, message="model: nonesuch", route="/v1/messages")
         events = in_session(opened, cwd=tmp_path, model="anthropic:nonesuch")
     ended = events[-1]
     assert isinstance(ended, TurnEnded) and ended.reason == "failed"

@@ -56,6 +56,7 @@ OVERRIDES = {
     "window.autocompact_window": 40_000,
     "model.retry_first_wait_s": 0.001,
     "compaction.refill_turns": 1,
+    "microcompact.keep_rounds": 1,
 }
 
 

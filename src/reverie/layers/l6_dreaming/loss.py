@@ -93,7 +93,8 @@ def put_back(copy: MemoryCopy, reasons: Sequence[str]) -> dict[str, str]:
     after = {name: decode(data) for name, data in copy.files().items() if data.strip()}
     gone: dict[str, list[str]] = {}
     for one in loss(before, after, reasons).unnamed:
-        gone.setdefault(one.file, []).append(one.text)
+        if not _is_reworded(one.text, body_statements(after.get(one.file, ""))):
+            gone.setdefault(one.file, []).append(one.text)
     for name, texts in sorted(gone.items()):
         old, new = TopicFile.parse(before[name]), TopicFile.parse(after.get(name, ""))
         text = new.with_changes(body=put_lines_back(old.body, new.body, texts)).text if name in after else old.text
@@ -104,12 +105,12 @@ def put_back(copy: MemoryCopy, reasons: Sequence[str]) -> dict[str, str]:
     for name in [name for name in before if is_index(name) and before[name] != after.get(name)]:
         old, now = before[name].splitlines(), after.get(name, "").splitlines()
         files = {entry.line: _below(name, entry.file) for entry in entries(before[name])}
+        hooks = {entry.line: entry.hook for entry in entries(before[name])}
         lost = [
             line
             for number, line in enumerate(old, 1)
             if (number not in files or files[number] in there)
-            and (files.get(number) in gone or (len(content_terms(line)) >= _TELLING and not said.has(line)))
-            and not named.has(line)
+            and (files.get(number) in gone or _tells_more(hooks.get(number, line), said, named))
         ]
         if lost:
             again = {files[number] for number, line in enumerate(old, 1) if line in lost and number in files}
@@ -121,6 +122,19 @@ def put_back(copy: MemoryCopy, reasons: Sequence[str]) -> dict[str, str]:
         name: f"{name}: kept, because it was gone without a reason, and a part of the dream waits for you"
         for name in gone
     }
+
+
+def _is_reworded(text: str, now: Sequence[str]) -> bool:
+    """Whether a statement of the same file has half of its words: a date that was written out changes the others."""
+    terms = content_terms(text)
+    return any(2 * len(terms & content_terms(one)) >= len(terms) for one in now)
+
+
+def _tells_more(line: str, said: StatementIndex, named: StatementIndex) -> bool:
+    """Whether a line of an index says something that no file and no reason says."""
+    return any(
+        len(content_terms(one)) >= _TELLING and not said.has(one) and not named.has(one) for one in statements(line)
+    )
 
 
 def _below(index: str, file: str) -> str:
