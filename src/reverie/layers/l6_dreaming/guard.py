@@ -109,9 +109,14 @@ class DreamGuard:
                 self.held[name] = decided.held
                 self._log.write("dream_held", file=name, statements=len(decided.held))
             text = None if decided.text is None else encode(decided.text)
+            note = decided.note
+            if not note and text is not None and is_topic(name) and text != data:
+                note = (
+                    f"Stored {name}, with a title or description of its own text: read it before you change it again."
+                )
             self._copy.write(name, text)
             self._on_write(name)
-            return Kept(text, decided.note)
+            return Kept(text, note)
 
         return keep
 

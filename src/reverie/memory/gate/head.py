@@ -47,6 +47,12 @@ def lead_of(topic: TopicFile) -> str:
     return next((bare for _, bare in body_parts(topic.body)), topic.description)
 
 
+def _first_line(topic: TopicFile) -> str:
+    """The first line of a memory that says something, without Markdown."""
+    lines = (" ".join(bare for _, bare in body_parts(line)) for line in topic.body.splitlines())
+    return next(filter(None, lines), topic.description)
+
+
 def rebuild_head(topic: TopicFile, before: TopicFile, case: Case, trust: Trust | None) -> str:
     """The text with a head of the user's or the memory's words, and with its trust."""
     parts = [bare for _, bare in body_parts(topic.body)]
@@ -58,7 +64,7 @@ def rebuild_head(topic: TopicFile, before: TopicFile, case: Case, trust: Trust |
         topic = topic.with_changes(description=before.description or shorten(lead, _LONGEST))
     is_kept = topic.description == before.description or (not stays and is_own(topic.description, case, parts))
     if not is_kept or any(contradicts(topic.description, one) for one in parts):
-        topic = topic.with_changes(description=before.description if stays else shorten(lead, _LONGEST))
+        topic = topic.with_changes(description=before.description if stays else shorten(_first_line(topic), _LONGEST))
     unknown = {
         key: None
         for key, value in topic.fields.items()
