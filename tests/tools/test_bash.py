@@ -176,10 +176,12 @@ def test_cancelling_twice_still_leaves_no_process(context: ToolContext) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.sleep(0.1)
 
     asyncio.run(cancelled())
-    assert not ProcessFamily(pids(file, 1)[0], (0, 0)).living()
+    family, until = ProcessFamily(pids(file, 1)[0], (0, 0)), time.monotonic() + 5
+    while family.living() and time.monotonic() < until:  # on a busy machine the kernel takes a moment
+        time.sleep(0.05)
+    assert not family.living()
 
 
 @pytest.mark.parametrize("delay", [0, 0.001, 0.003, 0.005, 0.01, 0.02])
