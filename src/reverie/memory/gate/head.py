@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from reverie.memory.gate.lines import body_parts, first_words
+from reverie.memory.gate.lines import body_parts, first_words, lead_of
 from reverie.memory.gate.rule import Case
 from reverie.memory.gate.speech import foreign_names, has_mixed_word
 from reverie.memory.gate.statement import EvidenceText, features
@@ -40,11 +40,6 @@ def is_own(text: str, case: Case, parts: Sequence[str]) -> bool:
     if case.speech.foreign_share(unknown) >= _FOREIGN_WORDS:
         return False
     return own > 0 or not case.speech.foreign.count(one.terms)
-
-
-def lead_of(topic: TopicFile) -> str:
-    """The first statement of a memory; its description if the body says nothing."""
-    return next((bare for _, bare in body_parts(topic.body)), topic.description)
 
 
 def _first_line(topic: TopicFile) -> str:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from reverie.memory.topic_file import TopicFile
 from reverie.text.folding import fold_text
 from reverie.text.patterns import late
-from reverie.text.sentences import Statement, lead_of, statements_in, strip_marks
+from reverie.text.sentences import Statement, statements_in, strip_marks
+from reverie.text.sentences import lead_of as line_lead
 
 _MEMORY_LINK = late(r"\[([^\[\]\n]*)\]\((?:[\w-]+/)?[\w-][\w.-]*\.md\)")
 _LINK = late(r"\[([^\[\]\n]*)\]\(([^()\n]*)\)")
@@ -41,7 +43,7 @@ def take_out(body: str, unwanted: Collection[str]) -> str:
         start = body.rfind("\n", 0, one.start) + 1
         end = body.find("\n", one.start)
         end = len(body) if end < 0 else end
-        rest = body[lead_of(body, start).end() : end] if lead_of(body, start).end() <= end else ""
+        rest = body[line_lead(body, start).end() : end] if line_lead(body, start).end() <= end else ""
         if not any(char.isalnum() for char in rest):
             body = body[:start] + body[min(end + 1, len(body)) :]
         elif not body[one.start : end].strip():
@@ -98,3 +100,8 @@ def put_in_place(before: Sequence[str], lines: list[str], kept: Sequence[str]) -
             lines.insert(place, line)
     is_same = [line for line in lines if line.strip()] == [line for line in before if line.strip()]
     return list(before) if kept and is_same else lines
+
+
+def lead_of(topic: TopicFile) -> str:
+    """The first statement of a memory; its description if the body says nothing."""
+    return next((bare for _, bare in body_parts(topic.body)), topic.description)

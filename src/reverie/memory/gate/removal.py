@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from reverie.memory.changes import Writer
 from reverie.memory.gate.requests import asks_to_forget, orders_removal, tells_change
-from reverie.memory.gate.rule import CONFIRMED_SHARE, Case, Standing, Verdict, hold, says_exactly
+from reverie.memory.gate.rule import CONFIRMED_SHARE, Case, Standing, Verdict, hold
 from reverie.memory.gate.speech import UserMessage
-from reverie.memory.gate.statement import EvidenceText, features
+from reverie.memory.gate.statement import EvidenceText, features, says_exactly
 from reverie.memory.taxonomy import Trust
 from reverie.text.sameness import REWORDED, StatementIndex, overlap, share
 from reverie.text.sentences import sentences

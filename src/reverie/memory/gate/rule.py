@@ -23,7 +23,7 @@ from reverie.memory.gate.speech import (
     is_other_language,
     is_other_script,
 )
-from reverie.memory.gate.statement import EvidenceText, Features, features
+from reverie.memory.gate.statement import EvidenceText, Features, features, says_exactly
 from reverie.memory.taxonomy import Trust
 from reverie.text.dates.phrases import find_days
 from reverie.text.folding import fold_text
@@ -108,17 +108,42 @@ class Case:
 
     @cached_property
     def exact(self) -> Mapping[str, Standing]:
-        return {fold_text(one.text): one for one in (*self.others, *self.own) if one in self.own or not one.is_shared}
+        return {fold_text(one.text): one for one in (*self.others, *self.own) if self.is_own(one) or not one.is_shared}
 
     @cached_property
-    def lending(self) -> Sequence[Standing]:
-        """Statements that may anchor a change of them: not those that are only inferred."""
-        near = [one for one in self.others if not one.is_shared] if self.writer is Writer.DREAM else []
-        return [one for one in (*self.own, *near) if one.trust is not Trust.INFERRED]
+    def _holding(self) -> Mapping[str, Sequence[Standing]]:
+        found: dict[str, list[Standing]] = {}
+        for one in (*self.own, *self.others):
+            for term in content_terms(one.text):
+                found.setdefault(term, []).append(one)
+        return found
+
+    def near(self, terms: frozenset[str]) -> list[Standing]:
+        """The statements of memory that share words with a statement."""
+        found = {id(one): one for term in terms for one in self._holding.get(term, ())}
+        return list(found.values())
+
+    @cached_property
+    def _own_ids(self) -> frozenset[int]:
+        return frozenset(map(id, self.own))
+
+    def is_own(self, one: Standing) -> bool:
+        """Whether a statement is in the file itself."""
+        return id(one) in self._own_ids
+
+    def lends(self, one: Standing) -> bool:
+        """Whether a statement may anchor a change of it: not one that is only inferred, or that is the team's."""
+        is_near = self.is_own(one) or (self.writer is Writer.DREAM and not one.is_shared)
+        return is_near and one.trust is not Trust.INFERRED
 
     @cached_property
     def known(self) -> EvidenceText:
-        return EvidenceText(one.text for one in self.lending)
+        return EvidenceText(one.text for one in (*self.own, *self.others) if self.lends(one))
+
+    @cached_property
+    def heard(self) -> EvidenceText:
+        """What the user wrote or answered, and what the file says."""
+        return EvidenceText([self.speech.own.text, self.speech.asked.text, *(one.text for one in self.own)])
 
 
 def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
@@ -158,7 +183,9 @@ def _is_translated(case: Case, text: str) -> bool:
 def _prior(case: Case, one: Features) -> EvidenceText:
     """The statement of memory that this one changes: only what is new in it needs an anchor. Empty if there is none."""
     best, most = "", 0
-    for known in case.lending:
+    for known in case.near(one.terms):
+        if not case.lends(known):
+            continue
         theirs = content_terms(known.text)
         both = len(one.terms & theirs)
         if both > most and 2 * both >= min(len(one.terms), len(theirs)):
@@ -175,7 +202,7 @@ def _is_foreign(case: Case, one: Features, prior: EvidenceText, *, is_anchored: 
 
 def _foreign_words(case: Case, one: Features) -> float:
     """How many words of a statement come from one sentence of somebody else; names count twice."""
-    own = EvidenceText([case.speech.own.text, case.speech.asked.text, *(known.text for known in case.own)])
+    own = case.heard
     return case.speech.foreign_share(one) + len(foreign_names(one, own, case.speech.foreign))
 
 
@@ -277,8 +304,8 @@ def _reworded(case: Case, one: Features) -> Verdict | None:
     only if it adds nothing and turns nothing round."""
     sources = [
         known
-        for known in (*case.own, *case.others)
-        if _shares(one.terms, content_terms(known.text)) and (known in case.own or not known.is_shared)
+        for known in case.near(one.terms)
+        if _shares(one.terms, content_terms(known.text)) and (case.is_own(known) or not known.is_shared)
     ]
     if not sources:
         return None
@@ -303,17 +330,6 @@ def _reworded(case: Case, one: Features) -> Verdict | None:
     trust = None if lowest is End.UNMARKED else Trust(lowest.value)
     mark = None if trust is None else replace(nearest.mark or Mark(trust), trust=trust)
     return Verdict(one.text, lowest, mark, is_anchored=lowest is not End.INFERRED, is_old=True)
-
-
-def says_exactly(one: str, other: str) -> bool:
-    """Whether `other` has every word, number and relation of a statement, in the same order."""
-    found, theirs = features(one), features(other)
-    return (
-        found.terms <= theirs.terms
-        and found.numbers <= theirs.numbers
-        and relations_of(one) == relations_of(other) & relations_of(one)
-        and is_in_order(one, other)
-    )
 
 
 def _shares(terms: frozenset[str], others: frozenset[str]) -> bool:

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from reverie.text.patterns import late
+from reverie.text.sameness import is_in_order, relations_of
 from reverie.text.tongue import language_of
 from reverie.text.values import DATE_NAME
 from reverie.text.word_lists import NUMBER_WORDS
@@ -147,3 +148,14 @@ def plain_number(number: str) -> str:
     if re.fullmatch(r"\d+,\d{1,2}", number):
         return number.replace(",", ".")
     return number[1:] if re.fullmatch(r"0\d:\d\d", number) else number
+
+
+def says_exactly(one: str, other: str) -> bool:
+    """Whether `other` has every word, number and relation of a statement, in the same order."""
+    found, theirs = features(one), features(other)
+    return (
+        found.terms <= theirs.terms
+        and found.numbers <= theirs.numbers
+        and relations_of(one) == relations_of(other) & relations_of(one)
+        and is_in_order(one, other)
+    )

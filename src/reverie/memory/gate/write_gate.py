@@ -4,42 +4,35 @@ in the inbox. It writes only the inbox."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
-from reverie.memory.changes import Decision, Evidence, Mark, ProposedWrite, Writer
-from reverie.memory.gate.forgotten import Forgotten, find_brought_back
-from reverie.memory.gate.head import lead_of, rebuild_head, rebuild_name
-from reverie.memory.gate.inbox import InboxFull, MemoryInbox
-from reverie.memory.gate.lines import body_parts, put_back, quote_lines, take_out
+from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
+from reverie.memory.gate.lines import lead_of
 from reverie.memory.gate.marks import Marks
-from reverie.memory.gate.other_files import decide_index, split_log
-from reverie.memory.gate.privacy import why_private
-from reverie.memory.gate.removal import find_lost, may_remove, wait_too
-from reverie.memory.gate.rule import Case, End, Standing, Verdict, hold, hold_rest, judge
-from reverie.memory.gate.speech import Speech, UserMessage
-from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
-from reverie.memory.topic_file import TopicFile, decode, encode, statements_of
+from reverie.memory.taxonomy import Trust
+from reverie.memory.topic_file import TopicFile, encode, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
-from reverie.regular_files import read_regular
 from reverie.text.cutting import shorten
-from reverie.text.folding import fold_text, visible
-from reverie.text.words import content_terms
+from reverie.text.folding import fold_text
 from reverie.types import Origin
+
+if TYPE_CHECKING:
+    from reverie.memory.gate.agent_writes import AgentWrites
+    from reverie.memory.gate.forgotten import Forgotten
+    from reverie.memory.gate.inbox import MemoryInbox
 
 RefusalKind = Literal["secret", "size", "held", "question"]
 Instructions = Callable[[], Mapping[str, str]]
 
 LARGEST: Final = 200_000
 """Bytes of one file that an agent may write."""
-_RELATED: Final = 40
 _LONGEST: Final = 120
-_BACKGROUND: Final = (Writer.EXTRACTION, Writer.DREAM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +76,7 @@ class WriteGate:
         self._forgotten = forgotten
         self._texts = MemoryTexts(root)
         self._root = root
-        self._forgot: dict[str, str] = {}
-        """The file that was removed for a request to forget, by its message."""
         self.marks = Marks(root)
-        self._heard: tuple[tuple[Evidence, ...], Speech] | None = None
         self.refused: dict[RefusalKind, int] = {}
         """How often each kind of refusal happened in this process."""
 
@@ -102,13 +92,24 @@ class WriteGate:
             self._refuse(
                 write, "size", f"{write.name}: over {LARGEST:,} bytes; a memory is short: write what it teaches."
             )
-        if write.is_topic:
-            return self._decide_topic(write)
-        if write.is_index and write.text is not None:
-            return decide_index(write, write.text, lambda name: _text_of(self._root / name))
-        if write.is_log and write.text is not None:
-            return self._decide_log(write, write.text)
-        return Decision(write.text)
+        return self._agents.decide(write)
+
+    @cached_property
+    def _agents(self) -> AgentWrites:
+        from reverie.memory.gate.agent_writes import AgentWrites
+
+        return AgentWrites(
+            self._root,
+            self.marks,
+            self._texts,
+            self._inbox,
+            self._instructions,
+            self._forgotten,
+            lambda write, is_question, item: self._hear(write, "question" if is_question else "held", item),
+        )
+
+    def _hear(self, write: ProposedWrite, kind: RefusalKind, item: str) -> None:
+        self._tell(write, kind, item=item)
 
     def warnings(self, write: ProposedWrite) -> list[str]:
         """What the user who writes should know although it is saved: that it is written down already."""
@@ -160,200 +161,6 @@ class WriteGate:
         new = [one for one in statements_of(write.text) if fold_text(one) not in old]
         return {one: mark for one in new if mark.trust is Trust.CONFIRMED or self.marks.of(one) is None}
 
-    # Topic files.
-
-    def _decide_topic(self, write: ProposedWrite) -> Decision:
-        text = "" if write.text is None else visible(write.text)
-        if write.name.startswith(f"{TEAM}/") and write.writer in _BACKGROUND and text:
-            private = why_private(write.name, text, write.before, self._private_texts())
-            if private is not None:
-                return self._hold_all(write, private)
-        case = self._case(write, text)
-        topic, before = TopicFile.parse(text), TopicFile.parse(write.before or "")
-        old = {fold_text(bare) for _, bare in body_parts(before.body)}
-        parts = [bare for _, bare in body_parts(topic.body)]
-        new = list(dict.fromkeys(bare for bare in parts if fold_text(bare) not in old))
-        if not new and text and not parts and topic.description:
-            new = [topic.description]
-        if write.before is None and (known := self._known_elsewhere(write, new)):
-            return Decision(None, note=known)
-        verdicts = hold_rest(topic.body, self._without_forgotten(write, judge(case, new)))
-        stored = [one for one in verdicts if one.end is not End.HELD]
-        lost = [] if write.is_draft else self._kept_back(case, write, parts, verdicts)
-        if lost:  # what would replace a statement that stays waits with the question
-            verdicts = [wait_too(one, lost) for one in verdicts]
-            stored = [one for one in verdicts if one.end is not End.HELD]
-        held = [one for one in verdicts if one.end is End.HELD]
-        if write.before is None and held and not stored:
-            return self._hold_all(write, held[0].why, held)
-        final = self._compose(write, topic, before, case, verdicts, lost)
-        item = self._keep(write, held, lost) if held or lost else ""
-        name = "" if final is None or write.before is not None else rebuild_name(write.name, final, case)
-        marks = {one.text: one.mark for one in stored if one.mark is not None}
-        note = explain(write, held, lost, item, stored_any=final is not None)
-        return Decision(final, name, marks, tuple(one.text for one in held), item, note)
-
-    def _case(self, write: ProposedWrite, text: str) -> Case:
-        terms = content_terms(text) | content_terms(write.before or "")
-        near = dict(self._texts.sharing(terms, 2)) if terms else {}
-        near.pop(write.name, None)
-        if write.writer is Writer.DREAM:
-            logs = sorted((self._root / LOGS).glob("*/*/*.md"))[-_RELATED:]
-            near |= {path.name: _text_of(path) for path in logs}
-            near |= {name: _text_of(self._root / name) for name in ("MEMORY.md", f"{TEAM}/MEMORY.md")}
-        others = [one for name, held in near.items() for one in self._standing(name, held)]
-        gone = {name for name, after in write.together.items() if after is None}
-
-        def confirmed(wanted: frozenset[str]) -> Iterable[Standing]:
-            for one in others:
-                is_other = one.trust is Trust.CONFIRMED or one.file.startswith(f"{TEAM}/")
-                if is_other and one.file not in gone and len(wanted & content_terms(one.text)) >= 2:
-                    yield one
-
-        return Case(
-            writer=write.writer,
-            speech=self._speech(write.evidence),
-            own=self._standing(write.name, write.before or ""),
-            others=others,
-            confirmed=confirmed,
-            session=write.session,
-            stays=frozenset(fold_text(bare) for _, bare in body_parts(TopicFile.parse(text).body)),
-            means_another=lambda message: self._means_another(write.name, message),
-        )
-
-    def _means_another(self, name: str, message: UserMessage) -> bool:
-        """Whether a request to forget has more words of another memory, or was carried out on another one already."""
-        found = {other: message.count(_about(other, text)) for other, text in self._texts.texts().items()}
-        own = found.pop(name, 0)
-        if any(count > own for count in found.values()):
-            return True
-        said = message.block.message
-        return not own and bool(said) and self._forgot.setdefault(said, name) != name
-
-    def _speech(self, evidence: tuple[Evidence, ...]) -> Speech:
-        """What was said; a run that writes several files has the same evidence for all of them."""
-        if self._heard is None or self._heard[0] != evidence:
-            self._heard = evidence, Speech(evidence)
-        return self._heard[1]
-
-    def _standing(self, name: str, text: str) -> list[Standing]:
-        topic = TopicFile.parse(text)
-        texts = dict.fromkeys(bare for _, bare in body_parts(topic.body))
-        return [Standing(one, name, self.marks.trust_of(one, topic), self.marks.of(one)) for one in texts]
-
-    def _without_forgotten(self, write: ProposedWrite, verdicts: list[Verdict]) -> list[Verdict]:
-        """A dream does not bring back what the user removed: it waits."""
-        if write.writer is not Writer.DREAM or not verdicts or not (gone := self._forgotten()):
-            return verdicts
-        standing = list(self._texts.texts().values())
-        found = [find_brought_back(one.text, standing, gone) for one in verdicts]
-        return [
-            one if back is None else hold(one, f"you removed it on {back.when:%Y-%m-%d}")
-            for one, back in zip(verdicts, found, strict=True)
-        ]
-
-    def _kept_back(
-        self, case: Case, write: ProposedWrite, parts: Sequence[str], verdicts: Sequence[Verdict]
-    ) -> list[Standing]:
-        """Statements that disappear and may not: they stay, and the removal becomes a question."""
-        held = {one.text for one in verdicts if one.end is End.HELD}
-        body = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(write.before or "").body)}
-        gone = [
-            one
-            for one in case.own
-            if fold_text(one.text) in body and fold_text(one.text) not in set(map(fold_text, parts))
-        ]
-        old = {fold_text(one.text): one for one in case.own}
-        new = {one.text: Standing(one.text, write.name, one.mark.trust if one.mark else None) for one in verdicts}
-        kept = [old.get(fold_text(bare)) or new.get(bare) or Standing(bare, write.name, None) for bare in parts]
-        kept = [one for one in kept if one.text not in held]
-        # What goes to another file of the same change is judged there.
-        moved = [(name, one) for name, text in write.together.items() if text for one in statements_of(text)]
-        elsewhere = [Standing(one, name, Trust.CONFIRMED) for name, one in moved]
-        if write.writer is not Writer.AGENT or elsewhere:
-            elsewhere += [one for one in case.others if one.file not in write.together]
-        about = f"{TopicFile.parse(write.before or '').name} {write.name.removesuffix('.md').replace('_', ' ')}"
-        stored = [one for one in verdicts if one.end is not End.HELD]
-        lost = find_lost(gone, [*kept, *elsewhere])
-        return [one for one in lost if not may_remove(case, one, about, stored)]
-
-    def _compose(
-        self,
-        write: ProposedWrite,
-        topic: TopicFile,
-        before: TopicFile,
-        case: Case,
-        verdicts: Sequence[Verdict],
-        lost: Sequence[Standing],
-    ) -> str | None:
-        """The text that is stored."""
-        held = {one.text for one in verdicts if one.end is End.HELD}
-        if write.text is None or not topic.text.strip():
-            if not lost:
-                return None
-            stays = {fold_text(one.text) for one in lost}
-            gone = [bare for _, bare in body_parts(before.body) if fold_text(bare) not in stays]
-            return rebuild_head(before.with_changes(body=take_out(before.body, gone)), before, case, before.trust)
-        body = take_out(topic.body, held) if held else topic.body
-        if lost:
-            body = put_back(before.body, body, [one.text for one in lost])
-            if [bare for _, bare in body_parts(body)] == [bare for _, bare in body_parts(before.body)]:
-                return write.before  # nothing is new, and nothing is gone
-        adopted = {one.text for one in verdicts if one.mark is not None and one.mark.how == "adopted"}
-        foreign = {one.text for one in verdicts if one.text in adopted and one.mark and one.mark.source != "pasted"}
-        if foreign:
-            body = quote_lines(body, foreign)
-            if topic.type not in (MemoryType.REFERENCE, MemoryType.PROJECT):
-                topic = topic.with_changes(type=MemoryType.REFERENCE)
-        named = MemoryType.read(write.name.rpartition("/")[2].partition("_")[0])
-        if write.before is None and topic.type is None and named is not None:
-            topic = topic.with_changes(type=named)
-        if body != topic.body:
-            topic = topic.with_changes(body=body)
-        return rebuild_head(topic, before, case, self._trust_of(lead_of(topic), verdicts, before))
-
-    def _trust_of(self, lead: str, verdicts: Sequence[Verdict], before: TopicFile) -> Trust | None:
-        for one in verdicts:
-            if one.text == lead:
-                return one.mark.trust if one.mark else None
-        return self.marks.trust_of(lead, before)
-
-    def _known_elsewhere(self, write: ProposedWrite, new: Sequence[str]) -> str:
-        """Says where all of a new memory is written down already; empty if it is new."""
-        if write.writer is Writer.DREAM or not new:
-            return ""
-        found = find_duplicate(new, self._texts, self._instructions(), without=_own_names(write))
-        if found is None:
-            return ""
-        instead = f"Change {found.where} if there is something new" if found.is_memory else "Nothing is missing"
-        return f"{write.name}: not written again, because {found.where} says this already. {instead}."
-
-    def _decide_log(self, write: ProposedWrite, text: str) -> Decision:
-        kept, marks, held = split_log(write, text)
-        item = self._keep(write, held, ()) if held else ""
-        note = explain(write, held, (), item, stored_any=kept.strip() != (write.before or "").strip())
-        return Decision(kept, marks=marks, held=tuple(one.text for one in held), item=item, note=note)
-
-    # What waits.
-
-    def _hold_all(self, write: ProposedWrite, why: str, held: Sequence[Verdict] = ()) -> Decision:
-        texts = held or [Verdict(one, End.HELD, why=why) for one in _new(write)]
-        item = self._keep(write, texts, ())
-        note = explain(write, texts, (), item, stored_any=False)
-        return Decision(write.before, held=tuple(one.text for one in texts), item=item, note=note)
-
-    def _keep(self, write: ProposedWrite, held: Sequence[Verdict], lost: Sequence[Standing]) -> str:
-        """Puts what waits into the inbox; returns the id, empty if there is no room."""
-        if self._inbox is None or write.is_index:
-            return ""
-        item = make_item(write, held, lost)
-        try:
-            kept = self._inbox.add(item)
-        except InboxFull:
-            kept = ""
-        self._tell(write, "question" if item.question else "held", item=kept)
-        return kept
-
     def _tell(self, write: ProposedWrite, kind: RefusalKind, detail: str = "", item: str = "") -> Refusal:
         refusal = Refusal(kind, _safe(write.name), write.writer, detail, item)
         self.refused[kind] = self.refused.get(kind, 0) + 1
@@ -364,9 +171,6 @@ class WriteGate:
     def _refuse(self, write: ProposedWrite, kind: RefusalKind, sentence: str, detail: str = "") -> NoReturn:
         raise Refused(sentence, self._tell(write, kind, detail))
 
-    def _private_texts(self) -> list[str]:
-        return [text for name, text in self._texts.texts().items() if not name.startswith(f"{TEAM}/")]
-
 
 def _new(write: ProposedWrite) -> list[str]:
     """The statements of the text that were not in the file before, word for word."""
@@ -376,18 +180,6 @@ def _new(write: ProposedWrite) -> list[str]:
 
 def _own_names(write: ProposedWrite) -> set[str]:
     return {write.name, *(name for name in write.together)}
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return decode(read_regular(path))
-    except OSError:
-        return ""
-
-
-def _about(name: str, text: str) -> frozenset[str]:
-    """The words of a memory and of its name."""
-    return content_terms(f"{name.rpartition('/')[2].removesuffix('.md').replace('_', ' ')} {text}")
 
 
 def _safe(name: str) -> str:
