@@ -53,8 +53,6 @@ class WriteInfo:
     session: str = ""
     message: str = ""
     evidence: tuple[Evidence, ...] = ()
-    dropped: tuple[str, ...] = ()
-    """What a consolidation says it removes on purpose."""
     confirms: bool = False
     """The user has seen exactly this text and wants it: an edit of their own, the confirm key."""
 
@@ -95,10 +93,14 @@ class ProposedWrite:
     together: Mapping[str, str | None] = field(default_factory=lambda: MappingProxyType({}))
     """The other files of the same change with their new content; None if the file is removed."""
     session: str = ""
-    dropped: tuple[str, ...] = ()
     confirms: bool = False
     is_draft: bool = False
     """More files of the same change may follow: what disappears is judged at the end."""
+
+    @property
+    def names(self) -> set[str]:
+        """The files of the whole change."""
+        return {self.name, *self.together}
 
     @property
     def is_index(self) -> bool:

@@ -307,7 +307,6 @@ class MemoryDirectory:
                 restores=restores,
                 together={other: text for other, text in after.items() if other != name},
                 session=info.session,
-                dropped=info.dropped,
                 confirms=info.confirms,
             )
             decided = self._gate(proposed) or Decision(after[name])

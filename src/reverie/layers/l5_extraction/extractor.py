@@ -161,7 +161,7 @@ class Extractor:
                     progress=task.progress,
                 ),
             )
-        except Exception:
+        except Exception:  # whatever failed, what the user asked to remember is kept; the caller reports the error
             await self._keep_requests(memory, span, {})
             raise
         self._move_cursor(span)

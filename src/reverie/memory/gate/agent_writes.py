@@ -12,7 +12,7 @@ from reverie.memory.changes import Decision, Evidence, ProposedWrite, Writer
 from reverie.memory.gate.forgotten import Forgotten, find_brought_back
 from reverie.memory.gate.head import rebuild_head, rebuild_name
 from reverie.memory.gate.inbox import InboxFull, MemoryInbox
-from reverie.memory.gate.lines import body_parts, lead_of, put_back, quote_lines, take_out
+from reverie.memory.gate.lines import body_parts, lead_of, new_statements, put_back, quote_lines, take_out
 from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
@@ -42,7 +42,7 @@ class AgentWrites:
     inbox: MemoryInbox | None
     instructions: Callable[[], Mapping[str, str]]
     forgotten: Callable[[], Sequence[Forgotten]]
-    tell: Callable[[ProposedWrite, bool, str], None]
+    tell: Callable[[ProposedWrite, bool, str], object]
     _forgot: dict[str, str] = field(default_factory=dict[str, str], init=False)
     """The file that was removed for a request to forget, by its message."""
     _heard: tuple[tuple[Evidence, ...], Speech] | None = field(default=None, init=False)
@@ -217,7 +217,7 @@ class AgentWrites:
         """Says where all of a new memory is written down already; empty if it is new."""
         if write.writer is Writer.DREAM or not new:
             return ""
-        found = find_duplicate(new, self.texts, self.instructions(), without=own_names(write))
+        found = find_duplicate(new, self.texts, self.instructions(), without=write.names)
         if found is None:
             return ""
         instead = f"Change {found.where} if there is something new" if found.is_memory else "Nothing is missing"
@@ -251,16 +251,6 @@ class AgentWrites:
 
     def _private_texts(self) -> list[str]:
         return [text for name, text in self.texts.texts().items() if not name.startswith(f"{TEAM}/")]
-
-
-def new_statements(write: ProposedWrite) -> list[str]:
-    """The statements of the text that were not in the file before, word for word."""
-    before = {fold_text(one) for one in statements_of(write.before or "")}
-    return [one for one in statements_of(write.text or "") if fold_text(one) not in before]
-
-
-def own_names(write: ProposedWrite) -> set[str]:
-    return {write.name, *(name for name in write.together)}
 
 
 def _text_of(path: Path) -> str:

@@ -53,11 +53,3 @@ def find_brought_back(text: str, standing: Iterable[str], gone: Iterable[Forgott
     stood = {one for held in standing for one in statements_of(held)}
     new = StatementIndex(one for one in statements_of(text) if one not in stood)
     return next((one for one in gone if new.has(one.statement)), None)
-
-
-def explain_forgotten(name: str, gone: Forgotten) -> str:
-    """The refusal for a writer."""
-    return (
-        f"{name}: not written, because the user removed this from memory on {gone.when:%Y-%m-%d}: leave it out, even "
-        "if an older transcript or log has it."
-    )

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from reverie.memory.topic_file import TopicFile
+from reverie.memory.changes import ProposedWrite
+from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.text.folding import fold_text
 from reverie.text.patterns import late
 from reverie.text.sentences import Statement, statements_in, strip_marks
@@ -105,3 +106,9 @@ def put_in_place(before: Sequence[str], lines: list[str], kept: Sequence[str]) -
 def lead_of(topic: TopicFile) -> str:
     """The first statement of a memory; its description if the body says nothing."""
     return next((bare for _, bare in body_parts(topic.body)), topic.description)
+
+
+def new_statements(write: ProposedWrite) -> list[str]:
+    """The statements of the text that were not in the file before, word for word."""
+    before = {fold_text(one) for one in statements_of(write.before or "")}
+    return [one for one in statements_of(write.text or "") if fold_text(one) not in before]

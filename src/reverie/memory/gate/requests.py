@@ -213,11 +213,6 @@ def tells_change(text: str) -> bool:
     return bool(_CHANGED.search(text)) or orders_removal(text)
 
 
-def asks_to_keep(text: str) -> bool:
-    """Whether a message asks to keep something."""
-    return bool(_SAVE.search(text))
-
-
 def points_at_text(text: str, most: int = _ORDER_WORDS) -> bool:
     """Whether a message asks to keep something that it does not say itself: a result, a page, a paste. `most`: content
     words that the order may have."""

@@ -247,14 +247,6 @@ class Speech:
     def _foreign_line(self) -> str:
         return " ".join(self.foreign.lower.split())
 
-    def foreign_words(self, one: Features, message: EvidenceText) -> list[str]:
-        """Content words that only others used."""
-        return [
-            term
-            for term in one.terms
-            if not message.has(term) and not self.own.has(term) and self.foreign.has(term) and not _is_date(term, one)
-        ]
-
 
 def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
     """The pastes that the user asked to keep in the same breath: these are the user's words too."""
@@ -342,12 +334,3 @@ def _script(text: str) -> str:
         return "cjk"
     latin = len(re.findall(r"[A-Za-zÀ-ɏ]", text))
     return "latin" if 2 * latin >= len(re.findall(r"[^\W\d_]", text)) else "other"
-
-
-def _is_date(term: str, one: Features) -> bool:
-    return any(term in value for value in one.dates)
-
-
-def user_text(evidence: Sequence[Evidence]) -> Iterator[str]:
-    """Everything the user wrote."""
-    return (_INJECTED.sub(" ", block.text) for block in evidence if block.origin.is_users)

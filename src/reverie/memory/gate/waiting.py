@@ -27,7 +27,7 @@ def make_item(write: ProposedWrite, held: Sequence[Verdict], lost: Sequence[Stan
         why = "removal"
         was = "; ".join(f"“{shorten(one.text, _LONGEST)}”" for one in lost[:_SHOWN])
         now = "; ".join(f"“{shorten(one.text, _LONGEST)}”" for one in held[:_SHOWN])
-        question = f"{write.name} says: {was} " + (f"Is this true now: {now}?" if now else "Shall it be removed?")
+        question = f"{write.name} says: {was} " + (f"Is this true now: {now}?" if now else "Should it be removed?")
     elif against is not None and against.contradicts is not None:
         why = "contradiction"
         was, now = shorten(against.contradicts.text, _LONGEST), shorten(against.text, _LONGEST)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
 from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
-from reverie.memory.gate.lines import lead_of
+from reverie.memory.gate.lines import lead_of, new_statements
 from reverie.memory.gate.marks import Marks
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import Trust
@@ -105,15 +105,12 @@ class WriteGate:
             self._inbox,
             self._instructions,
             self._forgotten,
-            lambda write, is_question, item: self._hear(write, "question" if is_question else "held", item),
+            lambda write, is_question, item: self._tell(write, "question" if is_question else "held", item=item),
         )
-
-    def _hear(self, write: ProposedWrite, kind: RefusalKind, item: str) -> None:
-        self._tell(write, kind, item=item)
 
     def warnings(self, write: ProposedWrite) -> list[str]:
         """What the user who writes should know although it is saved: that it is written down already."""
-        found = find_duplicate(_new(write), self._texts, self._instructions(), without=_own_names(write))
+        found = find_duplicate(new_statements(write), self._texts, self._instructions(), without=write.names)
         return [f"{found.where} has this already: “{shorten(found.existing, _LONGEST)}”"] if found else []
 
     def _check_secrets(self, write: ProposedWrite, text: str) -> None:
@@ -170,16 +167,6 @@ class WriteGate:
 
     def _refuse(self, write: ProposedWrite, kind: RefusalKind, sentence: str, detail: str = "") -> NoReturn:
         raise Refused(sentence, self._tell(write, kind, detail))
-
-
-def _new(write: ProposedWrite) -> list[str]:
-    """The statements of the text that were not in the file before, word for word."""
-    before = {fold_text(one) for one in statements_of(write.before or "")}
-    return [one for one in statements_of(write.text or "") if fold_text(one) not in before]
-
-
-def _own_names(write: ProposedWrite) -> set[str]:
-    return {write.name, *(name for name in write.together)}
 
 
 def _safe(name: str) -> str:

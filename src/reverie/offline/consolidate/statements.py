@@ -18,23 +18,6 @@ def body_statements(file_text: str) -> tuple[Statement, ...]:
     return tuple(statements_in(file_text, len(file_text) - len(TopicFile.parse(file_text).body)))
 
 
-def remove_statements(file_text: str, gone: Iterable[Statement]) -> str:
-    """Removes these statements from a file, and lines that become empty."""
-    for one in sorted(gone, key=lambda each: -each.start):
-        line_start = file_text.rfind("\n", 0, one.start) + 1
-        line_end = file_text.find("\n", one.end)
-        line_end = len(file_text) if line_end < 0 else line_end + 1
-        before, after = file_text[line_start : one.start], file_text[one.end : line_end]
-        if after.strip():
-            rest = before + after.lstrip(" ")
-        elif lead_of(before, 0).end() == len(before):
-            rest = ""
-        else:
-            rest = before.rstrip() + "\n"
-        file_text = file_text[:line_start] + rest + file_text[line_end:]
-    return file_text
-
-
 def replace_statement(file_text: str, one: Statement, new: str) -> str:
     """Replaces one statement of a file."""
     return file_text[: one.start] + new + file_text[one.end :]
