@@ -35,7 +35,7 @@ from reverie.layers.l4_compaction.survival import inventory
 from reverie.memory.changes import Evidence
 from reverie.memory.gate.lines import body_parts, put_back, quote_lines, take_out
 from reverie.memory.gate.requests import asks_to_forget, clause_to_keep, is_assent, points_at_text, single_question
-from reverie.memory.gate.speech import Speech, user_text
+from reverie.memory.gate.speech import Speech
 from reverie.memory.gate.statement import features
 from reverie.memory.index import entries, linked_files, load_index
 from reverie.memory.note import classify, find_doubt, title_of
@@ -160,7 +160,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "days": _in_sentences(lambda text: find_days(text, TODAY)),
     "lesson": _in_sentences(strip_lead),
     "lessons of a message": lambda text: find_lessons(TypedText(text, TODAY)),
-    "typed words": lambda text: list(user_text([Evidence(Origin.TYPED, text)])),
+    "typed words": lambda text: Speech([Evidence(Origin.TYPED, text)]).anchor(features("one two"), frozenset()),
     "letter to the embedded mind": lambda text: _LETTER.match(f"<letter {text}"),
 }
 
