@@ -25,7 +25,7 @@ from reverie.lab.questions.run import (
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request, Response
 from reverie.types import Block, Purpose, TextBlock, ToolUseBlock, Usage
 
-_ROUNDS = 14
+_ROUNDS = 12
 _REASONS = {"aaaa1111": "the licence forbids violet", "bbbb2222": "the pumps rust in orange paint"}
 
 
@@ -57,11 +57,8 @@ class _Mind:
             path = re.search(r"They are in the file (\S+)\. ", asked)
             hints = re.findall(r"^_.*_$", asked, re.MULTILINE)
             assert path is not None
-            lines = [f"\n- Round {len(request.messages)}: {' '.join(reasons)}" for _ in hints[:2]]
-            edits = [
-                {"file_path": path[1], "old_string": h, "new_string": h + l}
-                for h, l in zip(hints[:2], lines, strict=True)
-            ]
+            line = f"\n- Round {len(request.messages)}: {' '.join(reasons)}"
+            edits = [{"file_path": path[1], "old_string": hint, "new_string": hint + line} for hint in hints[:2]]
             return [ToolUseBlock(f"toolu_{len(self.requests)}_{i}", "Edit", edit) for i, edit in enumerate(edits)]
         if "Grade the answers" in asked:
             said = re.findall(r"The answer:\n(.*)", asked)
@@ -132,11 +129,14 @@ def test_a_run_that_failed_goes_on_where_it_was(recordings: Path) -> None:
     whole, broken = _Mind(), _Mind(fails_at=4)
     with pytest.raises(UserError, match="the line is dead"):
         _run(recordings, broken)
+    answers = recordings.parent / "answers"
+    kept = len(list(answers.glob("*.json")))
+    assert kept >= 3
     _run(recordings, whole)
+    answers.rename(recordings.parent / "old")
     other = _Mind()
-    (recordings.parent / "answers").rename(recordings.parent / "old")
     _run(recordings, other)
-    assert len(whole.requests) == len(other.requests) - 3
+    assert len(whole.requests) == len(other.requests) - kept
 
 
 def test_steps_and_cadences_can_be_run_apart(recordings: Path) -> None:

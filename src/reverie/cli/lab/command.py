@@ -251,9 +251,7 @@ def thrash(windows: tuple[int, ...], as_json: bool) -> None:
         raise SystemExit(1)
 
 
-@examples(
-    "reverie lab questions evals/questions.jsonl ~/.claude/projects --answers answers --model claude-sonnet-5-5"
-)
+@examples("reverie lab questions evals/questions.jsonl ~/.claude/projects --answers answers --model claude-sonnet-5-5")
 @command.command("questions")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @_files("PATH...")
@@ -266,7 +264,7 @@ def thrash(windows: tuple[int, ...], as_json: bool) -> None:
     help="Keep every answer of the model here. A second run sends only what is missing.",
 )
 @click.option("-m", "--model", metavar="NAME", help="The model for all requests.  [default: from the settings]")
-@click.option("--window", default=32_000, show_default=True, type=click.IntRange(min=8_000), help="Window in tokens.")
+@click.option("--window", default=40_000, show_default=True, type=click.IntRange(min=8_000), help="Window in tokens.")
 @click.option(
     "--compactions", default=1, show_default=True, type=click.IntRange(min=1), help="Ask after this many compactions."
 )

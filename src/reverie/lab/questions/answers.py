@@ -20,7 +20,7 @@ from reverie.lab.scratch import read_json_object
 from reverie.models import wire
 from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.sending import RetryPolicy, send
-from reverie.models.tokens import estimate_text
+from reverie.models.tokens import estimate_message, estimate_text
 from reverie.storage.atomic import write_atomic
 from reverie.types import Json, JsonObject, Origin, Usage, parse_block
 
@@ -57,7 +57,7 @@ class Answers:
         request = replace(request, model=self.model.name)
         body = wire.body(replace(request, markers=()))
         text = json.dumps(body, sort_keys=True, ensure_ascii=False)
-        self.asked.append(AskedRequest(kind, cadence, estimate_text(text)))
+        self.asked.append(AskedRequest(kind, cadence, _tokens(request)))
         path = self.folder / f"{_key(text)}.json"
         if path.exists():
             return _parse(path)
@@ -82,6 +82,11 @@ class Answers:
                 if isinstance(event, Finished):
                     return event.response
         raise AssertionError("a stream ends with its response")
+
+
+def _tokens(request: Request) -> int:
+    before = "".join((*request.system, json.dumps(request.tools)))
+    return estimate_text(before) + sum(map(estimate_message, request.messages))
 
 
 def _key(text: str) -> str:
