@@ -176,6 +176,9 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("lab", "forks"): [Case(("--children", "1", "--tokens", "1000"), slow=True)],
         ("lab", "mind"): [Case((session,), slow=True)],
         ("lab", "overhead"): [Case((), slow=True)],
+        ("lab", "questions"): [
+            Case((str(work / "notes.md"), session, "--answers", str(work / "answers")), works=False, slow=True)
+        ],
         ("lab", "recall"): [Case((str(work),), works=False, slow=True)],
         ("lab", "replay"): [Case((session,), slow=True)],
         ("lab", "startup"): [Case(("--runs", "1"), slow=True)],

@@ -165,6 +165,13 @@ def test_a_summary_has_all_nine_parts_and_names_what_is_open() -> None:
     assert "Commands that worked" in summary and "Commands that worked" not in beside, "the ledger stands beside it"
 
 
+def test_kinds_of_files_that_were_touched_equally_often_come_in_the_order_of_their_use() -> None:
+    """In every process: code only goes on with notes that equal what it would have written itself."""
+    kinds = (".sh", ".go", ".py", ".md", ".c")
+    read = [entry for n, kind in enumerate(kinds) for entry in did(n, "Read", {"file_path": f"/p/a{kind}"}, "x")]
+    assert "Files touched: .sh 1×, .go 1×, .py 1×, .md 1×, .c 1×" in write_summary([asked("Look"), *read], cwd="/p")
+
+
 def test_a_small_summary_keeps_how_to_go_on() -> None:
     summary = write_summary(WORK, Limits.for_tokens(220), cwd="/p", alone=False)
     assert "First open item: Add a test" in summary

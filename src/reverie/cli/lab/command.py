@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from reverie.cli.lab.learning import dream, extraction, recall, writes
 from reverie.cli.options import examples, json_option
 from reverie.cli.output import answer, show_progress
+
+if TYPE_CHECKING:
+    from reverie.lab.questions.contexts import Cadence
+    from reverie.lab.questions.run import Step
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -244,6 +249,79 @@ def thrash(windows: tuple[int, ...], as_json: bool) -> None:
     answer(as_json, summary(found), table(found))
     if not all(one.is_well for one in found):
         raise SystemExit(1)
+
+
+@examples("reverie lab questions evals/questions.jsonl ~/.claude/projects --answers answers --model claude-sonnet-5-5")
+@command.command("questions")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@_files("PATH...")
+@click.option(
+    "--answers",
+    "folder",
+    metavar="DIR",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep every answer of the model here. A second run sends only what is missing.",
+)
+@click.option("-m", "--model", metavar="NAME", help="The model for all requests.  [default: from the settings]")
+@click.option("--window", default=40_000, show_default=True, type=click.IntRange(min=8_000), help="Window in tokens.")
+@click.option(
+    "--compactions", default=1, show_default=True, type=click.IntRange(min=1), help="Ask after this many compactions."
+)
+@click.option(
+    "--cadence",
+    "cadences",
+    multiple=True,
+    type=click.Choice(["reference", "economic"]),
+    help="Only this value of notes.cadence. Repeatable.",
+)
+@click.option(
+    "--until",
+    default="grades",
+    show_default=True,
+    type=click.Choice(["contexts", "answers", "grades"]),
+    help="Stop after this step, for example to let others answer than those who wrote the notes.",
+)
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(min=1), help="Requests at the same time.")
+@json_option
+def questions(
+    file: Path,
+    paths: tuple[Path, ...],
+    folder: Path,
+    model: str | None,
+    window: int,
+    compactions: int,
+    cadences: tuple[Cadence, ...],
+    until: Step,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    """Ask a model about decisions in recorded sessions, after a compaction.
+
+    Compares the two values of notes.cadence. FILE has one question per line: its session (the name of a transcript, or
+    how the name starts), the question, and the points that a full answer makes. PATH is a transcript, or a folder with
+    the transcripts. Each session is replayed in a real session with a small window until it is compacted. The recording
+    answers, and the model writes notes and summaries. Then the model gets each question together with the compacted
+    conversation. At the end it grades the answers without knowing which cadence they belong to.
+    """
+    from reverie.lab.questions.contexts import CADENCES
+    from reverie.lab.questions.run import (
+        QuestionPlan,
+        find_sessions,
+        measure,
+        open_answers,
+        read_questions,
+        summary,
+        table,
+    )
+
+    asked = read_questions(file)
+    sessions = find_sessions(asked, paths)
+    answers = open_answers(folder, model, jobs)
+    answers.progress = lambda sent: show_progress(f"{sent} answers of the model", ends_line=True)
+    plan = QuestionPlan(window, compactions, cadences or CADENCES, until)
+    found = asyncio.run(measure(asked, sessions, answers, plan))
+    answer(as_json, summary(found), table(found))
 
 
 @examples("reverie lab overhead --json")

@@ -215,16 +215,10 @@ class _Replay:
         return replace(block, content=judged.shown)
 
     def _limit_read(self, call: ToolUseBlock, block: ToolResultBlock) -> ToolResultBlock:
-        """Cuts a result of Read in a small window, where its limits are smaller too."""
-        window = self._setting.limits.window
-        if call.name != "Read" or window >= REFERENCE_WINDOW or not isinstance(block.content, str):
-            return block
-        lines = block.content.splitlines(keepends=True)[: scaled(ToolSettings().read_lines, window)]
-        shown = "".join(lines)[: scaled(ToolSettings().read_bytes, window)]
-        if len(shown) == len(block.content):
-            return block
-        self._cut[call.id] = shown
-        return replace(block, content=shown)
+        shown = limit_read(call, block, self._setting.limits.window)
+        if shown is not block:
+            self._cut[call.id] = shown.text
+        return shown
 
     def _respond(self, name: str, blocks: tuple[Block, ...], billing: Billing) -> None:
         self._calls |= {block.id: block for block in blocks if isinstance(block, ToolUseBlock)}
@@ -355,6 +349,15 @@ class _Replay:
 
     def _input_cost(self, billing: Billing) -> float:
         return billing.input_equivalents - self._output_cost(billing)
+
+
+def limit_read(call: ToolUseBlock, block: ToolResultBlock, window: int) -> ToolResultBlock:
+    """Cuts a result of Read in a small window, where its limits are smaller too."""
+    if call.name != "Read" or window >= REFERENCE_WINDOW or not isinstance(block.content, str):
+        return block
+    lines = block.content.splitlines(keepends=True)[: scaled(ToolSettings().read_lines, window)]
+    shown = "".join(lines)[: scaled(ToolSettings().read_bytes, window)]
+    return block if len(shown) == len(block.content) else replace(block, content=shown)
 
 
 def _tokens(blocks: Sequence[Block]) -> int:

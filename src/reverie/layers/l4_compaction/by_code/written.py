@@ -146,9 +146,8 @@ def _list_requests(work: WorkRecord) -> str:
 
 
 def _tools_in_use(work: WorkRecord) -> str:
-    kinds = Counter(
-        PurePath(path).suffix for path in {o.target for o in work.done if o.kind in ("read", "edit", "write")}
-    )
+    touched = dict.fromkeys(o.target for o in work.done if o.kind in ("read", "edit", "write"))
+    kinds = Counter(PurePath(path).suffix for path in touched)
     programs = Counter(_program(o) for o in work.done if o.kind == "run" and o.target)
     parts = [
         _format_counts("Files touched", [(name, n) for name, n in kinds.most_common(5) if name]),

@@ -1,0 +1,1 @@
+"""Questions about recorded sessions, answered from what a compaction left of them."""
