@@ -15,31 +15,29 @@ from typing import Final
 from reverie.memory.changes import Evidence, Mark, Writer
 from reverie.memory.gate.lines import body_parts
 from reverie.memory.gate.requests import points_at_text
-from reverie.memory.gate.speech import (
-    Speech,
-    UserMessage,
-    foreign_names,
-    has_mixed_word,
-    is_other_language,
-    is_other_script,
-)
-from reverie.memory.gate.statement import EvidenceText, Features, features, says_exactly
+from reverie.memory.gate.speech import Speech, UserMessage, foreign_names, has_mixed_word, is_other_language
+from reverie.memory.gate.statement import EvidenceText, Features, features, says_exactly, size_of
 from reverie.memory.taxonomy import Trust
 from reverie.text.dates.phrases import find_days
 from reverie.text.folding import fold_text
 from reverie.text.sameness import contradicts, is_in_order, relations_of, share
 from reverie.text.sentences import sentences
+from reverie.text.tongue import language_of
 from reverie.text.words import content_terms, is_negated
 
 CONFIRMED_SHARE: Final = 0.75
 """The share of a statement's content words that one typed message must have."""
-_ADOPTED: Final = 0.75
+_ADOPTED: Final = 0.5
 """The share that a text must have for a statement to be taken from it."""
 _LEAST_OWN: Final = 2
 """Words of the user that a memory without an anchored statement must have."""
+_LEAST_SAID: Final = 0.5
+"""A message of the user says at least so much of what the first statement says: a nod says nothing."""
 _FOREIGN_WORDS: Final = 2
 _FOREIGN_SHARE: Final = 0.3
-"""A statement is somebody else's if one sentence of theirs has this much of it, and more than the user's words."""
+_TRANSLATED_SHARE: Final = 0.5
+"""A statement is somebody else's if one sentence of theirs has this much of it that the user never used, and more of
+it than any message of the user. If the user speaks another language, it takes more."""
 _SOME_DAY: Final = date(2026, 1, 15)
 _NEAR_BLOCKS: Final = 8
 """Texts of others before a request to keep something that it can point at."""
@@ -164,20 +162,19 @@ def _is_users(case: Case, statements: Sequence[str]) -> bool:
         return False
     whole = features(" ".join(statements))
     own = case.speech.new.count(whole.terms)
-    if own >= _LEAST_OWN:
-        return True
-    if _foreign_words(case, whole) > _FOREIGN_WORDS or case.speech.model_share(whole) > own + _FOREIGN_WORDS:
+    said = max(map(size_of, (case.speech.asked.text, *(message.stated for message in case.speech.said))))
+    if said < _LEAST_SAID * size_of(statements[0]):
         return False
-    return own > 0 or _is_translated(case, whole.text)
+    if own >= _LEAST_OWN or _is_translated(case, whole.text):
+        return True
+    return 0 < own >= case.speech.model_share(whole) - _FOREIGN_WORDS
 
 
 def _is_translated(case: Case, text: str) -> bool:
-    """Whether a text is in another language than all that the user said, so that shared words cannot be expected."""
-    said = case.speech.said
-    return bool(said) and all(
-        is_other_script(text, one.text) or is_other_language(text, one.text) or len(one.text.split()) < 3
-        for one in said
-    )
+    """Whether a text is in another language than what the user said, so that shared words cannot be expected. A writer
+    uses the user's language or English."""
+    said = case.speech.new.text
+    return language_of(said) != "en" and is_other_language(text, said)
 
 
 def _prior(case: Case, one: Features) -> EvidenceText:
@@ -195,15 +192,18 @@ def _prior(case: Case, one: Features) -> EvidenceText:
 
 def _is_foreign(case: Case, one: Features, prior: EvidenceText, *, is_anchored: bool) -> bool:
     """Whether a sentence of somebody else explains a statement better than the user's words do."""
-    foreign, own = _foreign_words(case, one), case.speech.stated.count(one.terms) + prior.count(one.terms)
-    least = max(_FOREIGN_WORDS, _FOREIGN_SHARE * len(one.terms))
-    return foreign > own and foreign >= (least + 1 if is_anchored else least)
+    share = _TRANSLATED_SHARE if _is_translated(case, one.text) else _FOREIGN_SHARE
+    least = max(_FOREIGN_WORDS, share * len(one.terms)) + is_anchored
+    if _foreign_words(case, one) < least:
+        return False
+    own = max((EvidenceText([message.stated]).count(one.terms) for message in case.speech.said), default=0)
+    return case.speech.foreign_share(one)[1] > own + prior.count(one.terms)
 
 
 def _foreign_words(case: Case, one: Features) -> float:
     """How many words of a statement come from one sentence of somebody else; names count twice."""
     own = case.heard
-    return case.speech.foreign_share(one) + len(foreign_names(one, own, case.speech.foreign))
+    return case.speech.foreign_share(one)[0] + len(foreign_names(one, own, case.speech.foreign))
 
 
 def _judge(case: Case, statement: str) -> Verdict:
@@ -249,9 +249,9 @@ def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
     found = features(one.text)
     is_new = fold_text(one.text) not in case.exact and bool(found.terms)
     is_claim = bool(found.names or found.numbers) or _foreign_words(case, found) >= 1
-    if is_new and (
-        (is_claim and not near.count(found.terms)) or (case.writer is Writer.DREAM and _is_invented(case, found))
-    ):
+    is_near = near.count(found.terms) > 0 or any(name in near.lower for name in found.names)
+    is_apart = is_claim and not is_near and not _is_translated(case, one.text)
+    if is_new and (is_apart or (case.writer is Writer.DREAM and _is_invented(case, found))):
         return hold(one, "you did not say it")
     return _question(case, one, found)
 

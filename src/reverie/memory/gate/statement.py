@@ -141,6 +141,12 @@ def runs_of(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
+def size_of(text: str) -> float:
+    """How much a text says: its content words; a pair of characters is half a word."""
+    found = content_terms(text)
+    return len(found) - sum(map(bool, map(CJK.match, found))) / 2
+
+
 def plain_number(number: str) -> str:
     """A number in one spelling: `1,000` is 1000, `06:15` is 6:15, `17,5` is 17.5."""
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+", number):
