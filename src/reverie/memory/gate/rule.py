@@ -147,7 +147,7 @@ class Case:
 def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
     """Judges the new statements of a file, in order. If nothing in it rests on the user's words, all of it is held."""
     found = [_judge(case, one) for one in statements]
-    is_based = any(one.is_anchored for one in found)
+    is_based = any(one.is_anchored and not one.is_old for one in found)
     new = [one.text for one in found if one.end is not End.HELD and not one.is_old]
     if not is_based and not _is_users(case, new):
         return [one if one.end is End.HELD or one.is_old else hold(one, "you did not say it") for one in found]
