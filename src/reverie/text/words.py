@@ -99,7 +99,7 @@ def _content_terms(text: str) -> frozenset[str]:
     for word in said:
         if word in empty or (len(word) < 2 and not word.isdigit()):
             continue
-        found.add(NUMBER_WORDS.get(word, stem(word)))
+        found.add((word.lstrip("0") or "0") if word.isdigit() else NUMBER_WORDS.get(word, stem(word)))
     return frozenset(found - FUNCTION_TERMS)
 
 

@@ -28,7 +28,8 @@ _ASSENT: Final = word_set(
 )
 _FILLER: Final = word_set(
     """and then but very much so thanks thank you btw the a an to me pls plz und dann doch danke y muchas et merci por
-    favor s'il te plaît plait vous stp svp пожалуйста bitte per favore alsjeblieft will should remember save note"""
+    favor s'il te plaît plait vous stp svp пожалуйста bitte per favore alsjeblieft will should remember save note great
+    nice perfect cool good super wonderful excellent toll prima perfekt genial perfecto parfait perfetto отлично"""
 )
 _LASTING: Final = late(
     r"\b(?:remember|memor[yi]\w*|save (?:this|that|it) (?:for|as|in)|note (?:that|down|this)|keep (?:in mind|this"
@@ -150,6 +151,13 @@ _ORDER: Final = late(
     re.IGNORECASE,
 )
 """What may be before the verb of an order."""
+_OWN_RULES: Final = late(
+    r"\b(?:my|our|mein\w*|unser\w*|mis?|nuestr[oa]s?|mes|nos|nossas?|minhas|meus|nossos|nostr[eio]|mie|onze|mijn|мои|наши"
+    r"|moje|nasze)\s+(?:\w+\s+){0,2}?(?:rules|guidelines|conventions|standards|preferences|policies|principles|regeln"
+    r"|richtlinien|vorgaben|konventionen|grundsätze|reglas|normas|règles|consignes|regras|regole|regels|richtlijnen"
+    r"|правила|zasady)\b|(?:我|我们|私|うち)(?:们)?的?の?(?:规则|规范|準則|ルール|規則|規約)|우리\s?규칙",
+    re.IGNORECASE,
+)
 _ORDER_WORDS: Final = 7
 """Content words that an order to keep something may have besides its verb, if it points at other text."""
 
@@ -240,12 +248,18 @@ def points_at_text(text: str, most: int = _ORDER_WORDS) -> bool:
     return False
 
 
+def claims_rules(text: str) -> bool:
+    """Whether a message calls the text beside it the user's own rules."""
+    return _OWN_RULES.search(text) is not None
+
+
 def _is_order(sentence: str, verb: re.Match[str]) -> bool:
     """Whether a verb is an order: in “the save slot” it is not. In scripts without spaces its place says nothing."""
     if not verb[0][0].isascii() and CJK.search(verb[0]):
         return True
     before, after = sentence[: verb.start()], sentence[verb.end() :]
-    return bool(_ORDER.search(before)) or not any(char.isalnum() for char in after)
+    is_first = all(word in _ASSENT or word in _FILLER for word in re.findall(r"\w+", before.lower()[-40:]))
+    return is_first or bool(_ORDER.search(before)) or not any(char.isalnum() for char in after)
 
 
 def clause_to_keep(text: str) -> str:

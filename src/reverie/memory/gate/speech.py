@@ -7,6 +7,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from typing import Final
@@ -14,6 +15,7 @@ from typing import Final
 from reverie.memory.changes import Evidence
 from reverie.memory.gate.requests import (
     asks_to_forget,
+    claims_rules,
     is_assent,
     is_for_once,
     is_lasting,
@@ -58,6 +60,8 @@ _INJECTED = late(
     r"|recalled[\w-]*+)(?!\w)[^<>]*+>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
+_DAY = late(r"(?<!\d)(\d{4}-\d\d(?:-\d\d)?)(?!\d)(?:\s?[(（][^\s()（）]{1,4}[)）])?")
+"""A date, perhaps with its weekday: `2026-05-06 (Wed)`."""
 _LATIN = late(r"[A-Za-z][A-Za-z0-9_.+-]+")
 
 
@@ -198,9 +202,23 @@ class Speech:
             return True
         return len(shared) == 1 and len(checked) == 1 and not is_risky(one, self.own, self.foreign)
 
-    def is_quoted(self, one: Features) -> bool:
-        """Whether four content words in a row are in the text of others, and the user did not state all of them."""
-        return any(run in self.foreign.runs and self.claimed.count(run) < len(run) for run in runs_of(one.text))
+    def features(self, statement: str) -> Features:
+        """Takes a statement apart. A day or time that the user said in other words counts as said: its digits are not
+        among the words to look for."""
+        one = features(statement)
+        parts = [found[0] for found in _DAY.finditer(statement) if any(found[1] in each.dates for each in self.said)]
+        parts += [number for number in one.numbers if any(each.has_time(number) for each in self.said)]
+        return replace(one, terms=one.terms - content_terms(" ".join(parts))) if parts else one
+
+    def is_quoted(self, one: Features, known: EvidenceText) -> bool:
+        """Whether four content words in a row are in the text of others, and neither did the user state all of them
+        nor does the memory have them."""
+        return any(
+            run in self.foreign.runs
+            and run not in known.runs
+            and not all(term not in one.terms or self.claimed.has(term) for term in run)
+            for run in runs_of(one.text)
+        )
 
     def foreign_addresses(self, one: Features, known: EvidenceText) -> list[str]:
         """Addresses that the user did not write, and commands that somebody else did."""
@@ -255,7 +273,7 @@ class Speech:
             for number in sorted(one.numbers)
             if len(number) > 1
             and self.foreign.has_number(number)
-            and not any(text.has_number(number) for text in (self.own, self.asked, known))
+            and not any(text.has_number(number) or text.has_time(number) for text in (self.own, self.asked, known))
             and not any(message.day is not None and str(message.day.year) == number for message in self.said)
         ]
 
@@ -273,7 +291,8 @@ def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
     """The pastes that the user asked to keep in the same breath: these are the user's words too."""
     found: set[int] = set()
     for at, block in enumerate(evidence):
-        if not (block.is_new and block.origin.is_users and points_at_text(block.text, _NEAR_PASTE)):
+        is_wanted = points_at_text(block.text, _NEAR_PASTE) or claims_rules(block.text)
+        if not (block.is_new and block.origin.is_users and is_wanted):
             continue
         for step in (-1, 1):
             near = at + step
