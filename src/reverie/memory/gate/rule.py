@@ -34,7 +34,7 @@ _LEAST_OWN: Final = 2
 _LEAST_SAID: Final = 0.5
 """A message of the user says at least so much of what the first statement says: a nod says nothing."""
 _FOREIGN_WORDS: Final = 2
-_FOREIGN_SHARE: Final = 0.3
+_FOREIGN_SHARE: Final = 0.28
 _TRANSLATED_SHARE: Final = 0.5
 """A statement is somebody else's if a sentence of theirs has so much of it that the user never used (more, if the user
 speaks another language), and more of it than any message of the user."""
@@ -196,7 +196,7 @@ def _is_foreign(case: Case, one: Features, prior: EvidenceText, *, is_anchored: 
     if is_translated and foreign_names(one, case.heard, case.speech.foreign):
         return True  # names and numbers are all that can be compared
     share = _TRANSLATED_SHARE if is_translated else _FOREIGN_SHARE
-    least = max(_FOREIGN_WORDS, int(share * len(one.terms))) + is_anchored
+    least = max(_FOREIGN_WORDS, share * len(one.terms)) + is_anchored
     if _foreign_words(case, one) < least:
         return False
     own = max((EvidenceText([message.stated]).count(one.terms) for message in case.speech.said), default=0)
