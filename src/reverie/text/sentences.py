@@ -31,7 +31,8 @@ _LOOKED_AT = 24
 _LINE = late(r"[^\n]+")
 _LEAD = late(
     r"[^\S\n]*(?:(?:[-*+•>]|\d+[.)]|\[[ x]\]|#+)[^\S\n]+)*"
-    r"(?P<label>\**(?:why|how to apply|warum|anwendung|wie anwenden|por qué|cómo aplicar|pourquoi|原因|应用|理由|適用)"
+    r"(?P<label>\**(?:why|how to apply|warum|anwendung|wie anwenden|por qu[eéê]|c[oó]mo aplicar|pourquoi|application"
+    r"|comment appliquer|perché|come applicare|waarom|toepassing|почему|как применять|原因|应用|理由|適用)"
     r"[^\S\n]?[:：]\**[^\S\n]*)?",
     re.IGNORECASE,
 )

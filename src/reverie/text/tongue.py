@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from reverie.text.folding import folded_set
 from reverie.text.patterns import late
+from reverie.text.word_lists import STOP_WORDS
 from reverie.text.words import words
 
 Tongue: TypeAlias = Literal["en", "de", "es", "zh", "ja"]
@@ -28,12 +29,6 @@ _MARKS: Final[dict[Tongue, frozenset[str]]] = {
         "son soy al su esto esta este qué ya hay sin porque"
     ),
 }
-_MORE_MARKS: Final = {
-    "fr": folded_set("le la les et est pas avec pour que de du des une un dans sur il elle"),
-    "pt": folded_set("o os as e é não com para por que de do da em uma um se quando"),
-    "it": folded_set("il lo gli e è non con per che di del della una un quando nel"),
-    "nl": folded_set("de het een en is niet met voor van op dat die bij als wordt"),
-}
 
 
 def tongue_of(text: str) -> Tongue:
@@ -51,6 +46,6 @@ def tongue_of(text: str) -> Tongue:
 def language_of(text: str) -> str:
     """The language with the most common words in the text, at least two; empty if there is none."""
     found = set(words(text))
-    counts = {name: len(found & marks) for name, marks in {**_MARKS, **_MORE_MARKS}.items()}
+    counts = {name: len(found & little) for name, little in STOP_WORDS.items()}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] >= 2 and sorted(counts.values())[-2] < counts[best] else ""

@@ -46,7 +46,7 @@ STOP_WORDS: Final = {
 }
 """The function words of each language."""
 FUNCTION_WORDS: Final = STOP_WORDS["en"]
-EMPTY_WORDS: Final = frozenset[str]().union(*STOP_WORDS.values()) | folded_set(
+GENERAL_WORDS: Final = folded_set(
     """user users wants want wanted prefers prefer preferred asked asks ask said says say told tells likes like
     needs need must always never only whenever use uses used using make makes made sure keep keeps kept
     also all each every more most other others such here while during before after until because since
@@ -57,7 +57,9 @@ EMPTY_WORDS: Final = frozenset[str]().union(*STOP_WORDS.values()) | folded_set(
     repository work works working session conversation hers mine himself herself regarding via etc eg ie
     nutzer nutzerin benutzer usuario usuaria quiere prefiere utilisateur veut préfère"""
 )
-"""Words that any memory may have. CJK has none: its pairs of characters are all compared."""
+"""Words that any memory may have."""
+EMPTY_WORDS: Final = GENERAL_WORDS.union(*STOP_WORDS.values())
+"""All words that carry no meaning. CJK has none: its pairs of characters are all compared."""
 
 NUMBER_WORDS: Final = {
     fold(word): str(number)

@@ -9,7 +9,7 @@ from typing import Final
 
 from reverie.text.folding import fold
 from reverie.text.patterns import late
-from reverie.text.word_lists import EMPTY_WORDS, FUNCTION_WORDS, NEGATIONS, NUMBER_WORDS
+from reverie.text.word_lists import EMPTY_WORDS, FUNCTION_WORDS, GENERAL_WORDS, NEGATIONS, NUMBER_WORDS, STOP_WORDS
 
 ANALYSIS_VERSION: Final = 1
 """Part of the index's version: raise it when the result of `terms` changes, so that the index is built again."""
@@ -94,11 +94,23 @@ def content_terms(text: str) -> frozenset[str]:
 @lru_cache(maxsize=16_384)
 def _content_terms(text: str) -> frozenset[str]:
     found: set[str] = set()
-    for word in words(text):
-        if word in EMPTY_WORDS or (len(word) < 2 and not word.isdigit()):
+    said = words(text)
+    empty = _ENGLISH_EMPTY if _is_english(said) else EMPTY_WORDS
+    for word in said:
+        if word in empty or (len(word) < 2 and not word.isdigit()):
             continue
-        found.add(NUMBER_WORDS.get(word, stem(word)))
+        found.add((word.lstrip("0") or "0") if word.isdigit() else NUMBER_WORDS.get(word, stem(word)))
     return frozenset(found - FUNCTION_TERMS)
+
+
+_OTHER_LITTLE: Final = frozenset[str]().union(*STOP_WORDS.values()) - FUNCTION_WORDS
+_ENGLISH_EMPTY: Final = GENERAL_WORDS | FUNCTION_WORDS
+
+
+def _is_english(said: list[str]) -> bool:
+    """Whether English little words prevail. Then `door` is no little word, as it is in Dutch."""
+    found = set(said)
+    return len(found & FUNCTION_WORDS) > len(found & _OTHER_LITTLE)
 
 
 def is_negated(statement: str) -> bool:

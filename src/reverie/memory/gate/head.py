@@ -34,10 +34,10 @@ def is_own(text: str, case: Case, parts: Sequence[str]) -> bool:
     own = near.count(one.terms)
     if own == len(one.terms):
         return True
-    if case.speech.is_quoted(one) or has_mixed_word(text) or foreign_names(one, near, case.speech.foreign):
+    if case.speech.is_quoted(one, case.known) or has_mixed_word(text) or foreign_names(one, near, case.speech.foreign):
         return False
     unknown = replace(one, terms=frozenset(term for term in one.terms if not near.has(term)))
-    if case.speech.foreign_share(unknown) >= _FOREIGN_WORDS:
+    if case.speech.foreign_share(unknown)[0] >= _FOREIGN_WORDS:
         return False
     return own > 0 or not case.speech.foreign.count(one.terms)
 

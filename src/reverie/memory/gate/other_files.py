@@ -98,7 +98,7 @@ def split_log(write: ProposedWrite, text: str) -> tuple[str, dict[str, Mark], li
         said = _LOG_TIME.sub("", bare)
         one = judge(case, [said])[0]
         found = features(said)
-        is_foreign = case.speech.foreign_addresses(found, near) or case.speech.is_quoted(found)
+        is_foreign = case.speech.foreign_addresses(found, near) or case.speech.is_quoted(found, near)
         if one.end is End.HELD and (is_foreign or foreign_names(found, near, case.speech.foreign)):
             held.append(Verdict(bare, End.HELD, why=one.why))
         else:

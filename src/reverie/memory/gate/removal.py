@@ -34,7 +34,7 @@ def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]
         if speaks and message.block.origin is Origin.TYPED and _tells_change_of(message, gone.text):
             return True
         is_wish = is_order and case.writer is not Writer.DREAM and asks_to_forget(message.text)
-        if is_wish and not case.means_another(message):
+        if is_wish and not case.means_another(message) and not case.speech.others_ask_to_forget:
             return True  # it names nothing by words: the writer has chosen what it means
     return False
 
@@ -71,6 +71,7 @@ def _replaces(message: UserMessage, gone: Standing, stored: Sequence[Verdict], f
         new = [term for term in now.terms if term not in was.terms]
         is_near = one.is_anchored and 3 * len(now.terms & was.terms) >= min(len(was.terms), len(now.terms))
         is_said = bool(new) and 2 * message.count(new) >= len(new)
+        is_said = is_said and message.denies(frozenset(new)) in (None, is_negated(one.text))
         if is_near and is_said and not any(foreign.has(term) and not message.has(term) for term in new):
             return True
     return False

@@ -12,7 +12,7 @@ from reverie.text.sentences import sentences
 from reverie.text.words import CJK, content_terms
 
 _ASSENT: Final = word_set(
-    """yes yep yeah yup ya yess ok okay okey k sure right correct exactly precisely agreed agree absolutely definitely
+    """yes y yep yeah yup ya yess ok okay okey k sure right correct exactly precisely agreed agree absolutely definitely
     indeed always please do it go ahead immer siempre toujours sempre altijd zawsze всегда deal
     that thats this so is way approved confirmed true 👍 👌 ✅ 💯 ja jo jawohl genau
     richtig stimmt passt einverstanden klar gerne mach machen bitte korrekt sí si claro correcto exacto vale hazlo
@@ -28,7 +28,8 @@ _ASSENT: Final = word_set(
 )
 _FILLER: Final = word_set(
     """and then but very much so thanks thank you btw the a an to me pls plz und dann doch danke y muchas et merci por
-    favor s'il te plaît plait vous stp svp пожалуйста bitte per favore alsjeblieft will should remember save note"""
+    favor s'il te plaît plait vous stp svp пожалуйста bitte per favore alsjeblieft will should remember save note great
+    nice perfect cool good super wonderful excellent toll prima perfekt genial perfecto parfait perfetto отлично"""
 )
 _LASTING: Final = late(
     r"\b(?:remember|memor[yi]\w*|save (?:this|that|it) (?:for|as|in)|note (?:that|down|this)|keep (?:in mind|this"
@@ -150,6 +151,13 @@ _ORDER: Final = late(
     re.IGNORECASE,
 )
 """What may be before the verb of an order."""
+_OWN_RULES: Final = late(
+    r"\b(?:my|our|mein\w*|unser\w*|mis?|nuestr[oa]s?|mes|nos|nossas?|minhas|meus|nossos|nostr[eio]|mie|onze|mijn|мои|наши"
+    r"|moje|nasze)\s+(?:\w+\s+){0,2}?(?:rules|guidelines|conventions|standards|preferences|policies|principles|regeln"
+    r"|richtlinien|vorgaben|konventionen|grundsätze|reglas|normas|règles|consignes|regras|regole|regels|richtlijnen"
+    r"|правила|zasady)\b|(?:我|我们|私|うち)(?:们)?的?の?(?:规则|规范|準則|ルール|規則|規約)|우리\s?규칙",
+    re.IGNORECASE,
+)
 _ORDER_WORDS: Final = 7
 """Content words that an order to keep something may have besides its verb, if it points at other text."""
 
@@ -163,11 +171,15 @@ def is_assent(text: str) -> bool:
     return bare.rstrip("!.。！ ") in _ASSENT
 
 
+def is_question(text: str) -> bool:
+    """Whether a text ends as a question. Japanese and Korean have an ending for it, with a full stop or nothing."""
+    return text.rstrip(' *_`)"”\n').endswith(("?", "？", "か。", "か", "까요.", "까요"))
+
+
 def single_question(text: str) -> str | None:
     """The question that a message ends with, if it is the only one in it and offers no choice."""
-    found = re.findall(r"[?？]", text)
     asked = sentences(text, is_chat=True)
-    if len(found) != 1 or not asked or not text.rstrip(' *_`)"”\n').endswith(("?", "？")):
+    if len(re.findall(r"[?？]|(?:か|까요)(?:[。.]|$)", text.rstrip())) != 1 or not asked or not is_question(text):
         return None
     question = asked[-1]
     return None if re.search(r"\b(?:or|oder|ou|ili|или|o bien)\b|还是|それとも|아니면", question) else question
@@ -175,7 +187,7 @@ def single_question(text: str) -> str | None:
 
 def last_question(text: str) -> str:
     """The question at the end of a message with the sentence before it; empty if it does not end with one."""
-    if not text.rstrip(' *_`)"”\n').endswith(("?", "？")):
+    if not is_question(text):
         return ""
     return " ".join(sentences(text[-600:], is_chat=True)[-2:])
 
@@ -184,6 +196,11 @@ def is_lasting(question: str) -> bool:
     """Whether a question proposes something for later conversations, and one thing only."""
     two_parts = re.search(r"\b(?:and also|as well as|, and|und auch|et aussi|y también)\b", question, re.IGNORECASE)
     return bool(_LASTING.search(question)) and two_parts is None and not _ONCE.search(question)
+
+
+def is_for_once(question: str) -> bool:
+    """Whether a question is about this one time only."""
+    return bool(_ONCE.search(question)) and not _LASTING.search(question)
 
 
 def asks_to_forget(text: str) -> bool:
@@ -231,12 +248,18 @@ def points_at_text(text: str, most: int = _ORDER_WORDS) -> bool:
     return False
 
 
+def claims_rules(text: str) -> bool:
+    """Whether a message calls the text beside it the user's own rules."""
+    return _OWN_RULES.search(text) is not None
+
+
 def _is_order(sentence: str, verb: re.Match[str]) -> bool:
     """Whether a verb is an order: in “the save slot” it is not. In scripts without spaces its place says nothing."""
     if not verb[0][0].isascii() and CJK.search(verb[0]):
         return True
     before, after = sentence[: verb.start()], sentence[verb.end() :]
-    return bool(_ORDER.search(before)) or not any(char.isalnum() for char in after)
+    is_first = all(word in _ASSENT or word in _FILLER for word in re.findall(r"\w+", before.lower()[-40:]))
+    return is_first or bool(_ORDER.search(before)) or not any(char.isalnum() for char in after)
 
 
 def clause_to_keep(text: str) -> str:
@@ -244,7 +267,7 @@ def clause_to_keep(text: str) -> str:
     for sentence in sentences(text, is_chat=True):
         bare = sentence.strip()
         found = _EXPLICIT.match(bare) or _EXPLICIT_AT_END.fullmatch(bare)
-        if found is None or (bare.endswith(("?", "？")) and not _POLITE.match(bare)):
+        if found is None or (is_question(bare) and not _POLITE.match(bare)):
             continue
         what = (found.groupdict().get("korean") or found["what"]).strip().rstrip("?？")
         if len(content_terms(what)) >= 2:

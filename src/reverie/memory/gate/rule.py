@@ -15,31 +15,29 @@ from typing import Final
 from reverie.memory.changes import Evidence, Mark, Writer
 from reverie.memory.gate.lines import body_parts
 from reverie.memory.gate.requests import points_at_text
-from reverie.memory.gate.speech import (
-    Speech,
-    UserMessage,
-    foreign_names,
-    has_mixed_word,
-    is_other_language,
-    is_other_script,
-)
-from reverie.memory.gate.statement import EvidenceText, Features, features, says_exactly
+from reverie.memory.gate.speech import Speech, UserMessage, foreign_names, has_mixed_word, is_other_language
+from reverie.memory.gate.statement import EvidenceText, Features, features, says_exactly, size_of
 from reverie.memory.taxonomy import Trust
 from reverie.text.dates.phrases import find_days
 from reverie.text.folding import fold_text
 from reverie.text.sameness import contradicts, is_in_order, relations_of, share
 from reverie.text.sentences import sentences
+from reverie.text.tongue import language_of
 from reverie.text.words import content_terms, is_negated
 
 CONFIRMED_SHARE: Final = 0.75
 """The share of a statement's content words that one typed message must have."""
-_ADOPTED: Final = 0.75
+_ADOPTED: Final = 0.5
 """The share that a text must have for a statement to be taken from it."""
 _LEAST_OWN: Final = 2
 """Words of the user that a memory without an anchored statement must have."""
+_LEAST_SAID: Final = 0.5
+"""A message of the user says at least so much of what the first statement says: a nod says nothing."""
 _FOREIGN_WORDS: Final = 2
-_FOREIGN_SHARE: Final = 0.3
-"""A statement is somebody else's if one sentence of theirs has this much of it, and more than the user's words."""
+_FOREIGN_SHARE: Final = 0.28
+_TRANSLATED_SHARE: Final = 0.5
+"""A statement is somebody else's if a sentence of theirs has so much of it that the user never used (more, if the user
+speaks another language), and more of it than any message of the user."""
 _SOME_DAY: Final = date(2026, 1, 15)
 _NEAR_BLOCKS: Final = 8
 """Texts of others before a request to keep something that it can point at."""
@@ -149,35 +147,34 @@ class Case:
 def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
     """Judges the new statements of a file, in order. If nothing in it rests on the user's words, all of it is held."""
     found = [_judge(case, one) for one in statements]
-    is_based = any(one.is_anchored for one in found)
+    is_based = any(one.is_anchored and not one.is_old for one in found)
     new = [one.text for one in found if one.end is not End.HELD and not one.is_old]
-    if not is_based and not _is_users(case, new):
+    least = _LEAST_OWN if found and found[0].end is End.HELD else 1
+    if not is_based and not _is_users(case, new, least):
         return [one if one.end is End.HELD or one.is_old else hold(one, "you did not say it") for one in found]
     near = EvidenceText([case.speech.new.text, case.known.text, *(one.text for one in found if one.is_anchored)])
     return [one if one.is_anchored or one.end is End.HELD else _judge_line(case, one, near) for one in found]
 
 
-def _is_users(case: Case, statements: Sequence[str]) -> bool:
-    """Whether a memory without an anchored statement is still what the user said, in the writer's own words: it has
-    words of the user, and no text of others explains it better."""
+def _is_users(case: Case, statements: Sequence[str], least: int) -> bool:
+    """Whether a memory without an anchored statement is still what the user said, in the writer's own words: it has so
+    many words of the user, and the model did not say more of it."""
     if not statements or not case.speech.said:
         return False
-    whole = features(" ".join(statements))
+    whole = case.speech.features(" ".join(statements))
     own = case.speech.new.count(whole.terms)
-    if own >= _LEAST_OWN:
-        return True
-    if _foreign_words(case, whole) > _FOREIGN_WORDS or case.speech.model_share(whole) > own + _FOREIGN_WORDS:
+    said = (case.speech.asked.text, *(message.stated for message in case.speech.said))
+    if max(map(size_of, said)) < _LEAST_SAID * size_of(statements[0]):
         return False
-    return own > 0 or _is_translated(case, whole.text)
+    is_sure = own >= _LEAST_OWN or _is_translated(case, whole.text)
+    return is_sure or least <= own >= case.speech.model_share(whole) - _FOREIGN_WORDS
 
 
 def _is_translated(case: Case, text: str) -> bool:
-    """Whether a text is in another language than all that the user said, so that shared words cannot be expected."""
-    said = case.speech.said
-    return bool(said) and all(
-        is_other_script(text, one.text) or is_other_language(text, one.text) or len(one.text.split()) < 3
-        for one in said
-    )
+    """Whether a text is in another language than what the user said, so that shared words cannot be expected. A writer
+    uses the user's language or English."""
+    said = case.speech.new.text
+    return language_of(said) != "en" and is_other_language(text, said)
 
 
 def _prior(case: Case, one: Features) -> EvidenceText:
@@ -195,20 +192,25 @@ def _prior(case: Case, one: Features) -> EvidenceText:
 
 def _is_foreign(case: Case, one: Features, prior: EvidenceText, *, is_anchored: bool) -> bool:
     """Whether a sentence of somebody else explains a statement better than the user's words do."""
-    foreign, own = _foreign_words(case, one), case.speech.stated.count(one.terms) + prior.count(one.terms)
-    least = max(_FOREIGN_WORDS, _FOREIGN_SHARE * len(one.terms))
-    return foreign > own and foreign >= (least + 1 if is_anchored else least)
+    is_translated = _is_translated(case, one.text)
+    if is_translated and foreign_names(one, case.heard, case.speech.foreign):
+        return True  # names and numbers are all that can be compared
+    share = _TRANSLATED_SHARE if is_translated else _FOREIGN_SHARE
+    least = max(_FOREIGN_WORDS, share * len(one.terms)) + is_anchored
+    if _foreign_words(case, one) < least:
+        return False
+    own = max((EvidenceText([message.stated]).count(one.terms) for message in case.speech.said), default=0)
+    return case.speech.foreign_share(one)[1] > own + prior.count(one.terms)
 
 
 def _foreign_words(case: Case, one: Features) -> float:
     """How many words of a statement come from one sentence of somebody else; names count twice."""
-    own = case.heard
-    return case.speech.foreign_share(one) + len(foreign_names(one, own, case.speech.foreign))
+    return case.speech.foreign_share(one)[0] + len(foreign_names(one, case.heard, case.speech.foreign))
 
 
 def _judge(case: Case, statement: str) -> Verdict:
     """Judges a statement on its own: by memory, by the user's messages, by whose words it has."""
-    one = features(statement)
+    one = case.speech.features(statement)
     stood = case.exact.get(fold_text(statement))
     if stood is not None:
         return Verdict(statement, stood.end, stood.mark, is_anchored=stood.end is not End.INFERRED, is_old=True)
@@ -225,7 +227,7 @@ def _judge(case: Case, statement: str) -> Verdict:
     reworded = _reworded(case, one)
     if reworded is not None:
         return reworded
-    if case.speech.is_quoted(one):
+    if case.speech.is_quoted(one, case.known):
         return Verdict(statement, End.HELD, why="these are somebody else's words")
     prior = _prior(case, one)
     wanted = frozenset(term for term in one.terms if not prior.has(term))
@@ -246,12 +248,12 @@ def _judge(case: Case, statement: str) -> Verdict:
 
 def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
     """A line without an anchor of its own in a memory that has one: the writer's note, if it is about the same."""
-    found = features(one.text)
+    found = case.speech.features(one.text)
     is_new = fold_text(one.text) not in case.exact and bool(found.terms)
-    is_claim = bool(found.names or found.numbers) or _foreign_words(case, found) >= 1
-    if is_new and (
-        (is_claim and not near.count(found.terms)) or (case.writer is Writer.DREAM and _is_invented(case, found))
-    ):
+    is_claim = bool(found.names or found.numbers) or _foreign_words(case, found) >= _FOREIGN_WORDS
+    is_near = near.count(found.terms) > 0 or any(name in near.lower for name in found.names)
+    is_apart = is_claim and not is_near and not _is_translated(case, one.text)
+    if is_new and (is_apart or (case.writer is Writer.DREAM and _is_invented(case, found))):
         return hold(one, "you did not say it")
     return _question(case, one, found)
 
@@ -284,9 +286,8 @@ def _is_confirmed(case: Case, one: Features, message: UserMessage) -> bool:
         return False
     prior = [known.text for known in case.own if known.trust is Trust.CONFIRMED]
     near = [text for text in prior if share(one.terms, content_terms(text)) >= 0.5]
-    said = EvidenceText([message.text if message.how == "yes" else message.stated, *near])
-    dated = {term for value in one.dates for term in content_terms(value)}
-    missing = one.terms - said.terms - dated
+    said = EvidenceText([message.stated, *near])
+    missing = one.terms - said.terms
     if len(missing) > (1 - CONFIRMED_SHARE) * len(one.terms) or any(map(case.speech.foreign.has, missing)):
         return False
     if not all(map(said.has_number, one.numbers)) or any(name not in said.lower for name in one.names):
@@ -357,7 +358,7 @@ def _adopt(case: Case, one: Features) -> Verdict | None:
     for message in case.speech.said:
         if message.how in ("yes", "adopted") or not points_at_text(message.text):
             continue
-        if message.count(one.terms) >= max(2, len(one.terms) // 2):
+        if message.count(one.terms) >= max(min(2, len(one.terms)), len(one.terms) // 2):
             continue  # the user said it in the same breath
         block = _pointed_at(case.speech, message, one)
         if block is not None:

@@ -7,12 +7,23 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from typing import Final
 
 from reverie.memory.changes import Evidence
-from reverie.memory.gate.requests import is_assent, is_lasting, last_question, points_at_text, single_question
+from reverie.memory.gate.requests import (
+    asks_to_forget,
+    claims_rules,
+    is_assent,
+    is_for_once,
+    is_lasting,
+    is_question,
+    last_question,
+    points_at_text,
+    single_question,
+)
 from reverie.memory.gate.statement import DATE, PREFIX, EvidenceText, Features, features, runs_of
 from reverie.moments import local_day
 from reverie.text.dates.phrases import find_days
@@ -20,6 +31,7 @@ from reverie.text.folding import visible
 from reverie.text.patterns import late
 from reverie.text.sentences import sentences
 from reverie.text.tongue import language_of
+from reverie.text.word_lists import STOP_WORDS
 from reverie.text.words import CJK, content_terms, is_negated, words
 from reverie.types import Origin
 
@@ -29,6 +41,8 @@ _FREQUENT: Final = 60
 _LEAST_WORDS: Final = 5
 _SURE_WORDS: Final = 9
 """Words that are enough to recognise a language, and to see that it is none of those we know."""
+_LITTLE_SHARE: Final = 0.15
+"""The share of little words that a text has in its own language."""
 
 _NEAR_PASTE: Final = 14
 """Content words that a request to keep the paste beside it may have."""
@@ -46,6 +60,8 @@ _INJECTED = late(
     r"|recalled[\w-]*+)(?!\w)[^<>]*+>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
+_DAY = late(r"(?<!\d)(\d{4}-\d\d(?:-\d\d)?)(?!\d)(?:\s?[(（][^\s()（）]{1,4}[)）])?")
+"""A date, perhaps with its weekday: `2026-05-06 (Wed)`."""
 _LATIN = late(r"[A-Za-z][A-Za-z0-9_.+-]+")
 
 
@@ -73,7 +89,7 @@ class UserMessage(EvidenceText):
     @cached_property
     def stated(self) -> str:
         """What it says, without its questions."""
-        return _without_questions(self.text)
+        return self.text if self.how == "yes" else _without_questions(self.text)
 
     def denies(self, wanted: frozenset[str]) -> bool | None:
         """Whether its sentences about these words deny something; None if they say both or nothing."""
@@ -112,7 +128,8 @@ class Speech:
                 self._before[id(block)], since = since, []
                 if block.is_new:
                     self.said.append(UserMessage(block, own_words))
-                    if last is not None and (question := last_question(visible(last.text))):
+                    question = last_question(visible(last.text)) if last is not None else ""
+                    if question and not is_for_once(question):
                         (refused if is_negated(own_words) else asked).append(question)
                     if last is not None and is_assent(own_words):
                         self._answer(last, block)
@@ -142,7 +159,7 @@ class Speech:
     def _answer(self, asked: Evidence, answer: Evidence) -> None:
         """A yes makes one question of the model the user's own, unless it asks for something of somebody else."""
         question = single_question(visible(asked.text))
-        if question is None:
+        if question is None or is_for_once(question):
             return
         heard = EvidenceText(one.text for one in self.said)
         foreign = EvidenceText(block.text for block in self.blocks)
@@ -185,9 +202,23 @@ class Speech:
             return True
         return len(shared) == 1 and len(checked) == 1 and not is_risky(one, self.own, self.foreign)
 
-    def is_quoted(self, one: Features) -> bool:
-        """Whether four content words in a row are in the text of others, and the user did not state all of them."""
-        return any(run in self.foreign.runs and self.claimed.count(run) < len(run) for run in runs_of(one.text))
+    def features(self, statement: str) -> Features:
+        """Takes a statement apart. A day or time that the user said in other words counts as said: its digits are not
+        among the words to look for."""
+        one = features(statement)
+        parts = [found[0] for found in _DAY.finditer(statement) if any(found[1] in each.dates for each in self.said)]
+        parts += [number for number in one.numbers if any(each.has_time(number) for each in self.said)]
+        return replace(one, terms=one.terms - content_terms(" ".join(parts))) if parts else one
+
+    def is_quoted(self, one: Features, known: EvidenceText) -> bool:
+        """Whether four content words in a row are in the text of others, and neither did the user state all of them
+        nor does the memory have them."""
+        return any(
+            run in self.foreign.runs
+            and run not in known.runs
+            and not all(term not in one.terms or self.claimed.has(term) for term in run)
+            for run in runs_of(one.text)
+        )
 
     def foreign_addresses(self, one: Features, known: EvidenceText) -> list[str]:
         """Addresses that the user did not write, and commands that somebody else did."""
@@ -200,19 +231,22 @@ class Speech:
                 found.append(command)
         return found
 
-    def foreign_share(self, one: Features) -> float:
-        """How many of its words a sentence of somebody else, or a few lines, have that the user never used. A word that
-        is all over their texts says little, and counts half or nothing."""
+    def foreign_share(self, one: Features) -> tuple[float, int]:
+        """How many of its words a sentence of somebody else, or a few lines, have that the user never used, and how
+        many in all. A word that is all over their texts says little: of the first, it counts half or nothing."""
         counts: dict[int, float] = {}
+        all_of: dict[int, int] = {}
         answered = self.refused if is_negated(one.text) else self.asked
         for term in one.terms:
+            places = self._sentences.get(term[:PREFIX] if len(term) >= PREFIX and term.isalpha() else term, ())
+            for at in places:
+                all_of[at] = all_of.get(at, 0) + 1
             if self.claimed.has(term) or answered.has(term):
                 continue
-            places = self._sentences.get(term[:PREFIX] if len(term) >= PREFIX and term.isalpha() else term, ())
             weight = 1.0 if len(places) <= _RARE else 0.5 if len(places) <= _FREQUENT else 0.0
             for at in places if weight else ():
                 counts[at] = counts.get(at, 0) + weight
-        return max(counts.values(), default=0)
+        return max(((counts[at], all_of[at]) for at in counts), default=(0.0, 0))
 
     def model_share(self, one: Features) -> int:
         """How many of its words one answer of the model has that the user never used."""
@@ -238,10 +272,15 @@ class Speech:
             number
             for number in sorted(one.numbers)
             if len(number) > 1
-            and number in self.foreign.numbers
-            and not any(text.has_number(number) for text in (self.own, self.asked, known))
+            and self.foreign.has_number(number)
+            and not any(text.has_number(number) or text.has_time(number) for text in (self.own, self.asked, known))
             and not any(message.day is not None and str(message.day.year) == number for message in self.said)
         ]
+
+    @cached_property
+    def others_ask_to_forget(self) -> bool:
+        """Whether a text of others asks to forget something."""
+        return any(asks_to_forget(block.text) for block in self.blocks)
 
     @cached_property
     def _foreign_line(self) -> str:
@@ -252,7 +291,8 @@ def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
     """The pastes that the user asked to keep in the same breath: these are the user's words too."""
     found: set[int] = set()
     for at, block in enumerate(evidence):
-        if not (block.is_new and block.origin.is_users and points_at_text(block.text, _NEAR_PASTE)):
+        is_wanted = points_at_text(block.text, _NEAR_PASTE) or claims_rules(block.text)
+        if not (block.is_new and block.origin.is_users and is_wanted):
             continue
         for step in (-1, 1):
             near = at + step
@@ -264,7 +304,7 @@ def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
 
 
 def _without_questions(text: str) -> str:
-    return "\n".join(part for part in sentences(text, is_chat=True) if not part.rstrip().endswith(("?", "？")))
+    return "\n".join(part for part in sentences(text, is_chat=True) if not is_question(part))
 
 
 def _passages(text: str) -> Iterator[str]:
@@ -309,7 +349,7 @@ def foreign_names(one: Features, own: EvidenceText, foreign: EvidenceText) -> li
     return found + [
         number
         for number in one.numbers
-        if len(number) > 1 and number in foreign.numbers and not own.has_number(number) and number not in one.dates
+        if len(number) > 1 and foreign.has_number(number) and not own.has_number(number) and number not in one.dates
     ]
 
 
@@ -320,13 +360,11 @@ def is_other_language(one: str, other: str) -> bool:
     if _script(one) != _script(other):
         return True
     here, there = language_of(one), language_of(other)
-    is_sure = bool(here and there) or min(len(words(one)), len(words(other))) >= _SURE_WORDS
-    return here != there and is_sure
-
-
-def is_other_script(one: str, other: str) -> bool:
-    """Whether two texts are written in different scripts, so that not even names are shared."""
-    return _script(one) != _script(other)
+    if here and there:
+        return here != there
+    unknown = words(other if here else one)
+    little = sum(word in STOP_WORDS.get(here or there, ()) for word in unknown)
+    return bool(here or there) and len(unknown) >= _SURE_WORDS and little < _LITTLE_SHARE * len(unknown)
 
 
 def _script(text: str) -> str:

@@ -23,6 +23,9 @@ _RUN_OF_PAIRS: Final = 7
 """Content words in a row that are a quotation; in scripts without spaces, pairs of characters."""
 DATE = late(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
 _NUMBER = late(r"\d+(?:[.,:]\d+)*")
+_PART_OF_HOUR = late(
+    r"\b(?:half|quarter|halb|viertel|dreiviertel|y media|cuarto|demie|quart|mezza|meia|половин\w*)\b|半"
+)
 _NAME = late(
     r"`[^`\n]{2,80}`|(?<!\w)[A-Za-z]+(?:[._-]?\d[\w.-]*\w|\d)|(?<!\w)[a-z]+(?:_[a-z0-9]+)+(?!\w)"
     r"|(?<!\w)[a-z]+[A-Z]\w+|(?<!\w)[A-Z]{2}[A-Z0-9]*+(?!\w)"
@@ -87,6 +90,15 @@ class EvidenceText:
         is_round = number.endswith("000") and len(number) > 3
         return is_round and re.search(rf"(?<![\w.,]){number[:-3]}k(?!\w)", self.lower) is not None
 
+    def has_time(self, time: str) -> bool:
+        """Whether the texts have a time of day in words: `half past two`, `halb drei` and `2.30` are 14:30."""
+        hour, _, minutes = time.partition(":")
+        if not (hour.isdigit() and minutes.isdigit()):
+            return False
+        if minutes != "00" and minutes not in self.numbers and not _PART_OF_HOUR.search(self.lower):
+            return False
+        return any(str(one) in self.numbers for one in {int(hour), int(hour) % 12 or 12, int(hour) % 12 + 1})
+
     def has_fact(self, fact: str) -> bool:
         """Whether the texts have a number, name or address, even in another spelling: `1,000`, `1k`, `three`."""
         if fact.lower() in self.lower:
@@ -139,6 +151,12 @@ def runs_of(text: str) -> tuple[tuple[str, ...], ...]:
         length = _RUN_OF_PAIRS if CJK.search(line) else _RUN
         found += [tuple(row[at : at + length]) for at in range(len(row) - length + 1)]
     return tuple(found)
+
+
+def size_of(text: str) -> float:
+    """How much a text says: its content words; a pair of characters is half a word."""
+    found = content_terms(text)
+    return len(found) - sum(map(bool, map(CJK.match, found))) / 2
 
 
 def plain_number(number: str) -> str:
