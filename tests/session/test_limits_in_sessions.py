@@ -44,6 +44,21 @@ def test_a_request_never_asks_for_more_than_the_window_keeps_free(tmp_path: Path
     in_session(work, cwd=tmp_path, model=model, overrides={"window.context_window": window})
 
 
+def test_the_first_request_is_sent_into_a_window_that_our_estimate_fills(tmp_path: Path) -> None:
+    """A server may leave out tools that its model does not know. There is nothing to compact before an answer."""
+    small = {"window.context_window": 4_096}
+
+    async def work(session: Session) -> tuple[str, str]:
+        event = ended(await turn(session, "hello"))
+        return event.reason, event.error or ""
+
+    model = StrictModel(32_000)
+    assert in_session(work, cwd=tmp_path, model=model, overrides=small) == ("answered", "")
+    assert [purpose.value for purpose, _ in model.requests] == ["main"]
+    reason, error = in_session(work, cwd=tmp_path, model=StrictModel(2_048), overrides=small)
+    assert reason == "failed" and "prompt is too long" in error, "the server's words, not advice to compact"
+
+
 def test_the_beta_header_opens_the_large_window_of_a_model_without_an_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
