@@ -44,6 +44,21 @@ def test_a_request_never_asks_for_more_than_the_window_keeps_free(tmp_path: Path
     in_session(work, cwd=tmp_path, model=model, overrides={"window.context_window": window})
 
 
+def test_the_first_request_is_sent_into_a_window_that_our_estimate_fills(tmp_path: Path) -> None:
+    """A server may leave out tools that its model does not know. There is nothing to compact before an answer."""
+    small = {"window.context_window": 4_096}
+
+    async def work(session: Session) -> tuple[str, str]:
+        event = ended(await turn(session, "hello"))
+        return event.reason, event.error or ""
+
+    model = StrictModel(32_000)
+    assert in_session(work, cwd=tmp_path, model=model, overrides=small) == ("answered", "")
+    assert [purpose.value for purpose, _ in model.requests] == ["main"]
+    reason, error = in_session(work, cwd=tmp_path, model=StrictModel(2_048), overrides=small)
+    assert reason == "failed" and "prompt is too long" in error, "the server's words, not advice to compact"
+
+
 def test_the_beta_header_opens_the_large_window_of_a_model_without_an_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,13 +129,13 @@ def test_a_large_output_of_bash_has_the_preview_of_every_result_on_disk(tmp_path
 
 
 @pytest.fixture
-def own_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, object]]:
-    """A server of the user's own with one model; what it says about the model can be changed."""
-    about: dict[str, object] = {"id": "house-model", "object": "model"}
+def own_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, object]]]:
+    """A server of the user's own with one model; what it says about its models can be changed."""
+    models: list[dict[str, object]] = [{"id": "house-model", "object": "model"}]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = json.dumps({"object": "list", "data": [about]}).encode()
+            body = json.dumps({"object": "list", "data": models}).encode()
             self.send_response(200)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))
@@ -133,7 +148,7 @@ def own_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, object]]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}")
-        yield about
+        yield models
         server.shutdown()
 
 
@@ -144,17 +159,26 @@ async def opened(session: Session) -> tuple[int, list[str]]:
 
 
 def test_a_model_on_a_server_of_ones_own_has_the_window_that_the_server_names(
-    tmp_path: Path, own_server: dict[str, object]
+    tmp_path: Path, own_server: list[dict[str, object]]
 ) -> None:
-    own_server["max_model_len"] = 65_536
+    own_server[0]["max_model_len"] = 65_536
     assert in_session(opened, cwd=tmp_path, model="openai:house-model") == (65_536, [])
-    del own_server["max_model_len"]
-    own_server["meta"] = {"n_ctx": 8_192}
+    del own_server[0]["max_model_len"]
+    own_server[0]["meta"] = {"n_ctx": 8_192}
     assert in_session(opened, cwd=tmp_path, model="openai:house-model") == (8_192, [])
 
 
+def test_a_server_with_one_model_means_it_by_every_name(tmp_path: Path, own_server: list[dict[str, object]]) -> None:
+    """llama.cpp lists the path of its file and answers to any name; a server with several models does not."""
+    own_server[0] |= {"id": "/models/house.gguf", "meta": {"n_ctx": 8_192}}
+    assert in_session(opened, cwd=tmp_path, model="openai:house-model") == (8_192, [])
+    own_server.append({"id": "/models/other.gguf", "object": "model", "meta": {"n_ctx": 4_096}})
+    window, told = in_session(opened, cwd=tmp_path, model="openai:house-model")
+    assert window == 32_000 and len(told) == 1
+
+
 def test_if_nobody_names_it_a_small_window_is_assumed_and_reported(
-    tmp_path: Path, own_server: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, own_server: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window, told = in_session(opened, cwd=tmp_path, model="openai:house-model")
     assert window == 32_000

@@ -241,7 +241,9 @@ class Conversation:
     def budget(self) -> WindowBudget:
         used = self.log.view.meter.tokens
         limits = self.thresholds
-        blocking = limits.blocking if self.blocks_when_full and not self.just_compacted else None
+        # Before the first answer there is nothing to compact, and the count is only an estimate: the server decides.
+        blocks = self.blocks_when_full and self.log.view.rounds > 0 and not self.just_compacted
+        blocking = limits.blocking if blocks else None
         return WindowBudget(used, limits.window, limits.percent_left(used), blocking)
 
     async def observe(self, response: Response) -> None:

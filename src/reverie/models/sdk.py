@@ -107,17 +107,18 @@ class SdkModel:
     async def window(self) -> int | None:
         """The window that the server's list of models names for this one; None if it names none within seconds.
 
-        Raises `NoConnection` if there is no server.
+        A server with one model (llama.cpp) answers every name with it. Raises `NoConnection` if there is no server.
         """
         module, client = await self._connect()
         try:
             async with asyncio.timeout(_LIST_S):
-                listed = [each.to_dict() async for each in client.models.list() if each.id == self._model]
+                listed = [each.to_dict() async for each in client.models.list()]
         except module.APIConnectionError as error:
             raise errors.NoConnection(f"The server at {strip_secrets(self._url)} cannot be reached.") from error
         except (module.APIError, *_transport_errors(), TimeoutError, ValueError):
             return None
-        about = {key: value for one in listed for key, value in (*one.items(), *dict(one.get("meta") or {}).items())}
+        meant = [one for one in listed if one.get("id") == self._model] or (listed if len(listed) == 1 else [])
+        about = {key: value for one in meant for key, value in (*one.items(), *dict(one.get("meta") or {}).items())}
         return next((about[key] for key in _WINDOW_KEYS if isinstance(about.get(key), int) and about[key] > 0), None)
 
     async def close(self) -> None:

@@ -74,7 +74,8 @@ class WindowSettings(Section):
     context_window: int | None = whole(
         None,
         "tokens",
-        "The window of models that the catalogue does not know. Not set: 200,000.",
+        "The window of models that the catalogue does not know. Not set: 200,000; on a server of your own what the "
+        "server says, or 32,000.",
         env="REVERIE_CONTEXT_WINDOW",
     )
     output_reserve: int = whole(20_000, "tokens", "Kept free: effective = window − min(max output, this).", live=True)

@@ -17,6 +17,7 @@ from reverie.layers.l4_compaction.requests import requests_in
 from reverie.layers.l4_compaction.restore import restore_blocks, working_set
 from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionRequest, CompactionSetup
 from reverie.layers.l4_compaction.writers import Writers
+from reverie.layers.weighing import weigh_entries
 from reverie.storage.transcript.records import BreakerState, LayerFailure, from_record
 from reverie.storage.transcript.view import View
 from reverie.types import Purpose, Record
@@ -233,13 +234,17 @@ class AutoCompact:
         full = now.blocking if view.undone else now.autocompact_at  # after an undo the user wants the full history
         if now.used <= full or not self.compaction.may_run():
             return None
+        if now.used - weigh_entries(view, view.entries) > full:
+            return None  # the system prompt and the tools alone fill the window: a summary does not help
         return self.compaction.steps(view, now, CompactionRequest("auto"))
 
     def why_not(self, now: Now) -> str:
         """Returns why it does not compact now."""
         if not self.compaction.ground.auto_on():
             return "auto-compaction is off"
-        return (self.compaction.breakers.open_reason or "the context is below the threshold").partition(" (last:")[0]
+        full = now.used > now.blocking
+        why = "what it cannot remove fills the window" if full else "the context is below the threshold"
+        return (self.compaction.breakers.open_reason or why).partition(" (last:")[0]
 
 
 @dataclass(frozen=True, slots=True)
