@@ -28,6 +28,7 @@ from reverie.offline.notes_merging import merge_section
 from reverie.session import Session
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
+from tests.counts import count
 from tests.models.requests import ask, person, request
 from tests.sessions import in_session, turn
 
@@ -232,7 +233,7 @@ LINES = st.lists(
 
 
 @given(kind=st.integers(1, 9), old=LINES, new=LINES, limit=st.integers(40, 400))
-@hypothesis_settings(max_examples=300, deadline=None)
+@hypothesis_settings(max_examples=count(75, 3_000), deadline=None)
 def test_a_merged_section_is_bounded_and_merging_again_changes_nothing(
     kind: int, old: str, new: str, limit: int
 ) -> None:
