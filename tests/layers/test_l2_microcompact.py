@@ -646,6 +646,6 @@ class Clearing(RuleBasedStateMachine):
 
 
 Clearing.TestCase.settings = settings(
-    max_examples=count(12, 400), stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=count(8, 400), stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestClearing = pytest.mark.soak(Clearing.TestCase)
