@@ -9,14 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
-from tests.counts import SOAK
+from tests.counts import SOAK, count
 from tests.prefix_breaks import prefix_breaks
 
 # The suite tries the same examples every time, however slow the machine; the soak looks for new ones.
-settings.register_profile("suite", deadline=None, derandomize=not SOAK)
+settings.register_profile("suite", deadline=None, derandomize=not SOAK, max_examples=count(40, 1_000))
 settings.load_profile("suite")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Every property test belongs to the soak, where it tries more examples."""
+    if is_hypothesis_test(getattr(item, "obj", None)):
+        item.add_marker(pytest.mark.soak)
 
 
 def pytest_collection_finish() -> None:

@@ -33,7 +33,26 @@ from typing import Any
 
 _COLD = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "COVERAGE")
 """Variables that an interpreter reads when it starts."""
-_LOADED = ("cli", "session", "layers", "memory", "offline", "agents", "models", "tools", "instructions", "context")
+_LOADED = (
+    *("cli", "session", "layers", "memory", "offline", "agents", "models", "tools", "instructions", "context"),
+    *("flags", "settings", "permissions", "storage", "runtime", "text"),
+)
+_LATER = ("openfeature.api", "tomllib", "tree_sitter", "tree_sitter_bash", "tree_sitter_toml")
+"""What functions import when they are called."""
+_READ = {
+    "flags.registry": "numbers",
+    "instructions.markdown": "_parser",
+    "memory.recall.ranking.evidence": "_chances",
+    "memory.recall.ranking.manner": "_weights",
+    "memory.recall.ranking.related": "_related",
+    "memory.secrets.likeness": "_read_pairs",
+    "memory.secrets.rules": "compile_makers",
+    "models.catalogue": "_load_built_in",
+    "permissions.shell.tree": "_language",
+    "settings.reach": "list_reaches",
+    "settings.schema": "list_settings",
+}
+"""What functions read from the program's own files at their first call, and keep."""
 processor_seconds = 0.0
 """What the processes of this test run have used; the operating system does not add it to ours."""
 
@@ -161,12 +180,28 @@ def _server() -> str:
 
 
 def load() -> None:
-    """Imports what commands import. Loading reads no settings and starts no thread."""
+    """Imports what commands import and reads what comes with the program. Reads no settings and starts no thread."""
     for room in _LOADED:
         package = importlib.import_module(f"reverie.{room}")
         for found in pkgutil.walk_packages(package.__path__, f"reverie.{room}."):
             if "encoder" not in found.name and not found.name.startswith("reverie.cli.lab"):
                 importlib.import_module(found.name)
+    for name in _LATER:
+        importlib.import_module(name)
+    for room, function in _READ.items():
+        getattr(importlib.import_module(f"reverie.{room}"), function)()
+    from reverie import prompts
+    from reverie.offline.language import lexicon, words
+    from reverie.text import patterns
+
+    for tongue in words.WORDS:
+        lexicon.lexicon(tongue)
+    source = Path(prompts.__file__).parent
+    for path in source.rglob("prompts/*.md"):
+        prompts._text(".".join(path.relative_to(source.parent).parts[:-2]), path.name)
+    for one in gc.get_objects():
+        if isinstance(one, patterns._LatePattern):
+            assert one.flags is not None  # compiles it
     assert threading.active_count() == 1, "a process with threads cannot be forked safely"
     gc.freeze()
 

@@ -15,6 +15,7 @@ from reverie.paths import Places
 from reverie.permissions.shell.programs import PROGRAMS
 from reverie.prompts import render
 from reverie.settings import load_settings
+from tests.counts import count
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -98,7 +99,7 @@ def test_what_is_no_text_or_too_long_or_gone(tmp_path: Path) -> None:
     assert "cannot be read" in str(read_definition(tmp_path / "dangling.md"))
 
 
-@settings(max_examples=80)
+@settings(max_examples=count(25, 800))
 @given(st.text(max_size=300))
 def test_any_text_is_a_kind_or_a_sentence(text: str) -> None:
     import tempfile

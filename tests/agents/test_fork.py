@@ -13,6 +13,7 @@ from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.session import Session
 from reverie.storage.transcript.records import ForkUsage
 from reverie.types import Purpose
+from tests.counts import count
 from tests.sessions import in_session, script, turn
 
 PLAY = """
@@ -145,7 +146,7 @@ actions = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=count(10, 150), deadline=None)
 @given(actions)
 def test_nothing_a_fork_does_changes_the_parent(steps: list[str]) -> None:
     import tempfile

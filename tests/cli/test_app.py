@@ -12,17 +12,18 @@ from reverie.cli.app import COMMANDS, EXIT_CODES
 from reverie.cli.reference import reference_page
 from tests.cli.conftest import Command
 
-ALL_COMMANDS = re.findall(r"^#{2,3} reverie (\S.*)$", reference_page(), re.MULTILINE)
+PAGE = reference_page()
+ALL_COMMANDS = re.findall(r"^#{2,3} reverie (\S.*)$", PAGE, re.MULTILINE)
 
 
 def test_the_page_about_the_commands_is_current(request: pytest.FixtureRequest) -> None:
     page = request.config.rootpath / "docs" / "cli.md"
-    assert page.read_text() == reference_page(), "write it anew: python -m reverie.cli.reference > docs/cli.md"
+    assert page.read_text() == PAGE, "write it anew: python -m reverie.cli.reference > docs/cli.md"
 
 
 @pytest.mark.parametrize("name", ALL_COMMANDS)
 def test_every_command_shows_an_example(name: str) -> None:
-    section = reference_page().split(f"# reverie {name}\n", 1)[1].split("\n#", 1)[0]
+    section = PAGE.split(f"# reverie {name}\n", 1)[1].split("\n#", 1)[0]
     assert re.search(r"Examples?:\n(.*\n)*?\s+.*reverie ", section), f"{name} --help has no example"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -291,9 +292,14 @@ def careless(laid: ScenarioFolders) -> Model:
     return ScriptedModel(Script.parse(script, "careless"))
 
 
+@cache
+def idle_in(folder: Path) -> list[ScenarioScore]:
+    return measure(scenarios(folder), MindKind.IDLE)
+
+
 @pytest.mark.parametrize("folder", sources("dream-dev", long=True))
 def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work(folder: Path) -> None:
-    found = summary(measure(scenarios(folder), MindKind.IDLE))
+    found = summary(idle_in(folder))
     assert len(found["scenarios"]) == len(list(folder.glob("*/check.json")))
     assert 0 < found["passed"] < found["checks"]
     for name, one in found["scenarios"].items():
@@ -305,8 +311,9 @@ def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work(folde
 
 @pytest.mark.parametrize("folder", sources("dream-dev", long=True))
 def test_careless_minds_are_kept_from_harm_on_every_scenario(folder: Path) -> None:
-    for scenario in scenarios(folder):
-        found, before = by(scenario, careless), by(scenario, MindKind.IDLE)
+    for scenario, before in zip(scenarios(folder), idle_in(folder), strict=True):
+        found = by(scenario, careless)
+        assert found.name == before.name
         lost = [what for what in found.failed if what.startswith("max_loss") and what not in before.failed]
         check = json.loads((scenario / "check.json").read_text())
         if check["max_loss"] >= 0.25:
@@ -320,7 +327,7 @@ def test_the_right_mind_passes_them_all_and_wrong_ones_get_what_they_deserve(fol
     assert [(one.name, one.failed) for one in measure(folders, MindKind.RIGHT) if one.failed] == []
     found = measure_wrong(folders)
     assert {one.name.partition("/")[0] for one in found} == {kind.value for kind in WRONG}
-    idle = {one.name: set(one.failed) for one in measure(folders, MindKind.IDLE)}
+    idle = {one.name: set(one.failed) for one in idle_in(folder)}
     for one in found:
         kind, _, name = one.name.partition("/")
         if kind in (MindKind.CONTRADICTS, MindKind.MISDATES):

@@ -16,6 +16,7 @@ from reverie.errors import UserError
 from reverie.lab.survival.measures import SearchedText, find_held, find_used_again, identifiers
 from reverie.lab.survival.moments import UNKNOWN_ROOM, load_moments
 from reverie.lab.survival.run import compose, make_context, measure, measure_moment, summary, write_within
+from tests.counts import count
 from tests.shared_data import sources
 
 LONG = "Please keep the public API as it is. " * 80
@@ -183,7 +184,7 @@ def test_a_budget_that_cannot_be_told_is_the_usual_one(tmp_path: Path) -> None:
     assert rooms == {"a": 2_400, "b": 2_000, "c": 2_200}
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=count(10, 100), deadline=None)
 @given(room=st.integers(700, 12_000))
 def test_the_whole_context_never_exceeds_its_room(tmp_path_factory: pytest.TempPathFactory, room: int) -> None:
     folder = tmp_path_factory.getbasetemp()

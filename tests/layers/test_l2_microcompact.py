@@ -80,6 +80,7 @@ class Bench:
         self.log.append(header)
         self.rounds = 0
         self.sent: list[str] | None = None
+        self.rendered = wire.Rendered()
         self.request: Request | None = None
         self.converse()
         self.say("Find out why it is slow.")
@@ -121,7 +122,7 @@ class Bench:
         """Prepares the next request; it extends the one before, or the break was announced."""
         request = asyncio.run(self.conversation.prepare(1_000))
         self.conversation.went_out(request)
-        parts = wire.prefix_parts(request)
+        parts = wire.prefix_parts(request, self.rendered)
         if self.sent is not None and parts[: len(self.sent)] != self.sent:
             assert request.announced_break, "a break that nobody announced"
         self.sent, self.request = parts, request
@@ -645,6 +646,6 @@ class Clearing(RuleBasedStateMachine):
 
 
 Clearing.TestCase.settings = settings(
-    max_examples=count(12, 400), stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=count(8, 400), stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestClearing = pytest.mark.soak(Clearing.TestCase)

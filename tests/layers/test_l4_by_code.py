@@ -28,6 +28,7 @@ from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import JsonObject, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
+from tests.counts import count
 from tests.shared_data import sources
 
 
@@ -252,7 +253,7 @@ def test_every_changed_file_is_named_where_there_is_room_for_names() -> None:
     assert all(f"f{i}.py" in ledger for i in range(40))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count(15, 400), deadline=None)
 @given(tokens=st.integers(0, 6_000), count=st.integers(0, 60), seed=st.integers(0, 5))
 def test_what_is_written_never_exceeds_its_limits(tokens: int, count: int, seed: int) -> None:
     entries, limits = busy(count, seed), Limits.for_tokens(tokens)
@@ -286,7 +287,7 @@ blocks = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=count(40, 1_200), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.lists(blocks, max_size=4)), max_size=12))
 def test_any_conversation_is_written_of_and_always_the_same(said_: list[tuple[str, list[TextBlock]]]) -> None:
     entries = [Entry(None, Message("user" if role == "user" else "assistant", tuple(b))) for role, b in said_]

@@ -508,7 +508,7 @@ def purge_all(directory: MemoryDirectory) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("work", "stride"), [(change_much, count(3, 1)), (purge_all, count(9, 1))])
+@pytest.mark.parametrize(("work", "stride"), [(change_much, count(5, 1)), (purge_all, count(12, 1))])
 def test_killed_at_any_step_it_is_all_or_nothing(
     tmp_path: Path, work: Callable[[MemoryDirectory], None], stride: int
 ) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reverie.memory.frontmatter import quote_scalar, split
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
 from reverie.memory.topic_file import TopicFile, encode
+from tests.counts import count
 from tests.shared_data import sources
 
 WITH_EVERYTHING = (
@@ -187,7 +188,7 @@ def test_taking_apart_loses_nothing(text: str) -> None:
     TopicFile.parse(text).repair()
 
 
-@settings(max_examples=300)
+@settings(max_examples=count(75, 3_000))
 @given(files, keys, st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=30))
 def test_any_value_can_be_set_and_nothing_else_moves(text: str, key: str, value: str) -> None:
     before = split(text)

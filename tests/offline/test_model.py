@@ -18,6 +18,7 @@ from reverie.offline.talk.lookups import MOST_CALLS
 from reverie.offline.talk.wording import ABOUT
 from reverie.offline.terms import fit, read_question
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
+from tests.counts import count
 from tests.models.requests import answered, ask, collect, person, request
 
 
@@ -247,7 +248,7 @@ def test_the_smallest_value_of_a_schema() -> None:
 
 
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count(35, 1_000), deadline=None)
 def test_whatever_is_said_it_answers(texts: list[str]) -> None:
     messages: list[Message] = []
     for text in texts:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -28,6 +28,7 @@ from reverie.offline.notes_merging import merge_section
 from reverie.session import Session
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
+from tests.counts import count
 from tests.models.requests import ask, person, request
 from tests.sessions import in_session, turn
 
@@ -231,8 +232,10 @@ LINES = st.lists(
 ).map("\n".join)
 
 
+@example(kind=2, old="", new="[… cut to fit]", limit=40)
+@example(kind=2, old="- `make` → ok\n- `make` → ok\n- `make` → ok", new="- `make` → 3 failed (2×)", limit=40)
 @given(kind=st.integers(1, 9), old=LINES, new=LINES, limit=st.integers(40, 400))
-@hypothesis_settings(max_examples=300, deadline=None)
+@hypothesis_settings(max_examples=count(75, 3_000), deadline=None)
 def test_a_merged_section_is_bounded_and_merging_again_changes_nothing(
     kind: int, old: str, new: str, limit: int
 ) -> None:

@@ -15,6 +15,7 @@ from reverie.errors import StorageError, UserError
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.tasks import PROGRESS_LINES, TaskHandle, TaskInfo, Tasks, TaskState
 from reverie.types import Purpose
+from tests.counts import count
 
 NOTES = Purpose.NOTES
 S = TaskState
@@ -271,7 +272,7 @@ def test_a_log_that_cannot_be_written_does_not_hurt(tmp_path: Path) -> None:
     assert board.log.lost == 2 and "background.jsonl" in str(board.log.error)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count(20, 600), deadline=None)
 @given(
     plan=st.lists(
         st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 3), st.sampled_from(["ok", "fail", "kill"])),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from reverie.tools.base import ToolContext
 from reverie.tools.read import Read
 from reverie.types import ImageBlock
+from tests.counts import count
 from tests.tools.calls import make_context, refusal, text, use
 
 PNG = base64.b64decode(
@@ -240,7 +241,7 @@ def test_seeing_a_part_again_does_not_forget_the_whole(context: ToolContext) -> 
     assert seen and seen.partial
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count(20, 600), deadline=None)
 @given(
     lines=st.lists(
         st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=30), max_size=40

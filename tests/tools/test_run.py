@@ -24,6 +24,7 @@ from reverie.tools.registry import BUILT_IN_ORDER, list_schemas, make_builtin_to
 from reverie.tools.run import MAX_PARALLEL, run_calls
 from reverie.tools.validate import explain_invalid
 from reverie.types import JsonObject, Purpose, TextBlock, ToolUseBlock
+from tests.counts import count
 from tests.tools.calls import TOOLS, allow_everything, make_context, text
 
 
@@ -284,7 +285,7 @@ def test_times_are_told(context: ToolContext) -> None:
     assert told[0][0] == "id0" and 0.09 < told[0][1] < 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count(20, 600), deadline=None)
 @hypothesis_given(
     st.lists(
         st.fixed_dictionaries(

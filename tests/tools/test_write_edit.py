@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from reverie.tools.base import ToolContext
 from reverie.tools.edit import Edit
 from reverie.tools.write import Write
+from tests.counts import count
 from tests.tools.calls import make_context, refusal, text, use
 
 # -- Write
@@ -337,7 +338,7 @@ def test_a_writer_in_between_is_never_overwritten_unseen(context: ToolContext) -
     assert refused, "the race never happened, so this test has shown nothing"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=count(25, 800), deadline=None)
 @given(
     before=st.text("ab\n é", max_size=12),
     old=st.text("ab\n é", min_size=1, max_size=5),

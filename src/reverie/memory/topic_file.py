@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reverie.memory.frontmatter import Frontmatter, split
 from reverie.memory.taxonomy import MemoryType, Trust
@@ -31,27 +32,7 @@ class TopicFile:
     @classmethod
     def parse(cls, content: bytes | str) -> TopicFile:
         """Never fails: problems are listed in `problems`."""
-        text = decode(content) if isinstance(content, bytes) else content
-        front = split(text)
-        problems = list(front.problems)
-        if _NOT_UTF8.search(text):
-            problems.append("it holds bytes that are not UTF-8")
-        kind_text = front.values.get(front.key_of("type"), "")
-        kind = MemoryType.read(kind_text)
-        if kind_text and kind is None:
-            problems.append(f"its type {kind_text[:40]!r} is not one of {', '.join(MemoryType)}")
-        trust_text = front.values.get(front.key_of("trust"), "")
-        trust = Trust.read(trust_text)
-        if trust_text and trust is None:
-            problems.append(f"its trust {trust_text[:40]!r} is neither confirmed nor inferred")
-        return cls(
-            front=front,
-            name=" ".join(front.values.get("name", "").split()),
-            description=" ".join(front.values.get("description", "").split()),
-            type=kind,
-            trust=trust,
-            problems=tuple(problems),
-        )
+        return _parse(decode(content) if isinstance(content, bytes) else content)
 
     @classmethod
     def new(
@@ -117,6 +98,30 @@ def encode(text: str) -> bytes:
         return text.encode("utf-8", "replace")
 
 
+@lru_cache(maxsize=256)  # a dream looks at the same memories for each of its writes
+def _parse(text: str) -> TopicFile:
+    front = split(text)
+    problems = list(front.problems)
+    if _NOT_UTF8.search(text):
+        problems.append("it holds bytes that are not UTF-8")
+    kind_text = front.values.get(front.key_of("type"), "")
+    kind = MemoryType.read(kind_text)
+    if kind_text and kind is None:
+        problems.append(f"its type {kind_text[:40]!r} is not one of {', '.join(MemoryType)}")
+    trust_text = front.values.get(front.key_of("trust"), "")
+    trust = Trust.read(trust_text)
+    if trust_text and trust is None:
+        problems.append(f"its trust {trust_text[:40]!r} is neither confirmed nor inferred")
+    return TopicFile(
+        front=front,
+        name=" ".join(front.values.get("name", "").split()),
+        description=" ".join(front.values.get("description", "").split()),
+        type=kind,
+        trust=trust,
+        problems=tuple(problems),
+    )
+
+
 def _with_body(front: Frontmatter, body: str) -> Frontmatter:
     end = front.newline
     lead = front.body[: len(front.body) - len(front.body.lstrip("\r\n"))]
@@ -138,7 +143,8 @@ def body_statements(text: str) -> list[str]:
     return statements(TopicFile.parse(text).body)
 
 
-def statements_of(text: str) -> list[str]:
+@lru_cache(maxsize=256)
+def statements_of(text: str) -> tuple[str, ...]:
     """The statements of a topic file, each once: its description, and the sentences and bullets of its body."""
     topic = TopicFile.parse(text)
-    return list(dict.fromkeys([*filter(None, [strip_marks(topic.description)]), *statements(topic.body)]))
+    return tuple(dict.fromkeys([*filter(None, [strip_marks(topic.description)]), *statements(topic.body)]))

@@ -28,12 +28,15 @@ def merge_section(kind: int, old: str, new: str, limit: int) -> str:
         return old or new
     if kind in (_STANDS, _RESULT):
         return bounded(new or old, limit)
-    if not old.strip() and (kind != _ASKED or len(encoded(new)) <= limit):
-        return bounded(new, limit)
     before, now = _parts(old), _parts(new)
+    if not before and (kind != _ASKED or len(encoded(new)) <= limit):
+        return bounded(new, limit)
     if kind == _ASKED:
         asked = {key: item for part in now.values() for key, item in part.items()}  # titles mean nothing here
-        kept = [item for part in before.values() for key, item in part.items() if key not in asked]
+        old_items = [(key, item) for part in before.values() for key, item in part.items()]
+        known = {item for _, item in old_items}  # what is there already replaces nothing again
+        replaced = {key for key, item in asked.items() if item not in known}
+        kept = [item for key, item in old_items if key not in replaced and item not in asked.values()]
         return _newest([*kept, *asked.values()], limit)
     texts = dict[str, list[str]]()
     for title, items in now.items():

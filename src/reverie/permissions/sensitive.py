@@ -159,9 +159,9 @@ def is_sensitive(path: Path) -> bool:
     parts = [part.lower() for part in path.parts]
     if any(map(is_sensitive_name, parts)):
         return True
-    for wanted in _PATHS:
-        for start in range(len(parts) - len(wanted) + 1):
-            if all(fnmatchcase(part, name) for name, part in zip(wanted, parts[start:], strict=False)):
+    for end in (number for number, part in enumerate(parts, 1) if _LAST.fit(part)):
+        for wanted in _PATHS:
+            if len(wanted) <= end and all(map(fnmatchcase, parts[end - len(wanted) : end], wanted)):
                 return True
     return False
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reverie.layers.l6_dreaming.loss import loss
 from reverie.memory.topic_file import decode
+from tests.counts import count
 from tests.offline.consolidate.dreamt import place, topic, with_files, with_talk
 
 MILL = "The mill stands at the river Aar.\nIt grinds on Tuesdays.\nThe miller is Anselm.\n"
@@ -198,7 +199,7 @@ bodies = st.dictionaries(
 )
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count(10, 150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(bodies)
 def test_no_statement_is_ever_lost(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, given_: dict[str, list[str]]

@@ -26,6 +26,7 @@ from reverie.storage.transcript.records import (
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import View
 from reverie.types import Message, Origin, Record, TextBlock, ThinkingBlock, ToolResultBlock
+from tests.counts import count
 from tests.shared_data import sources
 from tests.storage.conversations import HEADER, answer, call, new_log, person, result, says
 
@@ -261,7 +262,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count(75, 3_000), deadline=None)
 @given(steps)
 def test_any_history_is_sendable_and_reads_back_the_same(history: list[tuple[str, object]]) -> None:
     log = new_log()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -38,9 +38,7 @@ _HEADS = ("", "requests", "input", "cache write", "cache read", "output", "cache
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Include all folders.")
 @folder_options
 @click.pass_context
-def command(
-    context: click.Context, session: str | None, today: bool, by: str, everywhere: bool, as_json: bool, cwd: Path
-) -> None:
+def command(context: click.Context, session: str | None, by: By, as_json: bool, cwd: Path, **_chosen: bool) -> None:
     """Show what was spent, in tokens and in dollars, and on what.
 
     `main` is the conversation itself. The other parts are recall, notes, compaction, extraction, dreams and agents.
@@ -51,25 +49,26 @@ def command(
     from reverie.models.catalogue import Catalogue
 
     settings, places = load_places(cwd)
-    if session is not None:
-        files = [find_transcript(session, places)]
-    else:
-        is_folder_named = context.get_parameter_source("cwd") is not ParameterSource.DEFAULT
-        files = transcripts(places, everywhere or (today and not is_folder_named))
-    day = date.today() if today else None
-    since = datetime.combine(day, time()).timestamp() if day is not None else 0.0
+    files, day, since = choose_transcripts(context, session, places)
     ledger = Ledger.of_transcripts(files, Catalogue.load(settings.catalogue.files), since=since)
     if day is not None:
         ledger = ledger.only(day=day)
-    lines = cost_lines(ledger, cast("By", by), get_paint(), line_width(120))
-    answer(as_json, ledger.to_json(cast("By", by)), *lines)
+    answer(as_json, ledger.to_json(by), *cost_lines(ledger, by, get_paint(), line_width(120)))
 
 
-def transcripts(places: Places, everywhere: bool) -> list[Path]:
-    """The transcripts of this folder, or of all folders, oldest first."""
+def choose_transcripts(
+    context: click.Context, session: str | None, places: Places
+) -> tuple[list[Path], date | None, float]:
+    """The transcript of this session, or those of this folder or all, oldest first; the day, and when it began."""
+    day = date.today() if context.params["today"] else None
+    since = datetime.combine(day, time()).timestamp() if day is not None else 0.0
+    if session is not None:
+        return [find_transcript(session, places)], day, since
+    is_folder_named = context.get_parameter_source("cwd") is not ParameterSource.DEFAULT
+    everywhere = context.params["everywhere"] or (day is not None and not is_folder_named)
     folders = [folder for folder in places.projects.glob("*") if folder.is_dir()] if everywhere else [places.project]
     found = [path for folder in folders for path in folder.glob("*.jsonl") if not path.name.startswith("agent-")]
-    return sorted(found, key=_modified_at)
+    return sorted(found, key=_modified_at), day, since
 
 
 def _modified_at(path: Path) -> float:

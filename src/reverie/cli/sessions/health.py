@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import date, datetime, time
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from reverie.cli.options import examples, folder_options, load_places, session_choice
 from reverie.cli.output import Paint, answer, get_paint, keep_end, line_width, one_line, plural, table
-from reverie.cli.sessions.cost import dollars, find_transcript, transcripts
+from reverie.cli.sessions.cost import choose_transcripts, dollars
 
 if TYPE_CHECKING:
     from reverie.context.health import By, Health, LayerSum, Outcome
@@ -42,7 +41,7 @@ _HEADS = ("", "requests", "cached", "breaks", "cleared", "again", "compactions",
 @folder_options
 @click.pass_context
 def command(
-    context: click.Context, session: str | None, today: bool, by: str | None, everywhere: bool, as_json: bool, cwd: Path
+    context: click.Context, session: str | None, by: By | None, as_json: bool, cwd: Path, **_chosen: bool
 ) -> None:
     """Show how often each layer fired, declined and failed, and why.
 
@@ -55,20 +54,15 @@ def command(
     from reverie.runtime.background_log import BackgroundLog
 
     settings, places = load_places(cwd)
-    if session is not None:
-        files = [find_transcript(session, places)]
-    else:
-        is_folder_named = context.get_parameter_source("cwd") is not ParameterSource.DEFAULT
-        files = transcripts(places, everywhere or (today and not is_folder_named))
-    day = date.today() if today else None
-    since = datetime.combine(day, time()).timestamp() if day is not None else 0.0
+    files, day, since = choose_transcripts(context, session, places)
     log = BackgroundLog(places.background_log).read()
     health = Health.read(files, log, Catalogue.load(settings.catalogue.files), since=since)
     if day is not None:
         health = health.only(lambda _at, _session, _project: True, day=day)
-    memory, budget = _count_memories(settings, places, session, day), _budget(settings, places)
+    memory = _count_memories(settings, places, files[0].stem if session is not None else None, day)
+    budget = _budget(settings, places)
     if by is not None:
-        parts = health.by(cast("By", by))
+        parts = health.by(by)
         groups = {"by": by, "parts": {name: part.to_json() for name, part in parts.items()}}
         lines = _table(parts, line_width(120))
     else:
@@ -96,11 +90,10 @@ def _count_memories(settings: Settings, places: Places, session: str | None, day
     directory = open_memory(settings, places).directory
     if not directory.root.is_dir():
         return MemoryCounts()
-    wanted = find_transcript(session, places).stem if session is not None else None
     versions = [
         version.info
         for version in directory.log()
-        if (wanted is None or version.info.session == wanted)
+        if (session is None or version.info.session == session)
         and (day is None or version.when.astimezone().date() == day)
     ]
     undone = sum(bool(info.reverses) for info in versions)

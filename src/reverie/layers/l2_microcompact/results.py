@@ -197,8 +197,11 @@ class ResultIndex:
             return
         if subject:
             earlier = self._about.setdefault(subject, [])
-            for other in earlier:
-                other.repeated = other.repeated or (other.tool == held.tool and held.whole)
+            for other in reversed(earlier) if held.whole else ():
+                if other.tool == held.tool:
+                    if other.repeated:  # so are those before it
+                        break
+                    other.repeated = True
             earlier.append(held)
         self.held.append(held)
         self.fresh += tokens

@@ -17,7 +17,7 @@ from reverie.layers.l4_compaction.compose import (
 )
 from reverie.layers.l4_compaction.requests import all_requests_file, files_for, requests_in
 from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionRequest, CompactionSetup
-from reverie.layers.l4_compaction.survival import describe_survival, inventory, survival, texts_of
+from reverie.layers.l4_compaction.survival import Inventory, describe_survival, inventory, survival, texts_of
 from reverie.models.tokens import estimate_text
 from reverie.origins import fence
 from reverie.storage.transcript.records import SessionHeader
@@ -44,6 +44,8 @@ class Draft:
     all_requests: Path = field(init=False)
     header: SessionHeader = field(init=False)
     smallest: int = 0
+    _mentioned: Inventory = field(default_factory=Inventory, init=False)
+    _summary: tuple[object, tuple[Block, ...]] = field(default=(None, ()), init=False)
 
     def __post_init__(self) -> None:
         names = [self.ground.new_id() for _ in range(5)]
@@ -84,7 +86,7 @@ class Draft:
             tokens_before=now.used,
             last=next((entry.uuid for entry in reversed(view.entries) if entry.uuid is not None), None),
             header=self.header,
-            summary=summary_blocks(scope, self.prose, self._beside(unsaved), numbers),
+            summary=self._summary_of(unsaved, numbers),
             attachments=attachments,
             hooks=(fence(Origin.HOOK, heard),) if heard else (),
         )
@@ -93,8 +95,9 @@ class Draft:
         self.smallest = min(tokens, self.smallest or tokens)
         if tokens >= now.used or tokens >= (self.now.autocompact_at * _ROOMY if roomy else self._limit()):
             return None
+        self._mentioned = self._mentioned or inventory(texts_of(view.messages()), requests_in(scope.gone))
         report = survival(
-            inventory(texts_of(view.messages()), requests_in(scope.gone)),
+            self._mentioned,
             texts_of(then.messages()),
             boundary=self.ids.boundary,
             writer=self.prose.writer,
@@ -112,6 +115,13 @@ class Draft:
         """Returns the limit of the new context. Notes that leave it nearly full again are not worth a break."""
         worth = _WORTH if self.prose.writer == "notes" and self.wanted.trigger == "auto" else 1.0
         return int(self.now.autocompact_at * worth)
+
+    def _summary_of(self, unsaved: frozenset[Path], numbers: CompactionNumbers) -> tuple[Block, ...]:
+        """The summary message; made again only if something about it changed."""
+        if self._summary[0] != (unsaved, numbers):
+            made = summary_blocks(self.scope, self.prose, self._beside(unsaved), numbers)
+            self._summary = (unsaved, numbers), made
+        return self._summary[1]
 
     def _beside(self, unsaved: frozenset[Path]) -> SummaryParts:
         scope = self.scope

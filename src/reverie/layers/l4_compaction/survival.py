@@ -16,10 +16,11 @@ from reverie.text.sentences import sentences
 from reverie.types import Block, Json, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 _PATH = re.compile(r"(?<![\w/.@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]{1,80}/){1,20}[\w.@+-]{0,80}\w")
+_WORD = re.compile(r"\w+")
 _NAME = re.compile(
-    r"\b(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b"
+    r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+"
 )
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,._]{0,60}\d(?!\w)")
+_NUMBER = re.compile(r"\d(?<![\w.]\d)[\d,._]{0,60}\d(?!\w)")
 _LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\t|→)", re.MULTILINE)
 _LIMITING = re.compile(
     r"\b(?:must|never|always|don't|do not|only|without|at most|at least|no more than|avoid|keep)\b", re.IGNORECASE
@@ -42,9 +43,9 @@ def inventory(text: str, requests: Sequence[UserRequest]) -> Inventory:
     return {
         "requests": [one.words for one in requests],
         "constraints": list(dict.fromkeys(constraints)),
-        "paths": _most_common(_PATH.findall(text)),
-        "names": _most_common(_NAME.findall(text)),
-        "numbers": _most_common(_NUMBER.findall(text)),
+        "paths": _ranked(_PATH.findall(text))[:_MOST_NAMES],
+        "names": [name for name in _ranked(_WORD.findall(text)) if _NAME.fullmatch(name)][:_MOST_NAMES],
+        "numbers": _ranked(_NUMBER.findall(text))[:_MOST_NAMES],
     }
 
 
@@ -60,7 +61,7 @@ def survival(
 ) -> Survival:
     """Makes the report. A request counts as kept if it is whole, or is over `limit` bytes and its excerpt is there."""
     flat = " ".join(new.split())
-    words = set(_NAME.findall(new)) | set(_PATH.findall(new)) | set(_NUMBER.findall(new))
+    words = {*_WORD.findall(new), *_PATH.findall(new), *_NUMBER.findall(new)}
     kept, total, lost = dict[str, int](), dict[str, int](), dict[str, list[str]]()
     for kind in KINDS:
         items = old[kind]
@@ -87,8 +88,8 @@ def _is_kept(kind: str, item: str, flat: str, words: set[str], limit: int) -> bo
     return item in words or item in flat
 
 
-def _most_common(found: list[str]) -> list[str]:
-    return [item for item, _ in Counter(found).most_common(_MOST_NAMES)]
+def _ranked(found: list[str]) -> list[str]:
+    return [item for item, _ in Counter(found).most_common()]
 
 
 def _text(block: Block) -> str:

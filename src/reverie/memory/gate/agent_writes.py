@@ -13,7 +13,7 @@ from reverie.memory.gate.forgotten import Forgotten, find_brought_back
 from reverie.memory.gate.head import rebuild_head, rebuild_name
 from reverie.memory.gate.inbox import InboxFull, MemoryInbox
 from reverie.memory.gate.lines import body_parts, lead_of, new_statements, put_back, quote_lines, take_out
-from reverie.memory.gate.marks import Marks
+from reverie.memory.gate.marks import Marks, trust_by
 from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
 from reverie.memory.gate.removal import find_lost, may_remove, wait_too
@@ -134,7 +134,8 @@ class AgentWrites:
     def _standing(self, name: str, text: str) -> list[Standing]:
         topic = TopicFile.parse(text)
         texts = dict.fromkeys(bare for _, bare in body_parts(topic.body))
-        return [Standing(one, name, self.marks.trust_of(one, topic), self.marks.of(one)) for one in texts]
+        marks = self.marks.of_each(texts)
+        return [Standing(one, name, trust_by(mark, topic), mark) for one, mark in zip(texts, marks, strict=True)]
 
     def _without_forgotten(self, write: ProposedWrite, verdicts: list[Verdict]) -> list[Verdict]:
         """A dream does not bring back what the user removed: it waits."""

@@ -32,9 +32,6 @@ class Forgotten:
 
 def list_forgotten(memory: MemoryDirectory) -> list[Forgotten]:
     """Statements that were removed with their whole file and are in no memory now, newest first."""
-    standing = {
-        fold_text(one) for name in memory.names() if is_topic(name) for one in statements_of(memory.read(name).text)
-    }
     found = list[Forgotten]()
     for version in memory.log(limit=_LOOKED_AT):
         if version.info.writer in _UNWATCHED:
@@ -43,9 +40,13 @@ def list_forgotten(memory: MemoryDirectory) -> list[Forgotten]:
             if change.before is None or change.after is not None or not is_topic(change.name):
                 continue
             for one in statements_of(decode(memory.history.read(change.before))):
-                if len(content_terms(one)) > 1 and fold_text(one) not in standing:
+                if len(content_terms(one)) > 1:
                     found.append(Forgotten(one, version.when))
-    return found
+    if not found:
+        return []
+    names = filter(is_topic, memory.names())
+    standing = {fold_text(one) for name in names for one in statements_of(memory.read(name).text)}
+    return [one for one in found if fold_text(one.statement) not in standing]
 
 
 def find_brought_back(text: str, standing: Iterable[str], gone: Iterable[Forgotten]) -> Forgotten | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 from reverie.memory.changes import ProposedWrite
 from reverie.memory.topic_file import TopicFile, statements_of
@@ -20,13 +21,14 @@ _BLANKS = late(r"\n{3,}")
 _QUOTED = late(r"\s*(?:>|```|~~~| {4,}\S)|.*[\"“”`«»「].{3,}[\"“”`«»」]")
 
 
-def body_parts(body: str) -> list[tuple[Statement, str]]:
+@lru_cache(maxsize=256)  # a dream looks at the same memories for each of its writes
+def body_parts(body: str) -> tuple[tuple[Statement, str], ...]:
     """Every statement of a body with its place, and its text without Markdown. Nothing is left out: targets of links
     and text beside a fence count too."""
     found = [(one, plain(one.text)) for one in statements_in(body, with_code=True)]
     for fence in _FENCE.finditer(body):
         found.append((Statement(fence[1], fence.start(1), fence.end(1)), plain(fence[1])))
-    return sorted(((one, bare) for one, bare in found if len(bare) > 1), key=lambda pair: pair[0].start)
+    return tuple(sorted(((one, bare) for one, bare in found if len(bare) > 1), key=lambda pair: pair[0].start))
 
 
 def plain(statement: str) -> str:

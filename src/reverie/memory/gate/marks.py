@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -38,15 +39,16 @@ class Marks:
 
     def of(self, statement: str) -> Mark | None:
         """The mark of a statement, in any formatting; None if it has none."""
+        return self.of_each((statement,))[0]
+
+    def of_each(self, statements: Iterable[str]) -> list[Mark | None]:
+        """The same for each of these, with one look at the file."""
         self._refresh()
-        return self._marks.get(_key(statement))
+        return [self._marks.get(_key(one)) for one in statements]
 
     def trust_of(self, statement: str, topic: TopicFile) -> Trust | None:
         """How far a statement of a file is trusted. The file's head can lower it, but not raise it."""
-        mark = self.of(statement)
-        if mark is None:
-            return Trust.INFERRED if topic.trust is Trust.INFERRED else None
-        return mark.trust
+        return trust_by(self.of(statement), topic)
 
     def lead_trust(self, text: str) -> Trust | None:
         """How far a memory is trusted: as its first statement."""
@@ -104,6 +106,14 @@ class Marks:
         self._stamp, self._marks = stamp, found
 
 
+def trust_by(mark: Mark | None, topic: TopicFile) -> Trust | None:
+    """How far a statement with this mark is trusted in this file."""
+    if mark is None:
+        return Trust.INFERRED if topic.trust is Trust.INFERRED else None
+    return mark.trust
+
+
+@lru_cache(maxsize=4_096)
 def _key(statement: str) -> str:
     bare = fold_text(plain(visible(statement))).rstrip(" .。!！")
     return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest()[:20]

@@ -30,6 +30,7 @@ _FADES_OVER = 60.0
 _TYPED, _SAID = 1.0, 1.5
 _OFTEN = 0.5
 _MOST_TEXT = 200_000
+_KEPT_TEXT = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,7 @@ def ranked_names(entries: Sequence[Entry]) -> list[Name]:
     seen = dict[str, _Seen]()
     end = len(entries)
     for at, place, text, file in _texts(entries):
-        for name in set(_NAME.findall(_ESCAPED.sub(" ", text[:_MOST_TEXT]))):
-            if not _looks_like_code(name):
-                continue
+        for name in _find_names(text) if len(text) > _KEPT_TEXT else _names_in(text):
             one = seen.setdefault(name, _Seen())
             one.latest[place] = at
             one.blocks += 1
@@ -92,6 +91,14 @@ def _is_meant(name: str, one: _Seen) -> bool:
 def _weight(one: _Seen, end: int) -> float:
     near = sum((_SAID if place == "said" else 1.0) * exp((at - end) / _FADES_OVER) for place, at in one.latest.items())
     return near + _TYPED * log1p(one.typed) + _OFTEN * log1p(one.blocks)
+
+
+def _find_names(text: str) -> frozenset[str]:
+    found = set(_NAME.findall(_ESCAPED.sub(" ", text[:_MOST_TEXT])))
+    return frozenset(filter(_looks_like_code, found))
+
+
+_names_in = lru_cache(maxsize=1_024)(_find_names)  # notes are written again and again about the same conversation
 
 
 @lru_cache(maxsize=16_384)
