@@ -91,12 +91,15 @@ def load_settings(
     env: Mapping[str, str] | None = None,
     overrides: Mapping[str, object] | None = None,
     managed_dir: Path | None = None,
+    home: Path | None = None,
 ) -> Settings:
     """Returns the settings for `cwd`; raises `SettingsError` for a file, variable or override that cannot be used.
 
-    `overrides` are `section.key` → value from the command line. `Settings.warnings` names the ignored values.
+    `overrides` are `section.key` → value from the command line. `home` replaces `REVERIE_HOME`. `Settings.warnings`
+    names the ignored values.
     """
     env = os.environ if env is None else env
+    env = env if home is None else {**env, "REVERIE_HOME": str(home)}
     user_home = paths.user_home(env)
     home = paths.reverie_home(env)
     repo = paths.find_repo(cwd)

@@ -64,7 +64,8 @@ def command(
             say(f"Recall did not run: {reason}. `reverie memory search` finds single words.", err=True)
         return
     places, root = memory.places, memory.directory.root
-    with Ranker.open(root, places.search_index(root), tier=tier, models_dir=places.models) as ranker:
+    name = memory.settings.memory.encoder
+    with Ranker.open(root, places.search_index(root), tier=tier, models_dir=places.models, encoder=name) as ranker:
         ranking = ranker.rank(text, tools_in_use=tools, limit=CANDIDATES)
         note = ranker.note
     ranking, leads = by_trust(ranking, memory)

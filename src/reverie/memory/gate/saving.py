@@ -215,7 +215,8 @@ def find_memories(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[l
     from reverie.memory.recall.ranker import Ranker
 
     places, root = memory.places, memory.directory.root
-    with Ranker.open(root, places.search_index(root), models_dir=places.models) as ranker:
+    name = memory.settings.memory.encoder
+    with Ranker.open(root, places.search_index(root), models_dir=places.models, encoder=name) as ranker:
         ranking = ranker.rank(text, limit=limit)
     close = {one.path for one in ranking.shown if one.signals.meaning is not None}
     found = [
