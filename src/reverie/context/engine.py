@@ -73,7 +73,7 @@ class _LateRecall(Companion):
         return await self.recall.take_late()
 
 
-class Engine:
+class LayerEngine:
     """The layers around one conversation. The `companions` come after layer 3, in their order."""
 
     def __init__(

@@ -137,8 +137,9 @@ def _ends(
 
 
 def count_unchanged(before: Sequence[Message], now: Sequence[Message]) -> int:
-    """Returns how many messages from the start two requests share. Unchanged messages are the same objects."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(before, now, strict=False)))
+    """Returns how many messages from the start two requests share. Most of them are the same objects."""
+    pairs = zip(before, now, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
 
 
 def end_of(messages: Sequence[Message]) -> End | None:
