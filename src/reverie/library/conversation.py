@@ -37,6 +37,8 @@ from reverie.types import Block, JsonObject, Message, Origin, Record, TextBlock,
 
 GIVEN = "given"
 """The field of a record with the fingerprints of the caller's items in it."""
+TOLD = "told"
+"""The field of an answer that was given to somebody else's request."""
 _LONG_ANSWER = 80
 """Characters of an answer that is not repeated by accident."""
 
@@ -58,6 +60,8 @@ class ForeignConversation:
         self._emit = emit
         self._clock = clock
         self._size = 0
+        self._answered: tuple[Message, ...] = ()
+        """The messages of the last request that was answered."""
         self.tasks = Tasks(parts.background, self._task_changed)
         self._load()
         self.accounts = open_accounts(parts, emit, clock)
@@ -70,6 +74,7 @@ class ForeignConversation:
                 render_header=lambda old: old,
                 ensure_header=lambda: None,
                 in_turn=lambda: False,
+                keeps_notes=False,
             ),
             tasks=self.tasks,
             accounts=self.accounts,
@@ -88,6 +93,9 @@ class ForeignConversation:
         if log.path is not None and log.path.exists():
             log.load(log.path)
         self._fold()
+        records = log.records
+        last = next((i for i in range(len(records) - 1, -1, -1) if _is_answer(records[i])), 0)
+        self._answered = View.of(conversation(records[:last])).messages()
         self._size = self._size_now()
 
     def _size_now(self) -> int:
@@ -106,15 +114,12 @@ class ForeignConversation:
 
     def _fold(self) -> None:
         """Derives what is known from the records."""
-        ordered = conversation(self.parts.log.records)
-        self._known = [known for record in ordered for known in _items(record)]
-        last = next((i for i in range(len(ordered) - 1, -1, -1) if _is_answer(ordered[i])), None)
-        self._answered: tuple[Message, ...] = View.of(ordered[:last]).messages() if last is not None else ()
+        self._known = [one for record in conversation(self.parts.log.records) for one in _items(record)]
 
     @property
     def is_answered(self) -> bool:
         """Whether the last known message is an answer."""
-        return bool(self._known) and _is_answer(self._known[-1].record)
+        return bool(self._known) and _is_said_by("assistant", self._known[-1].record)
 
     # -- what the caller gives ------------------------------------------------------------------------------------
 
@@ -155,12 +160,15 @@ class ForeignConversation:
             answered=self.is_answered,
             whole=whole,
         )
-        start = self._go_back(found.kept, found.new) if found.kept < len(self._known) else found.new
+        is_edited = found.kept < len(self._known)
+        start = self._go_back(found.kept, found.new) if is_edited else found.new
         new = [_from(one, origin) for one in given[start:]]
+        # The first one answers the last request; other answers were not given to requests of ours.
+        is_answer = bool(self._known) and not is_edited and not self.is_answered
         asked = next((i for i in range(len(new) - 1, -1, -1) if new[i].message.role == "assistant"), -1) + 1
         query = "\n\n".join(text for one in new[asked:] if (text := _said(one.message)))
-        for one in new:
-            await self._append(one)
+        for place, one in enumerate(new):
+            await self._append(one, is_answer=is_answer and place == 0)
         if query:
             await self.layers.begin_turn(query)
 
@@ -174,11 +182,11 @@ class ForeignConversation:
         self._emit(Notice(f"the caller changed the history from {place} on", "warning", "library"))
         return new - inside
 
-    async def _append(self, given: GivenMessage) -> None:
+    async def _append(self, given: GivenMessage, *, is_answer: bool) -> None:
         log, message = self.parts.log, given.message
         if message.role == "assistant":
-            self._answered = log.view.messages()
-            record = log.append_message(message, **{GIVEN: [given.fingerprint]})
+            self._answered = log.view.messages() if is_answer else self._answered
+            record = log.append_message(message, **{GIVEN: [given.fingerprint]} | ({} if is_answer else {TOLD: True}))
         else:
             kept = [await self._keep(block) for block in message.content]
             fields: JsonObject = {GIVEN: [given.fingerprint]}
@@ -225,24 +233,26 @@ class ForeignConversation:
 
     def _unsent_breaks(self) -> Iterator[Break]:
         """Yields why the next request may not continue the last one that was answered, from the records since then."""
-        if not self._answered:
-            return
-        for record in reversed(self.parts.log.records):
+        found = dict[BreakCause, str]()
+        for record in reversed(self.parts.log.records if self._answered else ()):
             if _is_answer(record):
-                return
+                break
             match from_record(record):
                 case Clears():
-                    yield Break(BreakCause.CLEARED, "tool results were cleared")
+                    found[BreakCause.CLEARED] = "tool results were cleared"
                 case Fold():
-                    yield Break(BreakCause.FOLDED, "old stretches were folded")
+                    found[BreakCause.FOLDED] = "old stretches were folded"
                 case CompactBoundary():
-                    yield Break(BreakCause.COMPACTED, "the conversation was compacted")
+                    found[BreakCause.COMPACTED] = "the conversation was compacted"
                 case Rewind() | Undo():
-                    yield Break(BreakCause.TAKEN_BACK, "the caller changed the history")
+                    found[BreakCause.TAKEN_BACK] = "the caller changed the history"
                 case SessionHeader():
-                    yield Break(BreakCause.HEADER, "the caller changed the system prompt, the tools or the model")
+                    found[BreakCause.HEADER] = "the caller changed the system prompt, the tools or the model"
                 case _:
                     pass
+        if BreakCause.COMPACTED in found:
+            found.pop(BreakCause.HEADER, None)  # a compaction records the header again
+        yield from (Break(cause, why) for cause, why in reversed(found.items()))
 
     async def observe(self, response: Response, given: Sequence[GivenMessage]) -> None:
         """Records a response and books it; then notes may be due."""
@@ -308,7 +318,12 @@ def _is_unique(record: Record) -> bool:
 
 
 def _is_answer(record: Record) -> bool:
-    return record.message is not None and record.message.role == "assistant" and not record.is_sidechain
+    """Whether the record answers a request of this conversation."""
+    return _is_said_by("assistant", record) and not record.data.get(TOLD)
+
+
+def _is_said_by(role: str, record: Record) -> bool:
+    return record.message is not None and record.message.role == role and not record.is_sidechain
 
 
 def _from(given: GivenMessage, origin: Origin) -> GivenMessage:

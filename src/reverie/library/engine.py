@@ -72,6 +72,7 @@ class Engine:
         memory: Memory | None = None,
         ask: Ask | None = None,
         wire: Literal["messages", "chat", "responses"] | None = None,
+        window: int | None = None,
         cwd: Path | str | None = None,
         home: Path | str | None = None,
         settings: Mapping[str, object] | None = None,
@@ -80,8 +81,8 @@ class Engine:
     ) -> Engine:
         """Opens a conversation, new or known. It sends nothing and reads nothing yet.
 
-        `model` is the model that you call; it decides window, prices and `wire` (the shape of your messages: "messages",
-        "chat" or "responses"). `memory` adds recall, extraction and dreams. `ask` does the work beside the conversation
+        `model` is the model that you call. It decides prices, `window` (in tokens; give a smaller one to keep requests
+        small) and `wire`: the shape of your messages, "messages", "chat" or "responses". `memory` adds recall, extraction and dreams. `ask` does the work beside the conversation
         (summaries, extraction, dreams): a model's name, or an async function that gets the body of a Messages request;
         without it, code does this work. `settings` are `section.key` values. `on_event` receives notices and tasks.
         """
@@ -107,6 +108,7 @@ class Engine:
                 beside,
                 markers=chosen.name == "messages",
                 is_own=callable(ask) or ask == model,
+                window=window,
                 clock=clock,
             )
             return ForeignConversation(parts, opened, emit=emit, clock=clock)
@@ -242,7 +244,7 @@ class Engine:
         """Returns what the conversation has cost so far, with the work beside it."""
         async with self._at_work() as state:
             ledger = Ledger.of_session(state.parts.log.records, Catalogue.load(state.parts.settings.catalogue.files))
-        total = ledger.total()
+        total = ledger.total
         used = total.usage
         return Cost(
             total.requests,
@@ -307,6 +309,8 @@ class Engine:
                     await lock.__aexit__(None, None, None)
 
     def _emit(self, event: Event) -> None:
+        if isinstance(event, Notice) and event.source == "background" and event.level == "info":
+            return  # that code does the work beside the conversation is what the caller chose
         if isinstance(event, Notice):
             self._notices.append(event.text)
         if self._on_event is not None:

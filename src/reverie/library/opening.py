@@ -82,12 +82,15 @@ def gather_parts(
     *,
     markers: bool,
     is_own: bool,
+    window: int | None,
     clock: Clock,
 ) -> SessionParts:
     """Builds the parts of one conversation, with its transcript loaded if there is one."""
     places = Places.of(cwd, settings)
     catalogue = Catalogue.load(settings.catalogue.files)
     facts = facts_of(name, catalogue)
+    if window is not None:
+        facts = replace(facts, window=window, known=True)
     flags = Flags.open(places, settings)
     session = session_id_of(conversation_id)
     log = SessionLog(
