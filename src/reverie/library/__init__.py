@@ -1,0 +1,1 @@
+"""The layers under the loop of another program."""
