@@ -207,8 +207,8 @@ def _mark(marker: Marker, tools: list[JsonObject], system: list[JsonObject], mes
             blocks[found] = {**blocks[found], "cache_control": control}
         return
     blocks = tools if marker.section == "tools" else system
-    index = min(marker.index, len(blocks) - 1)  # a tool of another API may be left out
-    if index >= 0:
+    if blocks:
+        index = min(marker.index, len(blocks) - 1)  # a tool of another API may be left out
         blocks[index] = {**blocks[index], "cache_control": control}
 
 
