@@ -22,6 +22,7 @@ FLOORS = (
     "loop",
     "agents",
     "session",
+    "library",
     "cli lab __main__",
 )
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names.split()}
