@@ -219,11 +219,12 @@ class ForeignConversation:
         talk.sent, talk.sent_messages = end_of(self._answered), self._answered
         talk.announced = tuple(self._unsent_breaks())
         request = await talk.prepare(max_tokens)
-        budget = talk.budget()
-        if budget.blocking is not None and budget.used >= budget.blocking:
+        used, limits = talk.budget().used, talk.thresholds
+        limit = limits.window - max_tokens if talk.just_compacted else limits.blocking
+        if used >= limit:
             raise BlockingLimit(
-                f"the context holds about {budget.used:,} tokens and the limit is {budget.blocking:,}: it does not fit "
-                "the window even after a compaction; send less, or use a model with a larger window"
+                f"the context holds about {used:,} tokens and the limit is {limit:,}: it does not fit the window even "
+                "after a compaction; send less, or use a model with a larger window"
             )
         now = self._clock()
         if talk.account is not None:

@@ -21,7 +21,7 @@ from reverie.library.asking import Ask, open_ask
 from reverie.library.conversation import ForeignConversation
 from reverie.library.memory import Memory
 from reverie.library.opening import gather_parts, library_overrides
-from reverie.library.results import (
+from reverie.library.prepared import (
     AnnouncedBreak,
     CompactedMessages,
     Cost,
@@ -82,9 +82,10 @@ class Engine:
         """Opens a conversation, new or known. It sends nothing and reads nothing yet.
 
         `model` is the model that you call. It decides prices, `window` (in tokens; give a smaller one to keep requests
-        small) and `wire`: the shape of your messages, "messages", "chat" or "responses". `memory` adds recall, extraction and dreams. `ask` does the work beside the conversation
-        (summaries, extraction, dreams): a model's name, or an async function that gets the body of a Messages request;
-        without it, code does this work. `settings` are `section.key` values. `on_event` receives notices and tasks.
+        small) and `wire`: the shape of your messages, "messages", "chat" or "responses". `memory` adds recall,
+        extraction and dreams. `ask` does the work beside the conversation (summaries, extraction, dreams): a model's
+        name, or an async function that gets the body of a Messages request; without it, code does this work.
+        `settings` are `section.key` values. `on_event` receives notices and tasks.
         """
         opened = memory.opened if memory is not None else None
         overrides = library_overrides(settings or {}, thinks=ask is not None)
@@ -97,7 +98,7 @@ class Engine:
         chosen = wire_named(
             wire or _WIRES.get(facts_of(model, Catalogue.load(loaded.catalogue.files)).provider, "messages")
         )
-        beside = open_ask(ask, loaded)
+        beside = open_ask(ask, loaded, model=model)
 
         def start(emit: Callable[[Event], None]) -> ForeignConversation:
             parts = gather_parts(
@@ -198,7 +199,7 @@ class Engine:
             done = await state.layers.compactor.compact(instructions)
             request = await state.prepare(self._output_cap(state))
             body = self._body(state, request, {})
-            shown = body.get("input") or body.get("messages") or []
+            shown: list[dict[str, Any]] = body.get("input") or body.get("messages") or []
             return CompactedMessages(shown, done.tokens_before, done.tokens_after, done.text, done.notice)
 
     @property

@@ -1,4 +1,4 @@
-"""Finds what is new in the messages of a caller: all of them, the end of what is known and more, or only new ones. Pure.
+"""Finds what is new in a caller's messages: all of them, the end of what is known and more, or only new ones. Pure.
 
 Messages are compared by their fingerprints. A caller who changed something that was sent before is noticed.
 """
@@ -43,13 +43,15 @@ def _place(items: Sequence[str], count: int) -> int:
 
 
 def _recognise(
-    known: Sequence[str], given: Sequence[str], unique: Collection[str], answered: bool, whole: bool | None
+    known: list[str], given: list[str], unique: Collection[str], answered: bool, whole: bool | None
 ) -> Recognised:
     if whole is False:
         return Recognised(len(known), 0)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(known, given, strict=False)))
     if whole or same == len(known):
         return Recognised(same, same)
+    if given and known[-len(given) :] == given:
+        return Recognised(len(known), len(given))  # the last request again
     if same == len(given) == 1 and answered:
         return Recognised(len(known), 0)  # the user says the first message again
     if same:
