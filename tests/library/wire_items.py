@@ -1,4 +1,4 @@
-"""Conversations of callers for the tests of the wires: arbitrary ones that an API accepts, and the way through a log."""
+"""Conversations of callers for the tests of the wires, arbitrary but accepted by an API, and their way through a log."""
 
 from __future__ import annotations
 

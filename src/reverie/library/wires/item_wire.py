@@ -135,7 +135,7 @@ class ItemWire(ABC):
     def _read_item(self, item: JsonObject) -> tuple[Role, tuple[Block, ...]]: ...
 
     def _foreign(self, item: JsonObject, role: Role = "user") -> tuple[Role, tuple[Block, ...]]:
-        return role, (foreign(item, self.name),)
+        return role, (foreign(item, self.name, Origin.MODEL if role == "assistant" else Origin.CODE),)
 
     def _leading(self, items: list[JsonObject]) -> list[JsonObject]:
         """Returns the system items at the start."""
