@@ -1,4 +1,4 @@
-"""Conversations of callers for the tests of the wires, arbitrary but accepted by an API, and their way through a log."""
+"""Conversations of callers for the tests of the wires, all accepted by their API, and their way through a log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from reverie.library.wires import wire_named
+from reverie.library.wires import wire_named, with_unique_calls
 from reverie.models.base import Request
 from reverie.storage.transcript.file import dump_record, parse_line
 from reverie.storage.transcript.session_log import SessionLog
@@ -47,7 +47,7 @@ def log_of(wire: str, items: object) -> SessionLog:
     """A log with one record per message of the caller."""
     log = SessionLog(None, "s", cwd=Path("/"), version="1")
     for given in wire_named(wire).read_messages(items):
-        log.append_message(given.message)
+        log.append_message(with_unique_calls(log.view, given.message))
     return log
 
 

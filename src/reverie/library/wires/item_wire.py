@@ -45,12 +45,16 @@ from reverie.types import (
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
+    ToolUseBlock,
     Usage,
     without_item,
 )
 
 Group: TypeAlias = tuple[JsonObject | None, Sequence[Block]]
 """The rest of an item, if there is one, and its blocks."""
+
+WrittenCall: TypeAlias = tuple[str, str]
+"""The id of a call for its server, which can be another one than ours (`calls.py`), and the type of its item."""
 
 _SYSTEM = ("system", "developer")
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
@@ -202,7 +206,7 @@ class ItemWire(ABC):
         return list(texts[:own]), items
 
     def _write_items(self, messages: Sequence[Message]) -> list[JsonObject]:
-        items, kinds = list[JsonObject](), dict[str, str]()
+        items, calls = list[JsonObject](), dict[str, WrittenCall]()
         for message in messages:
             groups = list(split_items(message.content))
             groups = self._in_order(groups) if message.role == "user" else self._answer_groups(groups)
@@ -213,11 +217,10 @@ class ItemWire(ABC):
                     continue
                 items += self._new_answer(held)
                 held = []
-                items += [self._fill(rest, blocks)] if rest is not None else self._new_items(blocks[0], kinds)
-                if message.role == "assistant":
-                    kinds |= {
-                        call.id: str(items[-1].get("type")) for call in Message("assistant", tuple(blocks)).tool_uses
-                    }
+                items += [self._fill(rest, blocks)] if rest is not None else self._new_items(blocks[0], calls)
+                for path, block in zip((rest or {}).get("at", ()), blocks, strict=False):
+                    if isinstance(block, ToolUseBlock):
+                        calls[block.id] = self._written_call(items[-1], path)
             items += self._new_answer(held)
         return items
 
@@ -259,6 +262,9 @@ class ItemWire(ABC):
         return item
 
     @abstractmethod
+    def _written_call(self, item: JsonObject, path: Path) -> WrittenCall: ...
+
+    @abstractmethod
     def _fill_call(self, item: JsonObject, path: Path, block: Block, rest: JsonObject) -> None: ...
 
     def _fill_result(self, item: JsonObject, key: str, block: ToolResultBlock, rest: JsonObject) -> None:
@@ -277,8 +283,8 @@ class ItemWire(ABC):
         """Returns items for what an assistant said, if it did not come with an item."""
 
     @abstractmethod
-    def _new_items(self, block: Block, kinds: Mapping[str, str]) -> list[JsonObject]:
-        """Returns items of the user for a block that Reverie added. `kinds`: the type of item of each call."""
+    def _new_items(self, block: Block, calls: Mapping[str, WrittenCall]) -> list[JsonObject]:
+        """Returns items of the user for a block that Reverie added."""
 
 
 def _placed(block: ToolResultBlock, place: int, after: int) -> Block:
