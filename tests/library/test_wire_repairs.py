@@ -17,7 +17,7 @@ from reverie.models.tokens import estimate_message
 from reverie.simulator import Simulator
 from reverie.storage.transcript.records import Clears, ResultDecisions
 from reverie.storage.transcript.view import NO_RESULT, OPENING
-from reverie.types import ITEM, Message, Origin, TextBlock
+from reverie.types import ITEM, Message, Origin, TextBlock, parse_message
 from tests.library.wire_items import PNG, Item, Items, as_bytes, log_of, written
 
 
@@ -186,6 +186,31 @@ def test_an_image_that_is_left_out_becomes_a_text_in_its_item() -> None:
     assert body["messages"] == [{"role": "user", "content": [left, items[0]["content"][1]], "name": "bob"}]
 
 
+def test_reasoning_that_only_a_storing_server_knows_is_left_out_if_nothing_is_stored() -> None:
+    sealed = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2VhbGVk"}
+    bare = {"type": "reasoning", "id": "rs_2", "summary": []}
+    items = [said("hi"), sealed, call("a"), bare, call("b"), result("a"), result("b")]
+    request = Request("gpt-5", (), (), log_of("responses", items).view.messages(), 9)
+    kept = wire_named("responses").write_body(request, {"store": False})
+    assert kept["input"] == [item for item in items if item is not bare]
+    assert wire_named("responses").write_body(request, {"store": True})["input"] == items
+
+
+@pytest.mark.parametrize("damage", [[["content", 9]], [["nothing", 0, 1]], [5], "x", [[{}]]])
+def test_a_damaged_rest_of_an_item_does_not_stop_a_request(damage: Any) -> None:
+    items: Items = [said([{"type": "text", "text": "hi"}]), chat_call("a"), chat_result("a")]
+    shown = list[Message]()
+    for message in log_of("chat", items).view.messages():
+        raw = message.stored()
+        raw["content"][0][ITEM]["at"] = damage
+        read = parse_message(raw, [Origin.ENTERED])
+        assert read is not None
+        shown.append(read)
+    body = wire_named("chat").write_body(Request("gpt-5", (), (), tuple(shown), 9))
+    accepted("chat", body)
+    assert [one["role"] for one in body["messages"]] == ["user", "assistant", "tool"]
+
+
 def chat_and_responses() -> tuple[Items, Items]:
     """The same conversation with everything that only its own API knows."""
     sound = {"type": "input_audio", "input_audio": {"data": "A" * 40_000, "format": "wav"}}
@@ -194,7 +219,7 @@ def chat_and_responses() -> tuple[Items, Items]:
         said("start", "system"),
         said([{"type": "text", "text": "hi"}, link, sound]),
         chat_call("a"),
-        chat_result("a"),
+        {**chat_result("a"), "content": [{"type": "file", "file": {"file_id": "AAAA"}}]},
         said("Be brief.", "developer"),
         {"role": "assistant", "content": None, "audio": {"id": "audio_1"}},
         said([sound]),

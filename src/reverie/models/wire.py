@@ -185,8 +185,8 @@ def _clean(block: Json) -> Json:
     if given.get("type") == "tool_use" and not isinstance(given.get("input"), dict):
         return {**given, "input": {UNPARSED_INPUT: given.get("input")}}
     inner = given.get("content")
-    if isinstance(inner, list) and any("cache_control" in part for part in cast(list[Any], inner)):
-        return {**given, "content": [_clean(part) for part in cast(list[Any], inner)]}
+    if isinstance(inner, list) and any("cache_control" in part or is_foreign(part) for part in cast(list[Any], inner)):
+        return {**given, "content": [_clean(part) for part in cast(list[Any], inner) if not is_foreign(part)]}
     return given
 
 

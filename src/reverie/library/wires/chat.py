@@ -59,7 +59,7 @@ class ChatWire(ItemWire):
         choices = plain_object(response, "response").get("choices")
         for choice in cast("list[Json]", choices) if isinstance(choices, list) else []:
             said = as_object(as_object(choice).get("message"))
-            item = {key: value for key, value in said.items() if value is not None and value != []}
+            item = {key: value for key, value in said.items() if value not in (None, []) or key == "content"}
             if isinstance(audio := item.get("audio"), dict):
                 item["audio"] = {"id": cast(JsonObject, audio).get("id")}
             _, blocks = self._read_item({"role": "assistant", **item})
@@ -85,14 +85,13 @@ class ChatWire(ItemWire):
         return str(item["tool_calls"][int(path[1])]["id"]), "function"
 
     def _fill_call(self, item: JsonObject, path: Path, block: Block, rest: JsonObject) -> None:
-        calls = cast("list[Json]", item.get("tool_calls") or [])
-        if isinstance(block, ToolUseBlock) and len(path) == 2 and int(path[1]) < len(calls):
-            call = as_object(calls[int(path[1])])
-            if call.get("type") == "custom":
-                call["custom"] |= {"name": block.name, "input": as_object(block.input).get("input")}
-            else:
-                given = write_arguments(block.input, style_of(rest, path))
-                call["function"] |= {"name": block.name, "arguments": given}
+        if not isinstance(block, ToolUseBlock):
+            return
+        call = as_object(item["tool_calls"][int(path[1])])
+        if call.get("type") == "custom":
+            call["custom"] |= {"name": block.name, "input": as_object(block.input).get("input")}
+        else:
+            call["function"] |= {"name": block.name, "arguments": write_arguments(block.input, style_of(rest, path))}
 
     def _new_answer(self, blocks: Sequence[Block]) -> list[JsonObject]:
         return [openai_wire.assistant_item(Message("assistant", tuple(blocks)))] if blocks else []

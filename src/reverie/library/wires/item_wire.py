@@ -19,6 +19,7 @@ from reverie.library.wires.base import (
     plain,
     plain_items,
     plain_object,
+    request_id,
 )
 from reverie.library.wires.items import (
     ItemReader,
@@ -126,6 +127,7 @@ class ItemWire(ABC):
             content=content,
             stop_reason=self._stop_reason(given, content),
             usage=read_usage(usage) or Usage(),
+            request_id=request_id(response),
             raw_usage={key: value for key, value in usage.items() if key not in ("input_tokens", "output_tokens")},
         )
 
@@ -184,6 +186,7 @@ class ItemWire(ABC):
     def _new_tool(self, tool: JsonObject) -> JsonObject: ...
 
     def _body(self, request: Request, extra: Mapping[str, Any] | None, parts: JsonObject, limit: str) -> JsonObject:
+        # All other settings are the caller's: they are in `extra`, in the form of their API.
         made: JsonObject = {"model": model_id(request.model), **parts}
         if request.tools:
             made["tools"] = self.write_tools(request.tools)
@@ -212,15 +215,13 @@ class ItemWire(ABC):
             groups = self._in_order(groups) if message.role == "user" else self._answer_groups(groups)
             held = list[Block]()
             for rest, blocks in groups:
-                if rest is None and message.role == "assistant":
+                item = self._whole(rest, blocks, calls) if rest is not None else None
+                if item is None and message.role == "assistant":
                     held += blocks
                     continue
                 items += self._new_answer(held)
                 held = []
-                items += [self._fill(rest, blocks)] if rest is not None else self._new_items(blocks[0], calls)
-                for path, block in zip((rest or {}).get("at", ()), blocks, strict=False):
-                    if isinstance(block, ToolUseBlock):
-                        calls[block.id] = self._written_call(items[-1], path)
+                items += [item] if item else [new for block in blocks for new in self._new_items(block, calls)]
             items += self._new_answer(held)
         return items
 
@@ -245,8 +246,18 @@ class ItemWire(ABC):
     def _answer_groups(self, groups: list[Group]) -> list[Group]:
         return groups
 
+    def _whole(self, rest: JsonObject, blocks: Sequence[Block], calls: dict[str, WrittenCall]) -> JsonObject | None:
+        """Returns the whole item, and notes its calls; None if the rest was damaged in the transcript."""
+        try:
+            item = self._fill(rest, blocks)
+            for path, block in zip(rest["at"], blocks, strict=False):
+                if isinstance(block, ToolUseBlock):
+                    calls[block.id] = self._written_call(item, path)
+            return item
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return None
+
     def _fill(self, rest: JsonObject, blocks: Sequence[Block]) -> JsonObject:
-        """Returns the whole item."""
         item = cast(JsonObject, copied(rest["item"]))
         at = cast("list[Path]", rest["at"])
         for path, block in zip(at, blocks, strict=False):

@@ -83,7 +83,10 @@ class ResponsesWire(ItemWire):
     ) -> JsonObject:
         texts, items = self._write_system(request.system, system)
         parts: JsonObject = {"instructions": "\n\n".join(texts)} if texts else {}
-        parts["input"] = [*items, *self._write_items(request.messages)]
+        given = self._write_items(request.messages)
+        if (extra or {}).get("store") is False:  # the server does not know reasoning by its id
+            given = [item for item in given if item.get("type") != "reasoning" or item.get("encrypted_content")]
+        parts["input"] = [*items, *given]
         return self._body(request, extra, parts, "max_output_tokens")
 
     def _answer_groups(self, groups: list[Group]) -> list[Group]:
