@@ -1,4 +1,4 @@
-"""The layers for programs with their own loop: `Engine` for one conversation, `Memory` for one memory directory.
+"""The library: the layers under anyone's loop (`engine.py`), and a memory directory alone (`memory.py`).
 
-The public names are in `reverie` itself, which loads each on first use. Nothing here knows an SDK.
+Nothing is imported here: `from reverie import Memory` must stay cheap.
 """
