@@ -16,6 +16,14 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]
 Role: TypeAlias = Literal["user", "assistant"]
 
+ITEM = "reverie_item"
+"""The reserved key for the rest of an item of another API (`library/wires`). It is stored, and never sent."""
+
+
+def without_item(value: JsonObject) -> JsonObject:
+    """Returns a block, a tool or the rest of a block without the reserved key."""
+    return {key: part for key, part in value.items() if key != ITEM} if ITEM in value else value
+
 
 class Origin(StrEnum):
     """Who produced a block, set where the text comes in (docs/decisions/0023-origins.md)."""
@@ -82,7 +90,7 @@ class TextBlock:
     extra: JsonObject = field(default_factory=dict[str, Any])
 
     def wire(self) -> JsonObject:
-        return {"type": "text", "text": self.text, **self.extra}
+        return {"type": "text", "text": self.text, **without_item(self.extra)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +102,7 @@ class ThinkingBlock:
 
     def wire(self) -> JsonObject:
         signed = {} if self.signature is None else {"signature": self.signature}
-        return {"type": "thinking", "thinking": self.thinking, **signed, **self.extra}
+        return {"type": "thinking", "thinking": self.thinking, **signed, **without_item(self.extra)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +114,7 @@ class ToolUseBlock:
     origin: Origin = Origin.MODEL
 
     def wire(self) -> JsonObject:
-        return {"type": "tool_use", "id": self.id, "name": self.name, "input": self.input, **self.extra}
+        return {"type": "tool_use", "id": self.id, "name": self.name, "input": self.input, **without_item(self.extra)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +135,7 @@ class ToolResultBlock:
             out["content"] = self.content
         if self.is_error is not None:
             out["is_error"] = self.is_error
-        return {**out, **self.extra}
+        return {**out, **without_item(self.extra)}
 
     @property
     def text(self) -> str:
@@ -144,7 +152,7 @@ class ImageBlock:
     extra: JsonObject = field(default_factory=dict[str, Any])
 
     def wire(self) -> JsonObject:
-        return {"type": "image", "source": self.source, **self.extra}
+        return {"type": "image", "source": self.source, **without_item(self.extra)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,7 @@ class DocumentBlock:
     extra: JsonObject = field(default_factory=dict[str, Any])
 
     def wire(self) -> JsonObject:
-        return {"type": "document", "source": self.source, **self.extra}
+        return {"type": "document", "source": self.source, **without_item(self.extra)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,10 +289,15 @@ class Message:
 
     def stored(self) -> JsonObject:
         """The form for the transcript: everything, in the form it was read."""
-        content: Json = [block.wire() for block in self.content]
+        content: Json = [_stored(block) for block in self.content]
         if self.plain and len(self.content) == 1 and isinstance(self.content[0], TextBlock):
             content = self.content[0].text
         return {**self.fields, "role": self.role, "content": content}
+
+
+def _stored(block: Block) -> Json:
+    kept = {} if isinstance(block, OtherBlock) else block.extra
+    return {**block.wire(), ITEM: kept[ITEM]} if ITEM in kept else block.wire()
 
 
 def parse_block(raw: Json, origin: Origin) -> Block:

@@ -18,6 +18,7 @@ from reverie.errors import ReverieError
 from reverie.events import Event
 from reverie.layers.base import Break, BreakCause, ForkResult
 from reverie.loop import Thread, run
+from reverie.models.base import Model
 from reverie.origins import task
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.prompts import render
@@ -49,6 +50,15 @@ class ForkPoint:
     @property
     def view(self) -> View:
         return self.conversation.log.view
+
+    def starting(self, purpose: Purpose) -> ForkPoint:
+        """Returns where a fork of this purpose starts: here."""
+        del purpose
+        return self
+
+    def by(self, model: Model, why: Break) -> ForkPoint:
+        """Returns the same start for another model. It has no account: it costs nothing and has no cache."""
+        return replace(self, conversation=replace(self.conversation, model=model, account=None, announced=(why,)))
 
     def kept(self) -> ForkPoint:
         """Returns a copy of the current state, for a fork that runs later."""
@@ -101,16 +111,15 @@ class ForkPoint:
     ) -> ForkResult:
         """Runs one fork to its end, as `layers.base.Fork` describes. `kind` is part of its name in the ledger."""
         name = f"{purpose.value}-{kind}-{next(_numbers)}" if kind else f"{purpose.value}-{next(_numbers)}"
-        log = self.conversation.log.fork(name)
+        parent = self.starting(purpose).conversation
+        log = parent.log.fork(name)
         read_cache = self.context.read_cache.copy()
         for path, known in (seen or {}).items():
             read_cache.note(path, known)
         denied = list[str]()
         thread = Thread(
             log=log,
-            surroundings=self.conversation.forked(
-                log, purpose=purpose, thread=name, reused=max_rounds > 1 and enough is None
-            ),
+            surroundings=parent.forked(log, purpose=purpose, thread=name, reused=max_rounds > 1 and enough is None),
             tools=tools or self.tools,
             context=replace(
                 self.context,

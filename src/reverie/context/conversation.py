@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from reverie.context.accounts import Account
@@ -98,6 +98,8 @@ class Conversation:
     clock: Clock = utc_now
     announced: tuple[Break, ...] = ()
     """Breaks of the prefix that the next request has."""
+    breaks: tuple[Break, ...] = ()
+    """Breaks of the prefix that the last prepared request has."""
     account: Account | None = None
     sent: End | None = None
     sent_messages: tuple[Message, ...] = ()
@@ -142,7 +144,7 @@ class Conversation:
             cache_edits=self.log.view.sent_cache_edits(),
             server_edits=self.log.view.server_edits,
         )
-        self.announced = ()
+        self.breaks, self.announced = self.announced, ()
         return request
 
     def announce(self, cause: BreakCause, why: str) -> None:
@@ -176,6 +178,12 @@ class Conversation:
         for text in done.notices:
             self.emit(Notice(text, source="layers"))
 
+    def book(self, request: Request, response: Response, began: datetime) -> None:
+        """Books the response to a request that the owner of another loop sent."""
+        self._record_server_edits(response.applied_edits)
+        if self.account is not None:
+            self.account.finished(request, response, began)
+
     async def send(self, request: Request) -> AsyncIterator[SendEvent]:
         """Sends with retries, reports each retry, and books the response."""
         began, is_arriving, answered = self.clock(), False, False
@@ -195,18 +203,16 @@ class Conversation:
                 async for event in events:
                     if not is_arriving:
                         is_arriving = True
-                        await self._answer_began()
+                        await self.answer_began()
                     if isinstance(event, Finished):
                         answered = True
-                        self._record_server_edits(event.response.applied_edits)
-                        if self.account is not None:
-                            self.account.finished(request, event.response, began)
+                        self.book(request, event.response, began)
                     yield event
         finally:
             if not answered and self.account is not None:
                 self.account.failed(request)
 
-    async def _answer_began(self) -> None:
+    async def answer_began(self) -> None:
         for companion in self.around.companions:
             await companion.answer_began()
 
@@ -246,8 +252,8 @@ class Conversation:
         blocking = limits.blocking if blocks else None
         return WindowBudget(used, limits.window, limits.percent_left(used), blocking)
 
-    async def observe(self, response: Response) -> None:
-        """Records a whole response; an empty one too, because it was paid for."""
+    async def observe(self, response: Response, **extra: object) -> None:
+        """Records a whole response; an empty one too, because it was paid for. `extra` are fields of its record."""
         fields = {
             "id": response.id,
             "type": "message",
@@ -257,7 +263,7 @@ class Conversation:
             "usage": {**response.usage.wire(), **response.raw_usage},
         }
         message = Message("assistant", response.content, fields=fields)
-        self.log.append_message(message, requestId=response.request_id)
+        self.log.append_message(message, requestId=response.request_id, **extra)
 
     async def after_response(self) -> None:
         for companion in self.around.companions:

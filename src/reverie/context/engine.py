@@ -61,6 +61,8 @@ class EngineHost:
     run_hook: Callable[[RunHook], Awaitable[EffectResult]] = _no_hook
     attached: Callable[[], Sequence[Block]] = tuple
     """Blocks that the model must see again after a compaction."""
+    keeps_notes: bool = True
+    """False: notes are written by code when a compaction needs them, and not between two requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class _LateRecall(Companion):
         return await self.recall.take_late()
 
 
-class Engine:
+class LayerEngine:
     """The layers around one conversation. The `companions` come after layer 3, in their order."""
 
     def __init__(
@@ -127,7 +129,8 @@ class Engine:
                 clock=clock,
             )
             companions = (*companions, _LateRecall(self.recall))
-        self.conversation = self._converse(accounts, (self.compactor, self.notes, *companions), clock)
+        own = (self.compactor, self.notes) if host.keeps_notes else (self.compactor,)
+        self.conversation = self._converse(accounts, (*own, *companions), clock)
         self.extractor = Extractor(
             parts,
             tasks,

@@ -13,7 +13,17 @@ from itertools import takewhile
 from reverie.layers.l2_microcompact.stage import BETA
 from reverie.models.base import Capabilities, Marker, Request, Ttl
 from reverie.storage.transcript.records import SessionHeader
-from reverie.types import Block, ImageBlock, JsonObject, Message, Purpose, TextBlock, ThinkingBlock, ToolResultBlock
+from reverie.types import (
+    ITEM,
+    Block,
+    ImageBlock,
+    JsonObject,
+    Message,
+    Purpose,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+)
 
 LOOKBACK = 20
 """How many blocks a server looks back from a marker, including the marker's own."""
@@ -137,8 +147,9 @@ def _ends(
 
 
 def count_unchanged(before: Sequence[Message], now: Sequence[Message]) -> int:
-    """Returns how many messages from the start two requests share. Unchanged messages are the same objects."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(before, now, strict=False)))
+    """Returns how many messages from the start two requests share. Most of them are the same objects."""
+    pairs = zip(before, now, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
 
 
 def end_of(messages: Sequence[Message]) -> End | None:
@@ -197,7 +208,8 @@ def _without_images(blocks: Sequence[Block], excess: int) -> tuple[tuple[Block, 
     out = list[Block]()
     for block in blocks:
         if isinstance(block, ImageBlock) and excess > 0:
-            out.append(TextBlock(IMAGE_LEFT_OUT, block.origin))
+            rest = {ITEM: block.extra[ITEM]} if ITEM in block.extra else {}
+            out.append(TextBlock(IMAGE_LEFT_OUT, block.origin, rest))
             excess -= 1
         elif isinstance(block, ToolResultBlock) and isinstance(block.content, tuple) and excess > 0:
             inner, excess = _without_images(block.content, excess)

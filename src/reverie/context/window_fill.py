@@ -26,6 +26,7 @@ from reverie.types import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    without_item,
 )
 
 SOURCES = {
@@ -213,7 +214,7 @@ def _sources(view: View) -> Iterator[tuple[str, str, Block]]:
         for text in header.system:
             yield "system", "", TextBlock(text)
         for schema in header.tools:
-            yield "tools", "", TextBlock(json.dumps(schema))
+            yield "tools", "", TextBlock(json.dumps(without_item(schema)))
     for number, message in enumerate(view.messages()):
         for block in message.content:
             if number == 0 and reminder and isinstance(block, TextBlock) and block.text == reminder:

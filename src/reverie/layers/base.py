@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from reverie.errors import ModelError
 from reverie.events import Event
+from reverie.models.base import Model
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.storage.transcript.records import Payload
 from reverie.storage.transcript.view import View
@@ -249,6 +250,10 @@ class Fork(Protocol):
         rules; files in `seen` may be edited without a read. `enough` decides after successful calls whether the fork is
         done.
         """
+        ...
+
+    def by(self, model: Model, why: Break) -> Fork:
+        """Returns the same start for another model, which costs nothing."""
         ...
 
     def afresh(self, system: str, tools: Sequence[str], *, model: str = "") -> Fork:

@@ -109,6 +109,19 @@ class OpenedMemory:
             )
 
 
+def log_refusals(places: Places) -> Report:
+    """A `report` for `open_memory`: the kind of each refusal goes to the background log, never the text."""
+
+    def report(refusal: Refusal) -> None:
+        from reverie.runtime.background_log import BackgroundLog
+
+        BackgroundLog(places.background_log).write(
+            "memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail
+        )
+
+    return report
+
+
 def open_memory(settings: Settings, places: Places, *, report: Report | None = None) -> OpenedMemory:
     """The memory of `places.cwd`, on or off. `report` receives every write that the gate refuses."""
     place = memory_place(places, settings, check_memory_root)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import assert_never
 
-from reverie.models.tokens import encoded, json_text
+from reverie.models.tokens import encoded, json_text, without_sealed
 from reverie.types import (
     Block,
     DocumentBlock,
@@ -140,6 +140,10 @@ def _add_block(amounts: dict[Feature, float], block: Block) -> None:
             amounts[Feature.MEDIA] += IMAGE
         case OtherBlock(raw={"type": "redacted_thinking", "data": str(data)}):
             amounts[Feature.SEALED_THINKING] += _hidden_tokens("", data)
+        case OtherBlock(raw={"type": "reverie_item"} as item):
+            plain, sealed = without_sealed(item)
+            _add_text(amounts, Feature.JSON_OUTPUT, json_text(plain))
+            amounts[Feature.MEDIA] += sealed * IMAGE
         case OtherBlock():
             _add_text(amounts, Feature.JSON_OUTPUT, json_text(block.raw))
         case _:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from reverie.models import openai_wire, wire
 from reverie.models.base import Capabilities, ModelEvent, Request, Response, TextDelta, ThinkingDelta, ToolCallStarted
+from reverie.models.openai_items import STOP_REASONS, read_usage
 from reverie.models.sdk import SdkModel
 from reverie.models.wire import as_object, read_input
 from reverie.types import Block, Json, JsonObject, Origin, TextBlock, ThinkingBlock, ToolUseBlock, Usage
@@ -23,13 +24,6 @@ from reverie.types import Block, Json, JsonObject, Origin, TextBlock, ThinkingBl
 VENDOR_URL = "https://api.openai.com/v1"
 
 _NO_KEY = "none"
-_STOP_REASONS = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "tool_calls": "tool_use",
-    "function_call": "tool_use",
-    "content_filter": "refusal",
-}
 
 
 class OpenAIModel(SdkModel):
@@ -129,13 +123,13 @@ class _OpenAIAnswer:
         if self._text:
             content.append(TextBlock("".join(self._text), Origin.MODEL))
         content += [ToolUseBlock(call.id, call.name, read_input("".join(call.arguments))) for call in self._calls]
-        stop = _STOP_REASONS.get(self._stop or "", self._stop or "")
+        stop = STOP_REASONS.get(self._stop or "", self._stop or "")
         return Response(
             id=self._id or f"chatcmpl-{self._digest()}",
             model=self._model or wire.model_id(self._request.model),
             content=tuple(content),
             stop_reason="tool_use" if self._calls and stop == "end_turn" else stop,
-            usage=_usage(self._usage) or self._estimate(content),
+            usage=read_usage(self._usage) or self._estimate(content),
             request_id=self.request_id,
             raw_usage=self._usage,
         )
@@ -146,15 +140,3 @@ class _OpenAIAnswer:
 
     def _digest(self) -> str:
         return hashlib.blake2s(wire.canonical(self._request), digest_size=8).hexdigest()
-
-
-def _usage(raw: JsonObject) -> Usage | None:
-    """The usage in our form, where the input tokens do not include the cached ones."""
-    prompt = raw.get("prompt_tokens")
-    if not isinstance(prompt, int):
-        return None
-    details = as_object(raw.get("prompt_tokens_details"))
-    cached = details.get("cached_tokens") or raw.get("prompt_cache_hit_tokens") or 0
-    cached = min(prompt, cached if isinstance(cached, int) else 0)
-    output = raw.get("completion_tokens")
-    return Usage(prompt - cached, output if isinstance(output, int) else 0, cache_read_input_tokens=cached)

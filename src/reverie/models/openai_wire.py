@@ -40,7 +40,7 @@ def body(request: Request, *, vendor: bool) -> JsonObject:
         "stream_options": {"include_usage": True},
         "max_completion_tokens" if vendor else "max_tokens": request.max_tokens,
     }
-    tools = [_tool(tool) for tool in request.tools if "input_schema" in tool]
+    tools = [tool_item(tool) for tool in request.tools if "input_schema" in tool]
     if tools:
         made["tools"] = tools
         made |= _tool_choice(as_object(request.tool_choice))
@@ -55,7 +55,8 @@ def body(request: Request, *, vendor: bool) -> JsonObject:
     return made
 
 
-def _tool(tool: JsonObject) -> JsonObject:
+def tool_item(tool: JsonObject) -> JsonObject:
+    """The definition of a tool."""
     described = {"name": tool["name"], "description": tool.get("description", ""), "parameters": tool["input_schema"]}
     return {"type": "function", "function": described}
 
@@ -86,12 +87,13 @@ def _messages(request: Request) -> Iterator[JsonObject]:
         yield {"role": "system", "content": "\n\n".join(request.system)}
     for message in request.messages:
         if message.role == "assistant":
-            yield _assistant(message)
+            yield assistant_item(message)
         else:
             yield from _user(message)
 
 
-def _assistant(message: Message) -> JsonObject:
+def assistant_item(message: Message) -> JsonObject:
+    """The item of an assistant message."""
     if not message.tool_uses:
         return {"role": "assistant", "content": message.text}
     calls = [(call.id, call.name, json.dumps(call.input, ensure_ascii=False)) for call in message.tool_uses]
@@ -110,16 +112,17 @@ def _user(message: Message) -> Iterator[JsonObject]:
     images: list[Block] = []
     for block in message.content:
         if isinstance(block, ToolResultBlock):
-            yield _result(block)
+            yield result_item(block)
             inner = block.content if isinstance(block.content, tuple) else ()
             images += [part for part in inner if isinstance(part, ImageBlock)]
-    parts = [part for block in (*images, *message.content) for part in _parts(block)]
+    parts = [part for block in (*images, *message.content) for part in user_parts(block)]
     if parts:
         is_text = all(part["type"] == "text" for part in parts)
         yield {"role": "user", "content": "\n\n".join(part["text"] for part in parts) if is_text else parts}
 
 
-def _result(block: ToolResultBlock) -> JsonObject:
+def result_item(block: ToolResultBlock) -> JsonObject:
+    """The item of a tool result."""
     text = block.text
     if isinstance(block.content, tuple) and any(isinstance(part, ImageBlock) for part in block.content):
         text = f"{text}\n(The image follows.)".lstrip()
@@ -128,12 +131,13 @@ def _result(block: ToolResultBlock) -> JsonObject:
     return {"role": "tool", "tool_call_id": block.tool_use_id, "content": text}
 
 
-def _parts(block: Block) -> list[JsonObject]:
+def user_parts(block: Block) -> list[JsonObject]:
+    """The parts of a user item for a block."""
     match block:
         case TextBlock(text):
             return [{"type": "text", "text": text}] if text else []
         case ImageBlock(source):
-            return [{"type": "image_url", "image_url": {"url": _url(as_object(source))}}]
+            return [{"type": "image_url", "image_url": {"url": image_url(as_object(source))}}]
         case DocumentBlock(source):
             given = as_object(source)
             text = given.get("data") if given.get("type") == "text" else None
@@ -144,7 +148,8 @@ def _parts(block: Block) -> list[JsonObject]:
             assert_never(block)
 
 
-def _url(source: JsonObject) -> str:
+def image_url(source: JsonObject) -> str:
+    """The address of an image, with its data in it if it has any."""
     if source.get("type") == "base64":
         return f"data:{source.get('media_type')};base64,{source.get('data')}"
     return str(source.get("url") or "")

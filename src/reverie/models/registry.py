@@ -1,4 +1,5 @@
-"""From a model's name to a model: `anthropic:<model>`, `openai:<model>`, `scripted:<file>`, `embedded`.
+"""From a model's name to a model: `anthropic:<model>`, `openai:<model>`, `scripted:<file>`, `embedded`, or a provider
+that an installed package adds (`reverie.models`).
 
 Keys and addresses come from the settings. Opening a model only starts the import of its SDK.
 """
@@ -16,6 +17,7 @@ from reverie.models.base import Capabilities, Model, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts, Provider
 from reverie.models.sdk import strip_secrets
 from reverie.models.window import ONE_MILLION_BETA, asked_betas
+from reverie.plugins import MODELS, find_plugin, has_plugin
 from reverie.settings import Settings
 
 DEFAULT_ANTHROPIC = "anthropic:claude-sonnet-5-5"
@@ -96,9 +98,20 @@ def _open(name: str, access: ModelAccess, catalogue: Catalogue) -> Model:
             from reverie.models.scripted import ScriptedModel
 
             return ScriptedModel(Script.load(model), f"scripted:{model}")
-        case _:
+        case "embedded":
             # Loaded by its name, because it imports from floors above this one.
             return cast(Model, import_module("reverie.offline.model").EmbeddedModel())
+        case _:
+            return _from_plugin(provider, model, access)
+
+
+def _from_plugin(provider: str, model: str, access: ModelAccess) -> Model:
+    plugin = find_plugin(MODELS, provider)
+    assert plugin is not None, "`split_name` has found it"
+    opened: object = plugin(model, access)
+    if not isinstance(opened, Model):
+        raise UserError(f"What {plugin.whose} returned is not a model: it needs name, capabilities, stream and close.")
+    return opened
 
 
 def split_name(name: str, catalogue: Catalogue) -> tuple[str, str]:
@@ -113,6 +126,8 @@ def split_name(name: str, catalogue: Catalogue) -> tuple[str, str]:
         facts = catalogue.facts(given)
         if facts.provider in ("anthropic", "openai"):
             return facts.provider, given
+    elif model.strip() and has_plugin(MODELS, provider):
+        return provider, model.strip()
     raise UnknownModel(f"There is no model {given!r}; {_nearest(given, catalogue)}.")
 
 

@@ -6,9 +6,10 @@ The same block always gets the same number. `calibration.py` is more precise aft
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import PurePath
-from typing import assert_never
+from typing import assert_never, cast
 
 from reverie.types import (
     Block,
@@ -32,6 +33,8 @@ JSON_BYTES = 2
 MEDIA_TOKENS = 2_000
 """Tokens of an image or a document of any size."""
 
+_SEALED = 1_000
+_ENCODED = re.compile(r"(?:data:[^,\s]{0,100},)?[A-Za-z0-9+/_=-]{900}")
 _JSON_SUFFIXES = frozenset({".json", ".jsonl"})
 
 
@@ -43,6 +46,24 @@ def encoded(text: str) -> bytes:
 def json_text(value: Json) -> str:
     """`value` as JSON in a request; values that JSON cannot hold as their printed form."""
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def without_sealed(value: Json) -> tuple[Json, int]:
+    """`value` without its long strings of encoded bytes (images, sound, sealed text), and how many they are."""
+    found = 0
+
+    def walk(part: Json) -> Json:
+        nonlocal found
+        if isinstance(part, dict):
+            return {key: walk(inner) for key, inner in cast("dict[str, Json]", part).items()}
+        if isinstance(part, list):
+            return [walk(inner) for inner in cast("list[Json]", part)]
+        if isinstance(part, str) and len(part) >= _SEALED and _ENCODED.match(part):
+            found += 1
+            return ""
+        return part
+
+    return walk(value), found
 
 
 def is_json_file(path: str) -> bool:
@@ -80,6 +101,9 @@ def estimate_block(block: Block, *, is_json: bool = False) -> int:
             return estimate_text(block.text, is_json=is_json)
         case ImageBlock() | DocumentBlock():
             return MEDIA_TOKENS
+        case OtherBlock(raw={"type": "reverie_item"} as item):
+            plain, sealed = without_sealed(item)
+            return estimate_text(json_text(plain), is_json=True) + sealed * MEDIA_TOKENS
         case OtherBlock():
             return estimate_text(json_text(block.raw), is_json=True)
         case _:

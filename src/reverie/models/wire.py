@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from reverie.models.base import UNPARSED_INPUT, Marker, Request
+from reverie.origins import fence
 from reverie.parsing import load_json
-from reverie.types import Json, JsonObject, Message
+from reverie.types import ITEM, Json, JsonObject, Message, Origin, without_item
 
 PROVIDERS = ("anthropic", "openai", "scripted", "embedded")
 
 _SUFFIX_1M = re.compile(r"\[1m\]$", re.IGNORECASE)
 _RENDERED_KEPT = 50_000
-_NOT_MARKABLE = ("thinking", "redacted_thinking")
+_NOT_MARKABLE = ("thinking", "redacted_thinking", ITEM)
 
 
 def model_id(name: str) -> str:
@@ -47,15 +48,14 @@ def read_input(raw: str) -> JsonObject:
 def body(request: Request) -> JsonObject:
     """The request body with its cache markers. `betas` are sent in a header instead."""
     system: list[JsonObject] = [{"type": "text", "text": text} for text in request.system]
-    tools: list[JsonObject] = list(request.tools)
+    tools: list[JsonObject] = [without_item(tool) for tool in request.tools if _is_ours(tool)]
     messages: list[JsonObject] = [
         {"role": message.role, "content": [_clean(block.wire()) for block in message.content]}
         for message in request.messages
     ]
     for marker in request.markers:
         _mark(marker, tools, system, messages)
-    for message in messages:
-        message["content"] = _drop_unsigned(message["content"])
+    messages = [part for message in messages for part in _split_system(message)]
     schema = request.output_schema
     schema_format = None if schema is None else {"type": "json_schema", "schema": schema}
     output = {"effort": request.effort, "format": schema_format}
@@ -124,18 +124,50 @@ def join_parts(parts: list[str]) -> bytes:
 
 
 def _message_parts(message: Message) -> tuple[str, ...]:
-    blocks = _drop_unsigned([_clean(block.wire()) for block in message.content])
-    return tuple(_line({message.role: block}) for block in blocks)
+    blocks = [_clean(block.wire()) for block in message.content]
+    sent, *system = _split_system({"role": message.role, "content": blocks})
+    own = sent["content"] if sent["role"] == message.role else [sent]
+    return tuple(_line({message.role: block}) for block in (*own, *system))
 
 
 _line = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _drop_unsigned(blocks: list[Json]) -> list[Json]:
-    """Leaves out thinking without a signature, as other vendors' models have it: the Messages API refuses it."""
-    if not any(_is_unsigned(block) for block in blocks):
+def _is_ours(tool: JsonObject) -> bool:
+    """Whether the Messages API knows the tool: of the tools of other APIs it knows only those with a schema."""
+    return ITEM not in tool or "input_schema" in tool
+
+
+def _split_system(message: JsonObject) -> list[JsonObject]:
+    """The message, and after it the system messages that the caller put into it: they must end the turn."""
+    blocks: list[Json] = message["content"]
+    items = [block["item"] for block in blocks if is_foreign(block) and block.get("api") == "messages"]
+    if items:
+        blocks = [block for block in blocks if not (is_foreign(block) and block.get("api") == "messages")]
+    return [{**message, "content": _sendable(blocks)}, *items] if blocks or not items else items
+
+
+def is_foreign(block: Json) -> bool:
+    """Whether a block is an item, or a part of one, of another API."""
+    return as_object(block).get("type") == ITEM
+
+
+def _sendable(blocks: list[Json]) -> list[Json]:
+    """Leaves out what the Messages API refuses: thinking without a signature, as other vendors' models have it, and
+    items of other APIs. Of these, instructions become a text."""
+    if not any(_is_unsigned(block) or is_foreign(block) for block in blocks):
         return blocks
-    return [block for block in blocks if not _is_unsigned(block)] or [{"type": "text", "text": "(no answer)"}]
+    kept = [_instructions(block) if is_foreign(block) else block for block in blocks if not _is_unsigned(block)]
+    return [block for block in kept if block is not None] or [{"type": "text", "text": "(no answer)"}]
+
+
+def _instructions(block: JsonObject) -> JsonObject | None:
+    item = as_object(block.get("item"))
+    content = item.get("content")
+    parts = cast(list[Any], content) if isinstance(content, list) else [{"text": content}]
+    texts = [text for part in parts if isinstance(text := as_object(part).get("text"), str) and text.strip()]
+    is_shown = item.get("role") in ("system", "developer") and texts
+    return fence(Origin.CODE, "\n\n".join(texts)).wire() if is_shown else None
 
 
 def _is_unsigned(block: Json) -> bool:
@@ -153,8 +185,8 @@ def _clean(block: Json) -> Json:
     if given.get("type") == "tool_use" and not isinstance(given.get("input"), dict):
         return {**given, "input": {UNPARSED_INPUT: given.get("input")}}
     inner = given.get("content")
-    if isinstance(inner, list) and any("cache_control" in part for part in cast(list[Any], inner)):
-        return {**given, "content": [_clean(part) for part in cast(list[Any], inner)]}
+    if isinstance(inner, list) and any("cache_control" in part or is_foreign(part) for part in cast(list[Any], inner)):
+        return {**given, "content": [_clean(part) for part in cast(list[Any], inner) if not is_foreign(part)]}
     return given
 
 
@@ -173,7 +205,9 @@ def _mark(marker: Marker, tools: list[JsonObject], system: list[JsonObject], mes
             blocks[found] = {**blocks[found], "cache_control": control}
         return
     blocks = tools if marker.section == "tools" else system
-    blocks[marker.index] = {**blocks[marker.index], "cache_control": control}
+    if blocks:
+        index = min(marker.index, len(blocks) - 1)  # a tool of another API may be left out
+        blocks[index] = {**blocks[index], "cache_control": control}
 
 
 def _can_mark(block: Json) -> bool:

@@ -16,7 +16,7 @@ from reverie.agents.definition import AgentDefinition
 from reverie.agents.fork import ForkPoint
 from reverie.agents.host import ContextOrder
 from reverie.context.conversation import Around, Conversation
-from reverie.context.engine import Engine
+from reverie.context.engine import LayerEngine
 from reverie.context.pipeline import Pipeline
 from reverie.context.prefix import effort_of, reminder, system_prompt, thinking_of
 from reverie.context.request import ImageCount
@@ -58,7 +58,7 @@ class AgentContexts:
     """Builds the contexts of one session's agents. `listed` returns the list of kinds that the model sees."""
 
     parts: SessionParts
-    engine: Engine
+    engine: LayerEngine
     context: ToolContext
     remembering: AgentMemories
     listed: Callable[[], str]

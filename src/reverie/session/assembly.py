@@ -12,7 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from reverie.agents.fork import ForkPoint, ask_aside
-from reverie.context.engine import Engine, EngineHost
+from reverie.context.engine import EngineHost, LayerEngine
 from reverie.context.rule_attachments import RuleAttachments
 from reverie.errors import UserError
 from reverie.events import Event, Notice, TaskChanged
@@ -147,7 +147,7 @@ class Assembly:
             clock=clock,
         )
         beside: list[Companion] = [self._rules(), *([self.memory] if self.memory is not None else [])]
-        self.engine = Engine(
+        self.engine = LayerEngine(
             parts,
             EngineHost(
                 forks=self._forks,

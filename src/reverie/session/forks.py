@@ -8,8 +8,8 @@ starts the work again from the beginning. It never answers the conversation itse
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar, cast
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
 from reverie.agents.fork import ForkPoint
 from reverie.context.accounts import Accounts
@@ -80,7 +80,7 @@ class SessionForks:
                     raise
                 why = str(error)
         self.takes_over(purpose, why)
-        return await work(self._by_embedded(cast(ForkPoint, fork)))
+        return await work(fork.by(self._embedded(), _TAKES_OVER))
 
     async def ask(self, conversation: Conversation, effect: AskFork) -> EffectResult:
         """Asks the model. If it may not be asked, the result says why, and code does the work instead."""
@@ -94,12 +94,10 @@ class SessionForks:
             self.takes_over(effect.purpose, str(error))
         return result
 
-    def _by_embedded(self, fork: ForkPoint) -> ForkPoint:
-        """Returns the same start for the embedded model. It is free and has no cache, so it needs no account."""
+    def _embedded(self) -> Model:
         if self._model is None:
             self._model = open_model(EMBEDDED, ModelAccess(), Catalogue.load(()))
-        talk = replace(fork.conversation, model=self._model, account=None, announced=(_TAKES_OVER,))
-        return replace(fork, conversation=talk)
+        return self._model
 
     def takes_over(self, purpose: Purpose, why: str) -> None:
         """Reports that the embedded model does this work, if it does."""

@@ -17,7 +17,7 @@ from reverie.agents.messages.roster import Member
 from reverie.agents.spawn import LostAgent, Spawner, find_lost_agents
 from reverie.agents.worktree import Worktree
 from reverie.context.accounts import Accounts
-from reverie.context.engine import Engine
+from reverie.context.engine import LayerEngine
 from reverie.events import Event, Notice
 from reverie.layers.base import Companion
 from reverie.loop import Thread
@@ -63,7 +63,7 @@ class SessionAgents(Companion):
         self.remembering = AgentMemories(self.parts, self.emit)
         self.spawner = Spawner(self, self.tasks, self.messages.roster, waits=not self.interactive)
 
-    def attach(self, thread: Thread, engine: Engine) -> None:
+    def attach(self, thread: Thread, engine: LayerEngine) -> None:
         """Sets the thread of the main agent, once all parts exist."""
         self.spawner.main.attach(thread, engine.conversation)
         self._contexts = AgentContexts(

@@ -91,12 +91,16 @@ def load_settings(
     env: Mapping[str, str] | None = None,
     overrides: Mapping[str, object] | None = None,
     managed_dir: Path | None = None,
+    home: Path | str | None = None,
 ) -> Settings:
     """Returns the settings for `cwd`; raises `SettingsError` for a file, variable or override that cannot be used.
 
-    `overrides` are `section.key` → value from the command line. `Settings.warnings` names the ignored values.
+    `overrides` are `section.key` → value from the command line. `Settings.warnings` names the ignored values. `home`
+    replaces that of the environment.
     """
     env = os.environ if env is None else env
+    if home is not None:
+        env = {**env, "REVERIE_HOME": str(home)}
     user_home = paths.user_home(env)
     home = paths.reverie_home(env)
     repo = paths.find_repo(cwd)
@@ -142,9 +146,9 @@ def load_settings(
     return _build(values, sources, tuple(warnings), parts, env)
 
 
-def find_home() -> Path:
-    """Returns Reverie's home, for commands that use no other setting."""
-    return paths.reverie_home(os.environ)
+def find_home(given: Path | str | None = None) -> Path:
+    """Returns Reverie's home, for those who use no other setting. `given` replaces that of the environment."""
+    return paths.reverie_home(os.environ if given is None else {**os.environ, "REVERIE_HOME": str(given)})
 
 
 def explain_settings(settings: Settings) -> list[ExplainedSetting]:

@@ -69,7 +69,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         """
         permissions.mode tools.bash_timeout_s tools.bash_timeout_max_s tools.grep_timeout_s notes.wait_s
         notes.ignore_after_s instructions.warn_characters team.timeout_s extraction.most_losses agents.ask_s
-        messages.lock_s messages.permission_s background.exit_wait_s
+        messages.lock_s messages.permission_s background.exit_wait_s background.ask_s
         """,
     ),
     (
@@ -117,7 +117,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         """,
     ),
     (FolderRule.TRUST, Risk.MOVE, "background.log_bytes"),
-    (FolderRule.USER, Risk.RUN, "flags.provider"),
+    (FolderRule.USER, Risk.RUN, "flags.provider memory.encoder"),
     (
         FolderRule.USER,
         Risk.SEND,

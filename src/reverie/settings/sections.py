@@ -226,6 +226,9 @@ class MemorySettings(Section):
         "model chooses comes with the next round.",
     )
     recall_session_bytes: int = whole(60_000, "bytes", "The limit for recalled memories in a session.")
+    encoder: str = text(
+        "minilm", "The sentence encoder of recall: one of `reverie models list`, or one of an installed package."
+    )
 
 
 class InstructionSettings(Section):
@@ -269,6 +272,7 @@ class BackgroundSettings(Section):
         "If the session's model is down or its budget is spent, the offline mind does this work, with one notice.",
         env="REVERIE_BACKGROUND_FALLBACK",
     )
+    ask_s: float = number(120.0, "seconds", "The longest wait for a model that a program gave as a function (`ask`).")
     exit_wait_s: float = number(60.0, "seconds", "The longest wait at exit for work that still runs.")
     log_bytes: int = whole(5_000_000, "bytes", "A larger background log is replaced by a new one; one old log is kept.")
 

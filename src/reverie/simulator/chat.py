@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from reverie.models.base import UNPARSED_INPUT
+from reverie.models.openai_items import chat_tool
 from reverie.simulator.answer import chunks, cut_error, input_text
 from reverie.simulator.check import check_model, check_objects
 from reverie.simulator.errors import ApiError, invalid
@@ -48,7 +49,7 @@ def to_messages(body: Object) -> dict[str, Any]:
         else:
             add(turns, "user", _user_blocks(content))
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
-    tools = [_tool(tool) for tool in check_objects(body.get("tools"), "tools")]
+    tools = [chat_tool(tool) for tool in check_objects(body.get("tools"), "tools")]
     made = {"model": body["model"], "system": system, "tools": tools, "messages": turns, "max_tokens": limit}
     return made | fixed_form(body.get("tool_choice"), body.get("response_format"), tools)
 
@@ -214,15 +215,6 @@ def read_arguments(arguments: str) -> object:
         return read_value(arguments)
     except ApiError:
         return {UNPARSED_INPUT: arguments}
-
-
-def _tool(tool: Object) -> dict[str, Any]:
-    function = cast("Object", tool.get("function") or tool)
-    return {
-        "name": function.get("name"),
-        "description": function.get("description"),
-        "input_schema": function.get("parameters"),
-    }
 
 
 def too_long(tokens: int, window: int) -> ApiError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from reverie.models.openai_items import CALLS, RESULTS, responses_tool
 from reverie.simulator import chat
 from reverie.simulator.answer import chunks, cut_error, input_text
 from reverie.simulator.check import check_model, check_objects
@@ -16,8 +17,6 @@ from reverie.simulator.errors import invalid
 from reverie.types import Usage
 
 Object = Mapping[str, Any]
-_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-_RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 _ROLES = ("user", "assistant", "system", "developer")
 _STREAMED = {
     "message": ("text", "response.output_text"),
@@ -25,7 +24,6 @@ _STREAMED = {
     "custom_tool_call": ("input", "response.custom_tool_call_input"),
 }
 """By kind of item: the field that is streamed, and the name of its events."""
-_FREE_FORM = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 def to_messages(body: Object, earlier: Object | None = None) -> dict[str, Any]:
@@ -39,7 +37,7 @@ def to_messages(body: Object, earlier: Object | None = None) -> dict[str, Any]:
     if not turns:
         raise invalid("Missing required parameter: 'input'.")
     _check_pairs(turns)
-    tools = [_tool(tool) for tool, _ in _flat_tools(body)]
+    tools = [responses_tool(tool) for tool, _ in _flat_tools(body)]
     text = cast("Object", body.get("text") or {})
     limit = body.get("max_output_tokens")
     made = {"model": body["model"], "tools": tools, "system": system, "messages": turns, "max_tokens": limit}
@@ -86,9 +84,9 @@ def _add_item(item: Object, path: str, system: list[dict[str, Any]], turns: list
             turns.append({"role": "system", "content": blocks})
         else:
             system.extend(blocks)
-    elif kind in _CALLS:
+    elif kind in CALLS:
         chat.add(turns, "assistant", [_call(item, path)])
-    elif kind in _RESULTS:
+    elif kind in RESULTS:
         chat.add(turns, "user", [_result(item, path)])
     elif kind != "reasoning":  # we never send any, and what others send is sealed
         chat.add(turns, "assistant", [{"type": "item", "item": dict(item)}])
@@ -161,13 +159,6 @@ def _flat_tools(body: Object) -> Iterator[tuple[Object, Object]]:
         for place, inner in enumerate(check_objects(tool.get("tools"), f"tools[{number}].tools")):
             chat.check_tool_name(inner.get("name"), f"tools[{number}].tools[{place}].name")
             yield inner, {"namespace": tool.get("name")}
-
-
-def _tool(tool: Object) -> dict[str, Any]:
-    kind = tool.get("type")
-    schema = _FREE_FORM if kind == "custom" else tool.get("parameters")
-    made = {"name": tool.get("name") or kind, "description": tool.get("description"), "input_schema": schema}
-    return made if kind in ("function", "custom") else {**made, "type": kind}
 
 
 def _output(response_id: str, body: Object, content: Sequence[Object]) -> list[dict[str, Any]]:

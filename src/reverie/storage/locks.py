@@ -9,8 +9,8 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 from reverie.errors import StorageError
@@ -29,6 +29,25 @@ class LockTimeout(StorageError):
 @contextmanager
 def exclusive(path: Path, *, timeout_s: float, what: str) -> Generator[None]:
     """Holds the lock at `path` during the `with`; the folder must exist. `LockTimeout` says what is busy."""
+    with _opened(path) as fd:
+        for pause in _pauses(fd, path, timeout_s, what):
+            time.sleep(pause)
+        yield
+
+
+@asynccontextmanager
+async def exclusive_in_loop(path: Path, *, timeout_s: float, what: str) -> AsyncGenerator[None]:
+    """Does the same in an event loop: others run while it waits."""
+    import asyncio
+
+    with _opened(path) as fd:
+        for pause in _pauses(fd, path, timeout_s, what):
+            await asyncio.sleep(pause)
+        yield
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[int]:
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -36,8 +55,7 @@ def exclusive(path: Path, *, timeout_s: float, what: str) -> Generator[None]:
     _open_locks.add(fd)
     owner = os.getpid()
     try:
-        _wait(fd, path, timeout_s, what)
-        yield
+        yield fd
     finally:
         if os.getpid() == owner:
             _open_locks.discard(fd)
@@ -46,18 +64,17 @@ def exclusive(path: Path, *, timeout_s: float, what: str) -> Generator[None]:
             os.close(fd)
 
 
-def _wait(fd: int, path: Path, timeout_s: float, what: str) -> None:
+def _pauses(fd: int, path: Path, timeout_s: float, what: str) -> Iterator[float]:
+    """Yields the seconds to wait before each next attempt, until the lock is taken."""
     until = time.monotonic() + timeout_s
     pause = _FIRST_PAUSE_S
-    while True:
-        if try_lock(fd, path, fcntl.LOCK_EX, f"keep {what} on a local disk"):
-            return
+    while not try_lock(fd, path, fcntl.LOCK_EX, f"keep {what} on a local disk"):
         if time.monotonic() > until:
             raise LockTimeout(
                 f"{what[:1].upper()}{what[1:]} is being changed by another process for more than {timeout_s:g} s; "
                 "try again, or see who holds it."
             )
-        time.sleep(pause * (0.5 + os.urandom(1)[0] / 255))  # out of step with others that wait
+        yield pause * (0.5 + os.urandom(1)[0] / 255)  # out of step with others that wait
         pause = min(pause * 2, _LONGEST_PAUSE_S)
 
 

@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from time import time
 from typing import TYPE_CHECKING
 
-from reverie.cli.memory.change import edit_text, explain_inferred, save_edit, save_text, user_info
+from reverie.cli.memory.change import edit_text, explain_inferred, save_edit
 from reverie.cli.memory.decisions import KEYS, Decided, decide_item, decide_statement, item_lines, statement_lines
-from reverie.cli.memory.forget import forget_file
-from reverie.cli.memory.opening import find_file
 from reverie.cli.output import columns, one_line, plural, table
 from reverie.cli.screen import printable
 from reverie.errors import ReverieError, UserError
 from reverie.memory.age import age_words
 from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.gate.saving import forget_file, save_text, user_info
+from reverie.memory.lookup import find_file
 from reverie.memory.opening import OpenedMemory, open_memory
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ async def _list(chat: Chat, memory: OpenedMemory) -> None:
 
 async def _show_one(chat: Chat, memory: OpenedMemory, given: str) -> None:
     view = chat.view
-    name = await to_thread(find_file, memory, given)
+    name = await to_thread(find_file, memory.directory, given)
     document = await to_thread(memory.directory.read, name)
     view.say(f"  {view.paint.accent(name)}  {view.paint.dim(age_words(document.modified, time()))}")
     view.say_all(f"  {line}" for line in printable(document.text).rstrip("\n").splitlines())
@@ -92,7 +92,7 @@ async def _show_one(chat: Chat, memory: OpenedMemory, given: str) -> None:
 async def _edit(chat: Chat, memory: OpenedMemory, given: str) -> None:
     if not sys.stdin.isatty():
         raise UserError("Editing needs a terminal; use `reverie memory edit` there.")
-    name = await to_thread(find_file, memory, given)
+    name = await to_thread(find_file, memory.directory, given)
     document = await to_thread(memory.directory.read, name)
     text = await to_thread(edit_text, document.text, name)
     if text == document.text:

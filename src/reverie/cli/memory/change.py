@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reverie.cli.memory.opening import TYPES, file_names, find_file, undo_hint, version_json, with_memory
+from reverie.cli.memory.opening import TYPES, file_names, undo_hint, version_json, with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import (
     answer,
@@ -26,10 +26,9 @@ from reverie.cli.output import (
     wrap,
 )
 from reverie.errors import ReverieError, UserError
-from reverie.memory.changes import Change, Evidence, WriteInfo, Writer
-from reverie.memory.taxonomy import INDEX, MemoryType, is_index, is_topic
+from reverie.memory.changes import Change, WriteInfo, Writer
+from reverie.memory.taxonomy import INDEX, is_index, is_topic
 from reverie.memory.topic_file import TopicFile, decode
-from reverie.origins import split_material
 from reverie.regular_files import read_regular
 from reverie.settings.loading import find_editor
 from reverie.storage.history.versions import Version
@@ -82,6 +81,8 @@ def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -
 
     Exit codes: 0: saved or already known; 1: memory is off; 2: wrong usage, or the text has a secret; 4: storage error.
     """
+    from reverie.memory.gate.saving import user_info
+
     given, origin = _read_text(text)
     _remember(memory, given, user_info("Asked for with `reverie remember`.", given, origin), **more)
 
@@ -104,6 +105,8 @@ def add_command(
     Without TEXT and --file, the command reads standard input or, on a terminal, opens $VISUAL or $EDITOR. Otherwise it
     works like `reverie remember`.
     """
+    from reverie.memory.gate.saving import user_info
+
     memory.require_on("nothing is added")
     why = "Added with `reverie memory add`."
     if source is not None:
@@ -128,16 +131,6 @@ def _read_text(words: tuple[str, ...]) -> tuple[str, Origin]:
     return sys.stdin.buffer.read().decode("utf-8", "replace"), Origin.PIPED
 
 
-def user_info(why: str, text: str, origin: Origin, *, session: str = "", message: str = "") -> WriteInfo:
-    """Who writes a text that the user gave, and how they gave it. Logs and code count as pasted."""
-    from datetime import UTC, datetime
-
-    if origin.is_users and any(not block.origin.is_users for block in split_material(text, origin)):
-        origin = Origin.PASTED
-    said = Evidence(origin, text, message, datetime.now(UTC).isoformat(timespec="seconds"))
-    return WriteInfo(Writer.USER, why, session, message, evidence=(said,))
-
-
 def explain_inferred(info: WriteInfo) -> str:
     """Why a text of the user counts as inferred, in one sentence; empty if it is confirmed."""
     from reverie.memory.gate.saving import trust_of
@@ -156,6 +149,8 @@ def explain_inferred(info: WriteInfo) -> str:
 def _remember(
     memory: OpenedMemory, text: str, info: WriteInfo, *, kind: str | None, name: str, always_new: bool, as_json: bool
 ) -> None:
+    from reverie.memory.gate.saving import save_text
+
     def choose(near: Related, note: Note) -> Choice:
         if always_new:
             return "new"
@@ -180,28 +175,6 @@ def _remember(
         if saved.version is not None and (inferred := explain_inferred(info)):
             say(get_paint().dim(f"{inferred} Confirm it: reverie memory inferred"))
         say_all(undo_hint(saved.version))
-
-
-def save_text(
-    memory: OpenedMemory,
-    text: str,
-    info: WriteInfo,
-    choose: Callable[[Related, Note], Choice] = lambda _near, _note: "update",
-    *,
-    kind: str | None = None,
-    name: str = "",
-) -> tuple[Saved, Note]:
-    """Makes a memory of the user's text. `choose` decides what to do if there is a similar memory."""
-    from datetime import datetime
-
-    from reverie.memory.gate.saving import refuse_secrets, save_note, trust_of
-    from reverie.memory.note import make_note
-
-    memory.require_on("nothing is remembered")
-    refuse_secrets(f"{name}\n{text}")
-    today = datetime.now().astimezone().date()
-    note = make_note(text, today=today, type=MemoryType(kind) if kind else None, name=name, trust=trust_of(info))
-    return save_note(memory, note, info, lambda near: choose(near, note)), note
 
 
 def _ask_choice(near: Related, note: Note) -> Choice:
@@ -242,7 +215,9 @@ def edit_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     save an empty text, the memory is forgotten. You can also change files in the memory directory itself: the next
     command saves such changes as a version.
     """
-    name = find_file(memory, file)
+    from reverie.memory.lookup import find_file
+
+    name = find_file(memory.directory, file)
     before = memory.directory.read(name)
     text, info = before.text, WriteInfo(Writer.USER, "Edited with `reverie memory edit`.", confirms=True)
     while True:

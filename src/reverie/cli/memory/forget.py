@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +11,6 @@ from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, columns, get_paint, one_line, say, warn
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import WriteInfo, Writer
-from reverie.storage.history.versions import Version
 from reverie.text.columns import cut
 
 if TYPE_CHECKING:
@@ -38,6 +36,8 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
     Exit codes: 0: forgotten; 1: no memory matches, or you said no; 2: wrong usage, or more than one matches; 4: storage
     error.
     """
+    from reverie.memory.gate.saving import forget_file
+
     name = _choose_to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
     forgotten = forget_file(memory, name, WriteInfo(Writer.USER, "Asked for with `reverie forget`."))
     result = {
@@ -50,25 +50,6 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
     answer(as_json, result, f"Forgot {get_paint().accent(name)}.", *hints)
     if forgotten.also_in and not as_json:
         warn(f"{', '.join(forgotten.also_in)} says much the same.")
-
-
-@dataclass(frozen=True, slots=True)
-class ForgottenFile:
-    """A memory that was forgotten. `also_in` are memories that say much the same; `purge` is the command that removes
-    its text from the history."""
-
-    version: Version
-    also_in: list[str]
-    purge: str
-
-
-def forget_file(memory: OpenedMemory, name: str, info: WriteInfo) -> ForgottenFile:
-    """Removes a memory with its index line."""
-    from reverie.memory.gate.saving import find_other_mentions
-
-    text = memory.directory.read(name).text
-    version = memory.directory.remove(name, info)
-    return ForgottenFile(version, find_other_mentions(memory, text), f"reverie memory purge --forgotten {name}")
 
 
 def _choose_to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:

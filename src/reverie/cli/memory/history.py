@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 
 import click
 
-from reverie.cli.memory.opening import file_names, find_file, undo_hint, version_json, with_memory
+from reverie.cli.memory.opening import file_names, undo_hint, version_json, with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import (
     answer,
@@ -22,23 +21,12 @@ from reverie.cli.output import (
     table,
 )
 from reverie.cli.screen import printable
-from reverie.errors import StorageError
 from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.lookup import absorb, find_file, list_past_files
 from reverie.memory.opening import OpenedMemory
 from reverie.storage.history.versions import Version
 
 _VERSIONS = 30
-
-
-def _absorb(memory: OpenedMemory) -> None:
-    """Makes a version of changes by hand, if the disk allows it."""
-    if memory.directory.history.head() is not None:
-        with suppress(StorageError):
-            memory.directory.absorb()
-
-
-def _known_files(memory: OpenedMemory) -> set[str]:
-    return {change.name for version in memory.directory.log() for change in version.files}
 
 
 @examples(
@@ -56,8 +44,8 @@ def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemor
     Who: user (a command), agent, extraction, dream, import, hand (somebody changed the file directly, in an editor or
     with another program).
     """
-    _absorb(memory)
-    name = find_file(memory, file, also=_known_files(memory)) if file else None
+    absorb(memory.directory)
+    name = find_file(memory.directory, file, also=list_past_files(memory.directory)) if file else None
     versions = list(memory.directory.log(name, limit=limit + 1))
     if as_json:
         answer(True, {"versions": [version_json(version) for version in versions[:limit]]})
@@ -85,9 +73,9 @@ def log_command(file: str | None, limit: int, as_json: bool, memory: OpenedMemor
 @with_memory
 def diff_command(version: str, file: str | None, as_json: bool, memory: OpenedMemory) -> None:
     """Show what a version changed, and who made it, when and why."""
-    _absorb(memory)
+    absorb(memory.directory)
     found = memory.directory.history.find(version)
-    name = find_file(memory, file, also=[change.name for change in found.files]) if file else None
+    name = find_file(memory.directory, file, also=[change.name for change in found.files]) if file else None
     text = memory.directory.history.diff(found, name)
     if as_json:
         answer(True, {**(version_json(found) or {}), "diff": text})
@@ -121,7 +109,7 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     The undo is a version too and can be undone. If later versions changed the same lines, nothing is undone, and the
     message names those versions.
     """
-    _absorb(memory)
+    absorb(memory.directory)
     found = memory.directory.history.find(version)
     made = memory.directory.undo(found.id, WriteInfo(Writer.USER, "Asked for with `reverie memory undo`."))
     text = f"Undone: {one_line(found.info.subject)} ({found.short})."
@@ -141,12 +129,12 @@ def restore_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
 
     Without V, to the state before the last change or removal of the file.
     """
-    _absorb(memory)
+    absorb(memory.directory)
     given, _, spec = file.rpartition("@")
-    known = _known_files(memory)
+    known = list_past_files(memory.directory)
     if not given or file in known:
         given, spec = file, None
-    name = find_file(memory, given, also=known)
+    name = find_file(memory.directory, given, also=known)
     info = WriteInfo(Writer.USER, "Asked for with `reverie memory restore`.")
     made = memory.directory.restore(name, info, spec=spec)
     text = f"Restored {get_paint().accent(name)}." if made else f"{name} already has this content."

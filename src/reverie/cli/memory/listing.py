@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from reverie.cli.memory.opening import TYPES, file_names, find_file, with_memory
+from reverie.cli.memory.opening import TYPES, file_names, with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import answer, format_age, get_paint, line_width, one_line, pad, plural, say, say_dim
 from reverie.cli.screen import printable
@@ -19,6 +19,7 @@ from reverie.errors import UserError
 from reverie.memory.age import age_days, age_words
 from reverie.memory.gate.review import MarkedStatement, list_statements
 from reverie.memory.index import load_index
+from reverie.memory.lookup import find_file
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.scan import ScanEntry
 from reverie.memory.taxonomy import INDEX, MemoryType, Trust, is_topic
@@ -135,10 +136,10 @@ def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
     if at and given and not memory.directory.exists(f"{file.removesuffix('.md')}.md"):
         found = memory.directory.history.find(version)
         known = memory.directory.history.files(found.id)
-        name = find_file(memory, given, also=known)
+        name = find_file(memory.directory, given, also=known)
         text, modified, of = decode(memory.directory.history.show(name, found.id)), found.when.timestamp(), found.short
     else:
-        document = memory.directory.read(find_file(memory, file))
+        document = memory.directory.read(find_file(memory.directory, file))
         name, text, modified, of = document.name, document.text, document.modified, ""
     topic = TopicFile.parse(text)
     said = list_statements(name, text, memory.gate.marks, modified) if is_topic(name) else []

@@ -1,8 +1,8 @@
-"""What the memory commands share: opening the memory of a folder, finding a file by name, and hints for undo."""
+"""What the memory commands share: opening the memory of a folder, and hints for undo."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,9 +11,9 @@ import click
 
 from reverie.cli.options import folder_options, load_places
 from reverie.cli.output import get_paint, one_line, say
-from reverie.errors import ReverieError, UserError
-from reverie.memory.opening import OpenedMemory, open_memory
-from reverie.memory.taxonomy import MemoryType, is_index
+from reverie.errors import ReverieError
+from reverie.memory.opening import OpenedMemory, log_refusals, open_memory
+from reverie.memory.taxonomy import MemoryType
 from reverie.storage.history.versions import Version
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,14 +30,7 @@ def open_memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
         for sentence in list_ignored(ignored):
             say(f"reverie: {one_line(sentence)}", err=True)
 
-    def report(refusal: Any) -> None:
-        from reverie.runtime.background_log import BackgroundLog
-
-        BackgroundLog(places.background_log).write(
-            "memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail
-        )
-
-    return open_memory(settings, places, report=report)
+    return open_memory(settings, places, report=log_refusals(places))
 
 
 def with_memory(function: F) -> F:
@@ -57,28 +50,6 @@ def file_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) ->
     except ReverieError:
         return []
     return [name for name in names if name.startswith(incomplete)]
-
-
-def find_file(memory: OpenedMemory, given: str, *, also: Iterable[str] = ()) -> str:
-    """The file with this name, with or without `.md`, with this title, or the only one whose name contains it.
-
-    `also`: names of files that do not exist now, but count.
-    """
-    names = [*memory.directory.names(), *also]
-    wanted = given.strip().removeprefix("./")
-    if is_index(wanted) or wanted in names:
-        return wanted
-    folded = wanted.casefold().removesuffix(".md")
-    exact = [name for name in names if name.casefold().removesuffix(".md") == folded]
-    titled = [entry.name for entry in memory.directory.list() if entry.title.casefold() == folded]
-    holding = [name for name in names if folded and folded in name.casefold()]
-    for found in (exact, titled, holding):
-        if len(set(found)) == 1:
-            return found[0]
-    if holding:
-        listed = ", ".join(dict.fromkeys(holding[:5]))
-        raise UserError(f"{given[:60]!r} matches {listed}{' and more' if len(holding) > 5 else ''}; name one.")
-    raise UserError(f"There is no memory {given[:60]!r}; `reverie memory list` lists all memories.")
 
 
 def undo_hint(version: Version | None) -> list[str]:

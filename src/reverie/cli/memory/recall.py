@@ -5,9 +5,6 @@ Uses the ranking of a session without a selecting model. Writes only the search 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -17,18 +14,15 @@ from reverie.cli.memory.opening import with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import answer, get_paint, line_width, one_line, plural, say, say_dim, warn, wrap_hanging
 from reverie.memory.age import age_days, age_words
-from reverie.memory.gate.last_use import UNUSED_DAYS, LastUse
-from reverie.memory.gate.review import MarkedStatement, list_statements
-from reverie.memory.recall.ranker import LeftOut, RankedMemory, Ranker, Ranking
-from reverie.memory.recall.reminder import CANDIDATES, MAX_FILES, limit_inferred, reason_against_recall
-from reverie.memory.taxonomy import Trust
+from reverie.memory.gate.review import MarkedStatement
+from reverie.memory.recall.by_trust import FindMissing, Leads, by_trust, missing_names_in
+from reverie.memory.recall.ranker import RankedMemory, Ranker, Ranking
+from reverie.memory.recall.reminder import CANDIDATES, reason_against_recall
 from reverie.text.columns import cut
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
 
-Leads = dict[str, MarkedStatement | None]
-FindMissing = Callable[[str], tuple[str, ...]]
 Tier = Literal["auto", "builtin", "semantic"]
 _TIERS = click.Choice(get_args(Tier))
 _TOOL_HELP = "Rank as if the agent had just used this tool, e.g. 'Bash(kubectl get)'. Repeatable."
@@ -70,11 +64,12 @@ def command(
             say(f"Recall did not run: {reason}. `reverie memory search` finds single words.", err=True)
         return
     places, root = memory.places, memory.directory.root
-    with Ranker.open(root, places.search_index(root), tier=tier, models_dir=places.models) as ranker:
+    name = memory.settings.memory.encoder
+    with Ranker.open(root, places.search_index(root), tier=tier, models_dir=places.models, encoder=name) as ranker:
         ranking = ranker.rank(text, tools_in_use=tools, limit=CANDIDATES)
         note = ranker.note
-    ranking, leads = _by_trust(ranking, memory)
-    gone = _missing_names_in(memory)
+    ranking, leads = by_trust(ranking, memory)
+    gone = missing_names_in(memory)
     if as_json:
         answer(True, _as_json(text, ranking, note, memory, gone, leads))
         return
@@ -82,49 +77,6 @@ def command(
     if why and note:
         say()
         warn(note)
-
-
-def _by_trust(ranking: Ranking, memory: OpenedMemory) -> tuple[Ranking, Leads]:
-    """The ranking as a session shows it: few inferred memories, and none that nobody uses. Also the first statement of
-    each memory."""
-    root, now = memory.directory.root, time()
-    used, leads = LastUse(root), Leads()
-    for one in ranking.shown:
-        text = memory.directory.read(one.path).text
-        leads[one.path] = next(iter(list_statements(one.path, text, memory.gate.marks, one.mtime)), None)
-
-    def is_inferred(one: RankedMemory) -> bool:
-        lead = leads[one.path]
-        return lead is not None and lead.trust is Trust.INFERRED
-
-    old = [one for one in ranking.shown if is_inferred(one) and used.is_unused(one.path, now)]
-    fresh = [one for one in ranking.shown if one not in old]
-    shown = limit_inferred(fresh, is_inferred)
-    left_out = [LeftOut(one, f"inferred, and not used for {UNUSED_DAYS} days") for one in old]
-    beyond = f"not among the best {MAX_FILES}"
-    left_out += [
-        LeftOut(one, "inferred, and others fit as well" if is_inferred(one) else beyond)
-        for one in fresh
-        if one not in shown
-    ]
-    silent = ranking.silent or ("" if shown else "what fits is inferred, and nobody used it for long")
-    return replace(ranking, shown=tuple(shown), left_out=(*left_out, *ranking.left_out), silent=silent), leads
-
-
-def _missing_names_in(memory: OpenedMemory) -> FindMissing:
-    from reverie.memory.references import RepoNames
-
-    def ripgrep() -> Path:  # imported only for a memory that names a symbol
-        from reverie.tools.ripgrep import find_ripgrep
-
-        return find_ripgrep()
-
-    repo = RepoNames(memory.places.checkout, ripgrep)
-
-    def gone(name: str) -> tuple[str, ...]:
-        return repo.find_missing(memory.directory.read(name).text)
-
-    return gone
 
 
 def _as_json(

@@ -106,20 +106,10 @@ class Learner:
     ) -> LearningResult:
         """Runs once over the entries from `start` to `end`; the turn before them is shown too."""
         parts = self.parts
-        shown_from = next((i for i in range(start - 1, -1, -1) if _begins_turn(entries[i])), start)
-        shown, first = self._fit_window(entries[shown_from:end], start - shown_from)
-        day = today or local_day(shown[-1].timestamp) or datetime.now().astimezone().date()
-        log = SessionLog(None, parts.log.session_id, cwd=parts.places.cwd, version=__version__)
-        log.append(self.header(day))
-        for entry in shown:
-            name = entry.uuid or str(uuid.uuid4())
-            # The usage of the old response is the size of another context.
-            log.append_message(_without_thinking(entry), uuid=name, timestamp=entry.timestamp, uncounted=True)
-        is_open = shown[-1].message.role == "user"
-        if is_open:  # otherwise the directive would be a part of the user's own message
-            log.append_message(Message("assistant", (TextBlock(_NO_ANSWER, Origin.CODE),)))
+        day = today or local_day(entries[end - 1].timestamp) or datetime.now().astimezone().date()
+        log, first = part_log(entries, start, end, self.header(day), parts)
         own = list(log.view.entries[first:])
-        if is_open:
+        if own[-1].message.text == _NO_ANSWER:
             own[-1] = replace(own[-1], uuid=None)
         span = MessageSpan(tuple(own), log.view.entries[first - 1] if first else None)
         learnt = await learn(
@@ -136,18 +126,37 @@ class Learner:
         self.usage += learnt.usage
         return learnt
 
-    def _fit_window(self, entries: Sequence[Entry], first: int) -> tuple[list[Entry], int]:
-        room = int(self.parts.limits.effective * _SHARE) * PROSE_BYTES
-        shown = list(entries)
-        for characters in _RESULT_CHARACTERS:
-            shown = with_short_results(entries, characters)
-            if _bytes(shown) <= room:
-                return shown, first
-        # A turn of hundreds of rounds: messages stay, tool rounds go.
-        said = [i for i, entry in enumerate(shown) if not entry.message.tool_uses and not entry.message.tool_results]
-        while len(said) > 1 and _bytes([shown[i] for i in said]) > room:
-            said.pop(0)
-        return [shown[i] for i in said], sum(i < first for i in said)
+
+def part_log(
+    entries: Sequence[Entry], start: int, end: int, header: SessionHeader, parts: Parts
+) -> tuple[SessionLog, int]:
+    """Returns a log in memory of the entries from `start` to `end` and the turn before them, made short enough for the
+    window, and the index of its first entry that is not of the turn before."""
+    shown_from = next((i for i in range(start - 1, -1, -1) if _begins_turn(entries[i])), start)
+    shown, first = _fit_window(entries[shown_from:end], start - shown_from, parts)
+    log = SessionLog(None, parts.log.session_id, cwd=parts.places.cwd, version=__version__)
+    log.append(header)
+    for entry in shown:
+        name = entry.uuid or str(uuid.uuid4())
+        # The usage of the old response is the size of another context.
+        log.append_message(_without_thinking(entry), uuid=name, timestamp=entry.timestamp, uncounted=True)
+    if shown[-1].message.role == "user":  # otherwise the directive would be a part of the user's own message
+        log.append_message(Message("assistant", (TextBlock(_NO_ANSWER, Origin.CODE),)))
+    return log, first
+
+
+def _fit_window(entries: Sequence[Entry], first: int, parts: Parts) -> tuple[list[Entry], int]:
+    room = int(parts.limits.effective * _SHARE) * PROSE_BYTES
+    shown = list(entries)
+    for characters in _RESULT_CHARACTERS:
+        shown = with_short_results(entries, characters)
+        if _bytes(shown) <= room:
+            return shown, first
+    # A turn of hundreds of rounds: messages stay, tool rounds go.
+    said = [i for i, entry in enumerate(shown) if not entry.message.tool_uses and not entry.message.tool_results]
+    while len(said) > 1 and _bytes([shown[i] for i in said]) > room:
+        said.pop(0)
+    return [shown[i] for i in said], sum(i < first for i in said)
 
 
 def _without_thinking(entry: Entry) -> Message:

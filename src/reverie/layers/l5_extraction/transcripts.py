@@ -13,12 +13,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from reverie.errors import ModelError, ReverieError, StorageError, UserError
 from reverie.layers.l5_extraction.explicit import keep_requests
@@ -27,7 +27,7 @@ from reverie.layers.l5_extraction.recordings import Learner, Recording, read_rec
 from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites
 from reverie.layers.l5_extraction.writes import VERBS, Done
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.opening import OpenedMemory, ProjectGate, open_memory
+from reverie.memory.opening import OpenedMemory, ProjectGate, log_refusals, open_memory
 from reverie.memory.topic_file import decode
 from reverie.moments import local_day
 from reverie.origins import strip_tags
@@ -39,9 +39,6 @@ from reverie.settings import Settings, load_settings
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.transcript.view import Entry
 from reverie.types import JsonObject, Origin, TextBlock
-
-if TYPE_CHECKING:
-    from reverie.memory.gate.write_gate import Refusal
 
 OpenLearner: TypeAlias = Callable[[Settings, MemoryDirectory, Path], AbstractAsyncContextManager[Learner]]
 _HEAD_BYTES = 262_144
@@ -119,28 +116,46 @@ async def extract_all(
     """
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
-    log = BackgroundLog(places.background_log)
+    memory = open_memory(settings, places, report=log_refusals(places))
+    return await extract_recordings(
+        map(read_recording, files),
+        memory,
+        open_learner,
+        count=len(files),
+        dry_run=dry_run,
+        again=again,
+        progress=progress,
+    )
 
-    def log_refusal(refusal: Refusal) -> None:  # the kind for `reverie doctor` to count, never the text
-        log.write("memory_refused", refused=refusal.kind, writer=refusal.writer.value, detail=refusal.detail)
 
-    memory = open_memory(settings, places, report=log_refusal)
+async def extract_recordings(
+    recordings: Iterable[Recording],
+    memory: OpenedMemory,
+    open_learner: OpenLearner,
+    *,
+    count: int = 1,
+    dry_run: bool = False,
+    again: bool = False,
+    progress: Callable[[str], None] = lambda _text: None,
+) -> ExtractionReport:
+    """Learns from recordings into a memory, as `extract_all` does. `count` says how many there are."""
     memory.require_on("nothing can be learnt")
+    places, log = memory.places, BackgroundLog(memory.places.background_log)
     report = ExtractionReport()
     with tempfile.TemporaryDirectory(prefix="reverie-extract-") as folder:
         directory = _copy_memory(memory, Path(folder) / "memory") if dry_run else memory.directory
-        own = OwnWrites(memory.directory.root, cwd, settings.places.user_home)
+        own = OwnWrites(memory.directory.root, places.cwd, memory.settings.places.user_home)
         opened = replace(memory, directory=directory)
-        async with open_learner(settings, directory, memory.directory.root) as learner:
+        async with open_learner(memory.settings, directory, memory.directory.root) as learner:
             try:
-                for number, file in enumerate(files, 1):
-                    name = f"{number} of {len(files)}: {file.name}"
-                    state = _State(places, file, memory.directory.root, keep=not dry_run)
+                for number, talk in enumerate(recordings, 1):
+                    name = f"{number} of {count}: {talk.path.name}"
+                    state = _State(places, talk.path, memory.directory.root, keep=not dry_run)
                     report.transcripts += 1
                     tell = _TranscriptReporter(
-                        report, file.name, lambda text, n=name: progress(f"{n}, {text}"), None if dry_run else log
+                        report, talk.path.name, lambda text, n=name: progress(f"{n}, {text}"), None if dry_run else log
                     )
-                    await _learn_from(read_recording(file), state, learner, opened, own, tell, again=again)
+                    await _learn_from(talk, state, learner, opened, own, tell, again=again)
             except ModelError as error:
                 report.stopped, report.exit_code = str(error), error.exit_code
         if dry_run:

@@ -4,20 +4,32 @@ that the user wants to remove. The caller asks the user."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 from reverie.errors import ReverieError
-from reverie.memory.changes import ChangedUnderneath, Mark, ProposedWrite, WriteInfo, Writer
+from reverie.memory.changes import (
+    ABSENT,
+    Change,
+    ChangedUnderneath,
+    Evidence,
+    Mark,
+    Outcome,
+    ProposedWrite,
+    WriteInfo,
+    Writer,
+)
 from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.review import confirm, list_statements
-from reverie.memory.note import Note, Related, find_related, revise
+from reverie.memory.note import Note, Related, find_related, make_note, revise
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.taxonomy import Trust
+from reverie.memory.taxonomy import MemoryType, Trust
 from reverie.memory.topic_file import statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts
+from reverie.origins import split_material
 from reverie.storage.history.versions import Version
 from reverie.text.folding import fold, fold_text
 from reverie.text.word_lists import FUNCTION_WORDS
@@ -58,6 +70,54 @@ def trust_of(info: WriteInfo) -> Trust:
     return Trust.CONFIRMED if is_typed or info.confirms else Trust.INFERRED
 
 
+def user_info(why: str, text: str, origin: Origin, *, session: str = "", message: str = "") -> WriteInfo:
+    """Who writes a text that the user gave, and how they gave it. Logs and code count as pasted."""
+    if origin.is_users and any(not block.origin.is_users for block in split_material(text, origin)):
+        origin = Origin.PASTED
+    said = Evidence(origin, text, message, datetime.now(UTC).isoformat(timespec="seconds"))
+    return WriteInfo(Writer.USER, why, session, message, evidence=(said,))
+
+
+def save_text(
+    memory: OpenedMemory,
+    text: str,
+    info: WriteInfo,
+    choose: Callable[[Related, Note], Choice] = lambda _near, _note: "update",
+    *,
+    kind: str | None = None,
+    name: str = "",
+) -> tuple[Saved, Note]:
+    """Makes a memory of the user's text. `choose` decides what to do if there is a similar memory."""
+    note = _make_note(memory, text, info, kind, name)
+    return save_note(memory, note, info, lambda near: choose(near, note)), note
+
+
+def _make_note(memory: OpenedMemory, text: str, info: WriteInfo, kind: str | None, name: str) -> Note:
+    memory.require_on("nothing is remembered")
+    refuse_secrets(f"{name}\n{text}")
+    today = datetime.now().astimezone().date()
+    return make_note(text, today=today, type=MemoryType(kind) if kind else None, name=name, trust=trust_of(info))
+
+
+def propose_text(
+    memory: OpenedMemory, text: str, info: WriteInfo, *, kind: str | None = None, name: str = ""
+) -> tuple[Outcome, str, Note]:
+    """Makes a memory of a text that is not the user's, as an agent's write: what the user did not say waits in the
+    inbox. Returns what became of it, the file that it was meant for, and the note."""
+    note = _make_note(memory, text, info, kind, name)
+    directory = memory.directory
+    directory.finish_pending()
+    near = find_related(note.statement, MemoryTexts(directory.root).texts())
+    if near is not None and near.same:
+        return Outcome(None, {}), near.file, note
+    if near is not None:
+        before = directory.read(near.file)
+        change = Change(near.file, revise(before.topic, near.statement, note).text, before.digest)
+    else:
+        change = Change(next(one for one in _names_for(note) if not directory.exists(one)), note.topic.text, ABSENT)
+    return directory.transaction([change], info), change.name, note
+
+
 def refuse_secrets(text: str) -> None:
     """Raises `HoldsSecret` if the text holds one, before a title or a file name is made from it."""
     found = find_secrets(text)
@@ -88,8 +148,7 @@ def save_note(
             action = "updated" if version else "unchanged"
             return Saved(action, near.file, version, near.statement, tuple(warnings))
     warnings += memory.gate.warnings(ProposedWrite(note.file, note.topic.text, None, Writer.USER))
-    for number in range(1, _NAMES):
-        name = note.file if number == 1 else f"{note.file.removesuffix('.md')}_{number}.md"
+    for name in _names_for(note):
         if directory.exists(name):
             continue
         try:
@@ -97,6 +156,12 @@ def save_note(
         except ChangedUnderneath:
             continue  # somebody else has just taken the name
     raise ReverieError(f"There are {_NAMES} memories named like {note.file}; use --name to name this memory.")
+
+
+def _names_for(note: Note) -> Iterator[str]:
+    """The names that a new file may get, best first."""
+    yield note.file
+    yield from (f"{note.file.removesuffix('.md')}_{number}.md" for number in range(2, _NAMES))
 
 
 def _confirm_again(memory: OpenedMemory, near: Related, info: WriteInfo) -> bool:
@@ -110,6 +175,23 @@ def _confirm_again(memory: OpenedMemory, near: Related, info: WriteInfo) -> bool
     mark = Mark(Trust.CONFIRMED, "typed", typed.text.strip(), typed.at, info.session) if typed else None
     confirm(directory, one, info, mark)
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenFile:
+    """A memory that was forgotten. `also_in` are memories that say much the same; `purge` is the command that removes
+    its text from the history."""
+
+    version: Version
+    also_in: list[str]
+    purge: str
+
+
+def forget_file(memory: OpenedMemory, name: str, info: WriteInfo) -> ForgottenFile:
+    """Removes a memory with its index line."""
+    text = memory.directory.read(name).text
+    version = memory.directory.remove(name, info)
+    return ForgottenFile(version, find_other_mentions(memory, text), f"reverie memory purge --forgotten {name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +215,8 @@ def find_memories(memory: OpenedMemory, text: str, *, limit: int = 5) -> tuple[l
     from reverie.memory.recall.ranker import Ranker
 
     places, root = memory.places, memory.directory.root
-    with Ranker.open(root, places.search_index(root), models_dir=places.models) as ranker:
+    name = memory.settings.memory.encoder
+    with Ranker.open(root, places.search_index(root), models_dir=places.models, encoder=name) as ranker:
         ranking = ranker.rank(text, limit=limit)
     close = {one.path for one in ranking.shown if one.signals.meaning is not None}
     found = [

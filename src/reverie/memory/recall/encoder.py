@@ -7,10 +7,12 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from reverie.errors import MissingExtra, UserError
 from reverie.parsing import load_json
+from reverie.paths.places import check_name
+from reverie.plugins import ENCODERS, Plugin, find_plugin, guarded
 from reverie.regular_files import LARGEST, read_regular_text
 
 if TYPE_CHECKING:
@@ -22,8 +24,21 @@ if TYPE_CHECKING:
 WEIGHTS: Final = "model.safetensors"
 TOKENIZER: Final = "tokenizer.json"
 CONFIG: Final = "config.json"
+MINILM: Final = "minilm"
+"""The encoder that `reverie models add` downloads, and that recall uses unless the settings name another."""
 DEFAULT_TOKENS: Final = 256
 BATCH_TOKENS: Final = 2_048
+
+
+class SentenceEncoder(Protocol):
+    """Turns texts into unit vectors. Packages can bring their own (`reverie.encoders`)."""
+
+    identity: str
+    """Changes with the weights: only vectors of the same identity can be compared."""
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """One row per text."""
+        ...
 
 
 class Encoder:
@@ -101,6 +116,39 @@ class Encoder:
         x = x - x.mean(axis=-1, keepdims=True)
         x /= np.sqrt((x * x).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
         return x * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+
+
+def open_encoder(models_dir: Path | None, name: Path | str) -> SentenceEncoder:
+    """An encoder by its folder, by its name in the home, or by the name that an installed package gave it. `UserError`
+    if there is none."""
+    folder = name if isinstance(name, Path) else models_dir / check_name(name, "model name") if models_dir else None
+    if folder is not None and folder.is_dir():
+        return Encoder(folder)
+    if isinstance(name, Path) or name == MINILM:
+        raise UserError(f"There is no sentence encoder; `reverie models add {MINILM}` downloads one.")
+    plugin = find_plugin(ENCODERS, name)
+    if plugin is None:
+        raise UserError(f"There is no sentence encoder {name!r}, and no installed package offers one (memory.encoder).")
+    return _OthersEncoder(plugin)
+
+
+class _OthersEncoder:
+    """The encoder of a package. What it returns is checked, and an error says whose it is."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._whose = plugin.whose
+        self._encoder: Any = plugin()
+        with guarded(self._whose):
+            self.identity = str(self._encoder.identity)
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        import numpy as np
+
+        with guarded(self._whose):
+            rows = np.asarray(self._encoder.encode(list(texts)), np.float32)
+            if rows.ndim != 2 or len(rows) != len(texts):
+                raise ValueError(f"{rows.shape} is not one row per text")
+            return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-9))
 
 
 def identity(folder: Path) -> str:

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from reverie.errors import ReverieError, UserError
-from reverie.memory.recall.encoder import CONFIG, TOKENIZER, WEIGHTS
+from reverie.memory.recall.encoder import CONFIG, MINILM, TOKENIZER, WEIGHTS
 from reverie.paths.places import check_name, make_private
 from reverie.regular_files import open_regular
-
-MINILM: Final = "minilm"
 
 
 @dataclass(frozen=True, slots=True)

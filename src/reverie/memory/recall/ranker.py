@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from reverie.errors import UserError
+from reverie.memory.recall.encoder import MINILM
 from reverie.memory.recall.ranking import mixture
 from reverie.memory.recall.ranking.lexical import BEST, Match, WordScore, word_scores
 from reverie.memory.recall.ranking.manner import manner
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 Tier = Literal["builtin", "semantic", "auto"]
 
-DEFAULT_ENCODER: Final = "minilm"
 ENCODE_SECONDS: Final = 0.5
 """How long `rank` may encode new files; the rest is done at the next call, or by `prepare`."""
 NOT_ENCODED: Final = 0.1
@@ -112,11 +112,11 @@ class Ranker:
         *,
         tier: Tier = "auto",
         models_dir: Path | None = None,
-        encoder: Path | None = None,
+        encoder: Path | str = MINILM,
     ) -> Ranker:
-        """`index_path` is the file of the derived index, outside the memory directory (None: not stored). `semantic`
-        raises `UserError` if there is no encoder (`encoder`, else the one in `models_dir`); `auto` then uses words only
-        and explains it in `note`."""
+        """`index_path` is the file of the derived index, outside the memory directory (None: not stored). `encoder` is
+        a folder, or the name of one in `models_dir` or of a package. `semantic` raises `UserError` if there is none;
+        `auto` then uses words only and explains it in `note`."""
         if index_path is not None and index_path.resolve().is_relative_to(memory_dir.resolve()):
             raise UserError(f"{index_path}: the index must lie outside the memory directory; name another place.")
         index = SearchIndex(memory_dir, index_path)
@@ -280,11 +280,8 @@ def _index_note(index: SearchIndex) -> str:
     return f"The search index is kept in memory only: {index.problem}." if index.problem else ""
 
 
-def _meaning(index: SearchIndex, models_dir: Path | None, encoder: Path | None) -> Meaning:
-    from reverie.memory.recall.encoder import Encoder
+def _meaning(index: SearchIndex, models_dir: Path | None, encoder: Path | str) -> Meaning:
+    from reverie.memory.recall.encoder import open_encoder
     from reverie.memory.recall.ranking.meaning import Meaning
 
-    folder = encoder or (models_dir / DEFAULT_ENCODER if models_dir else None)
-    if folder is None or not folder.is_dir():
-        raise UserError("There is no sentence encoder; `reverie models add minilm` downloads one.")
-    return Meaning(index, Encoder(folder))
+    return Meaning(index, open_encoder(models_dir, encoder))

@@ -107,13 +107,13 @@ def parse_selection(answer: str, known: Collection[str]) -> list[str] | None:
     return list(dict.fromkeys(name for name in wanted if name in known))[:MAX_FILES]
 
 
-def limit_inferred(found: Sequence[T], is_inferred: Callable[[T], bool]) -> list[T]:
-    """The first five of these, best first, with at most two inferred ones unless nothing else fits."""
+def limit_inferred(found: Sequence[T], is_inferred: Callable[[T], bool], most: int = MAX_FILES) -> list[T]:
+    """The first five (`most`) of these, best first, with at most two inferred ones unless nothing else fits."""
     inferred = [at for at, one in enumerate(found) if is_inferred(one)]
     others = len(found) - len(inferred)
-    room = max(MAX_INFERRED, MAX_FILES - others)
+    room = max(MAX_INFERRED, most - others)
     left_out = set(inferred[room:])
-    return [one for at, one in enumerate(found) if at not in left_out][:MAX_FILES]
+    return [one for at, one in enumerate(found) if at not in left_out][:most]
 
 
 @dataclass(frozen=True, slots=True)

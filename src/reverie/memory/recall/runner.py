@@ -191,7 +191,8 @@ class Recall:
     def _rank(self, query: str, tools: Sequence[str], known: set[str]) -> Ranking:
         if self._ranker is None:
             places, root = self._parts.places, self._directory.root
-            self._ranker = Ranker.open(root, places.search_index(root), models_dir=places.models)
+            name = self._parts.settings.memory.encoder
+            self._ranker = Ranker.open(root, places.search_index(root), models_dir=places.models, encoder=name)
         return self._ranker.rank(query, tools_in_use=tools, exclude=known, now=self._now(), limit=CANDIDATES)
 
     async def _read_and_check(self, names: Sequence[str], seconds: float) -> list[RecalledMemory]:

@@ -81,8 +81,10 @@ class Selector:
         if self._model is None:
             parts = self._parts
             catalogue = Catalogue.load(parts.settings.catalogue.files)
-            provider = split_name(parts.model.name, catalogue)[0]
-            name = parts.settings.model.small_model or f"{provider}:{parts.facts.cheapest or parts.facts.name}"
+            name, cheapest = parts.settings.model.small_model, parts.facts.cheapest
+            if not name:
+                own = parts.model.name
+                name = f"{split_name(own, catalogue)[0]}:{cheapest}" if cheapest else own
             self._model = (
                 parts.model if name == parts.model.name else open_model(name, model_access(parts.settings), catalogue)
             )

@@ -111,6 +111,16 @@ def read_records(path: Path) -> Loaded:
     return Loaded(records, bad, doubled)
 
 
+def has_lines_without(path: Path, start: int, mark: bytes) -> bool:
+    """Whether a line after the first `start` bytes does not contain `mark`."""
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            return any(line.strip() and mark not in line for line in file)
+    except OSError as error:
+        raise storage_error(error, path, "read the transcript") from error
+
+
 def _why(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8 at byte {error.start}"

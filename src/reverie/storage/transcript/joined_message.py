@@ -20,6 +20,7 @@ from reverie.types import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    without_item,
 )
 
 NO_RESULT = "No result was recorded for this call."
@@ -54,7 +55,7 @@ def freeze(joined: JoinedMessage, before: JoinedMessage | None) -> Message:
 
 def header_message(header: SessionHeader) -> Message:
     """Returns what the header adds to the prompt, as a message that can be measured."""
-    schemas = [TextBlock(json.dumps(schema)) for schema in header.tools]
+    schemas = [TextBlock(json.dumps(without_item(schema))) for schema in header.tools]
     return Message("user", (*(TextBlock(text) for text in (*header.system, header.reminder) if text), *schemas))
 
 

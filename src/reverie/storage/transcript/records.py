@@ -32,6 +32,8 @@ class SessionHeader:
     betas: tuple[str, ...] = ()
     thinking: JsonObject | None = None
     effort: str | None = None
+    form: JsonObject = field(default_factory=dict[str, Any])
+    """How the owner of another loop writes the system prompt."""
 
 
 @dataclass(frozen=True, slots=True)

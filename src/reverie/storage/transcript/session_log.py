@@ -72,6 +72,15 @@ class SessionLog:
             self._common["home"] = self._home
 
     @property
+    def opening(self) -> str:
+        """The id that every record of this opening of the log has."""
+        return str(self._common["opening"])
+
+    @property
+    def path(self) -> Path | None:
+        return self._transcript.path if self._transcript is not None else None
+
+    @property
     def unsaved(self) -> int:
         """The number of records that are only in memory, because the disk refused them."""
         return self._transcript.unsaved if self._transcript is not None else 0

@@ -14,7 +14,7 @@ from reverie.memory.recall.search_index import IndexedFile, SearchIndex
 from reverie.text.sentences import sentences
 
 if TYPE_CHECKING:
-    from reverie.memory.recall.encoder import Encoder, Floats
+    from reverie.memory.recall.encoder import Floats, SentenceEncoder
 
 PASSAGES_VERSION: Final = 2
 """Part of the key of a vector: raise it when the passages of a file would change."""
@@ -38,7 +38,7 @@ class Closeness:
 class Meaning:
     """An encoder over an index. Keeps the vectors in memory and follows changes of the index."""
 
-    def __init__(self, index: SearchIndex, encoder: Encoder) -> None:
+    def __init__(self, index: SearchIndex, encoder: SentenceEncoder) -> None:
         self._index = index
         self._encoder = encoder
         self._key = f"{encoder.identity}.{PASSAGES_VERSION}"

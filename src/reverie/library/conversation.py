@@ -1,0 +1,369 @@
+"""A conversation that somebody else's loop runs, in typed messages: what of it is known, what is new, and its layers.
+
+It appends to the transcript what the caller gives, and derives everything else from there. The markers of a request
+depend on the last answered request in the transcript, not on what this process did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from reverie.context.engine import EngineHost, LayerEngine
+from reverie.context.request import end_of
+from reverie.context.ttl import choose_ttl
+from reverie.errors import BlockingLimit
+from reverie.events import Event, Notice, TaskChanged
+from reverie.layers.base import Break, BreakCause
+from reverie.library.forks import ApartFork
+from reverie.library.recognition import recognise
+from reverie.library.wires.base import GivenMessage
+from reverie.library.wires.calls import open_call, with_unique_calls
+from reverie.memory.opening import OpenedMemory
+from reverie.models.base import Request, Response
+from reverie.models.window import output_caps
+from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.runtime.tasks import TaskInfo, Tasks
+from reverie.session.forks import SessionForks
+from reverie.session.parts import SessionParts, new_header, open_accounts
+from reverie.storage.transcript.chain import conversation
+from reverie.storage.transcript.file import has_lines_without
+from reverie.storage.transcript.records import Clears, CompactBoundary, Fold, Rewind, SessionHeader, Undo, from_record
+from reverie.storage.transcript.session_log import Clock
+from reverie.storage.transcript.view import View
+from reverie.tools.base import Caller, ReadCache, ToolContext, ToolOutput
+from reverie.tools.registry import list_schemas, make_builtin_tools
+from reverie.types import Block, JsonObject, Message, Origin, Record, TextBlock, ToolResultBlock, ToolUseBlock
+
+GIVEN = "given"
+"""The field of a record with the fingerprints of the caller's items in it."""
+TOLD = "told"
+"""The field of an answer that was given to somebody else's request."""
+_LONG_ANSWER = 80
+"""Characters of an answer that is not repeated by accident."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    fingerprint: str
+    record: Record
+    is_unique: bool
+
+
+class ForeignConversation:
+    """The layers around one foreign conversation."""
+
+    def __init__(
+        self, parts: SessionParts, memory: OpenedMemory | None, *, emit: Callable[[Event], None], clock: Clock
+    ) -> None:
+        self.parts = parts
+        self._emit = emit
+        self._clock = clock
+        self._size = 0
+        self._answered: tuple[Message, ...] = ()
+        """The messages of the last request that was answered."""
+        self.tasks = Tasks(parts.background, self._task_changed)
+        self._load()
+        self.accounts = open_accounts(parts, emit, clock)
+        forks = SessionForks(parts, self.accounts, emit, self._fork)
+        self.layers = LayerEngine(
+            parts,
+            EngineHost(
+                forks=forks,
+                ask=forks.ask,
+                render_header=lambda old: old,
+                ensure_header=lambda: None,
+                in_turn=lambda: False,
+                keeps_notes=False,
+            ),
+            tasks=self.tasks,
+            accounts=self.accounts,
+            memory=memory,
+            interactive=True,
+            emit=emit,
+            clock=clock,
+        )
+        self._tools = make_builtin_tools(parts.settings.tools, window=parts.limits.window)
+        self._sent: tuple[Request, datetime] | None = None
+
+    # -- the transcript -------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        log = self.parts.log
+        if log.path is not None and log.path.exists():
+            log.load(log.path)
+        self._fold()
+        records = log.records
+        last = next((i for i in range(len(records) - 1, -1, -1) if _is_answer(records[i])), 0)
+        self._answered = View.of(conversation(records[:last])).messages()
+        self._size = self._size_now()
+
+    def _size_now(self) -> int:
+        path = self.parts.log.path
+        return path.stat().st_size if path is not None and path.exists() else 0
+
+    def refresh(self) -> None:
+        """Reads the transcript again if another process has appended to it."""
+        log, size = self.parts.log, self._size_now()
+        mark = f'"opening":"{log.opening}"'.encode()
+        if log.path is None or size == self._size:
+            return
+        if size < self._size or has_lines_without(log.path, self._size, mark):
+            self._load()
+        self._size = size
+
+    def _fold(self) -> None:
+        """Derives what is known from the records."""
+        self._known = [one for record in conversation(self.parts.log.records) for one in _items(record)]
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the last known message is an answer."""
+        return bool(self._known) and _is_said_by("assistant", self._known[-1].record)
+
+    # -- what the caller gives ------------------------------------------------------------------------------------
+
+    def set_prefix(
+        self, system: tuple[str, ...], tools: tuple[JsonObject, ...], thinking: JsonObject | None, form: JsonObject
+    ) -> None:
+        """Records the caller's prefix if it is new or changed. `form`: how the caller writes the system prompt."""
+        parts, header = self.parts, self.parts.log.view.header
+        if header is not None:
+            now = replace(header, model=parts.model_name, system=system, tools=tools, thinking=thinking, form=form)
+            if now != header:
+                parts.log.append(now)
+            return
+        kept = choose_ttl(parts.places.project, parts.facts, parts.model.capabilities.ttls, skip=parts.log.session_id)
+        flags = dict(parts.flags.snapshot().to_json())
+        parts.log.append(
+            SessionHeader(
+                parts.model_name,
+                system,
+                tools,
+                date=self._clock().astimezone().date().isoformat(),
+                flags=flags,
+                ttl=kept.ttl,
+                ttl_reason=kept.reason,
+                thinking=thinking,
+                form=form,
+            )
+        )
+
+    async def take_in(
+        self, given: Sequence[GivenMessage], *, whole: bool | None = None, origin: Origin = Origin.ENTERED
+    ) -> None:
+        """Appends what is new in the caller's messages, and recalls what fits the newest of the user's."""
+        found = recognise(
+            [one.fingerprint for one in self._known],
+            [one.fingerprint for one in given],
+            unique={one.fingerprint for one in self._known if one.is_unique},
+            answered=self.is_answered,
+            whole=whole,
+        )
+        is_edited = found.kept < len(self._known)
+        start = self._go_back(found.kept, found.new) if is_edited else found.new
+        new = [_from(one, origin) for one in given[start:]]
+        # The first one answers the last request; other answers were not given to requests of ours.
+        is_answer = bool(self._known) and not is_edited and not self.is_answered
+        asked = next((i for i in range(len(new) - 1, -1, -1) if new[i].message.role == "assistant"), -1) + 1
+        query = "\n\n".join(text for one in new[asked:] if (text := _said(one.message)))
+        for place, group in enumerate(_grouped(new)):
+            await self._append(group, is_answer=is_answer and place == 0)
+        if query:
+            await self.layers.begin_turn(query)
+
+    def _go_back(self, kept: int, new: int) -> int:
+        """Leaves the known items after the first `kept` out; returns the first given one to append."""
+        gone = self._known[kept].record
+        inside = sum(1 for one in self._known[:kept] if one.record is gone)  # items of one response
+        self.parts.log.append(Rewind(gone.parent, "edited"))
+        self._fold()
+        place = "the start" if kept == inside else f"message {kept - inside + 1}"
+        self._emit(Notice(f"the caller changed the history from {place} on", "warning", "library"))
+        return new - inside
+
+    async def _append(self, given: Sequence[GivenMessage], *, is_answer: bool) -> None:
+        """Appends one message, or the items of one response."""
+        log = self.parts.log
+        fields: JsonObject = {GIVEN: [one.fingerprint for one in given]}
+        message = with_unique_calls(log.view, _joined(given))
+        if message.role == "assistant":
+            self._answered = log.view.messages() if is_answer else self._answered
+            fields |= {} if is_answer else {TOLD: True}
+        else:
+            kept = [await self._keep(block) for block in message.content]
+            message = replace(message, content=tuple(block for block, _ in kept))
+            if stored := sum(size for _, size in kept):
+                fields["keptBytes"] = stored
+        self._known += _items(log.append_message(message, **fields))
+
+    async def _keep(self, block: Block) -> tuple[Block, int]:
+        if not isinstance(block, ToolResultBlock) or block.content is None:
+            return block, 0
+        name = self.parts.log.view.call_name(block.tool_use_id) or ""
+        output = await self.keep(block.tool_use_id, name, block.content)
+        if output.content is block.content:
+            return block, 0
+        return replace(block, content=output.content), output.kept_bytes
+
+    async def keep(self, call: str, name: str, content: str | tuple[Block, ...]) -> ToolOutput:
+        """Runs layer 1 on one result."""
+        own = open_call(self.parts.log.view, call)
+        return await self.layers.conversation.keep(ToolUseBlock(own, name, {}), ToolOutput(content))
+
+    # -- requests and responses -----------------------------------------------------------------------------------
+
+    async def prepare(self, max_tokens: int) -> Request:
+        """Runs the layers and returns the next request. Raises `BlockingLimit` if it does not fit the window."""
+        talk = self.layers.conversation
+        if self._sent is not None and talk.account is not None:
+            talk.account.failed(self._sent[0])  # nobody observed its response
+        talk.sent, talk.sent_messages = end_of(self._answered), self._answered
+        talk.announced = tuple(self._unsent_breaks())
+        request = await talk.prepare(max_tokens)
+        used, limits = talk.budget().used, talk.thresholds
+        limit = limits.window - max_tokens if talk.just_compacted else limits.blocking
+        if used >= limit:
+            raise BlockingLimit(
+                f"the context holds about {used:,} tokens and the limit is {limit:,}: it does not fit the window even "
+                "after a compaction; send less, or use a model with a larger window"
+            )
+        now = self._clock()
+        if talk.account is not None:
+            talk.account.sending(request, now)
+        self._sent = (request, now)
+        return request
+
+    def _unsent_breaks(self) -> Iterator[Break]:
+        """Yields why the next request may not continue the last one that was answered, from the records since then."""
+        found = dict[BreakCause, str]()
+        for record in reversed(self.parts.log.records if self._answered else ()):
+            if _is_answer(record):
+                break
+            match from_record(record):
+                case Clears():
+                    found[BreakCause.CLEARED] = "tool results were cleared"
+                case Fold():
+                    found[BreakCause.FOLDED] = "old stretches were folded"
+                case CompactBoundary():
+                    found[BreakCause.COMPACTED] = "the conversation was compacted"
+                case Rewind() | Undo():
+                    found[BreakCause.TAKEN_BACK] = "the caller changed the history"
+                case SessionHeader():
+                    found[BreakCause.HEADER] = "the caller changed the system prompt, the tools or the model"
+                case _:
+                    pass
+        if BreakCause.COMPACTED in found:
+            found.pop(BreakCause.HEADER, None)  # a compaction records the header again
+        yield from (Break(cause, why) for cause, why in reversed(found.items()))
+
+    async def observe(self, response: Response, given: Sequence[GivenMessage]) -> None:
+        """Records a response and books it; then notes may be due."""
+        talk, log = self.layers.conversation, self.parts.log
+        self._answered = log.view.messages()
+        if self._sent is not None:
+            talk.book(self._sent[0], response, self._sent[1])
+        self._sent = None
+        await talk.answer_began()
+        message = with_unique_calls(log.view, _joined(given))
+        await talk.observe(replace(response, content=message.content), **{GIVEN: [one.fingerprint for one in given]})
+        self._known += _items(log.records[-1])
+        await talk.after_response()
+
+    # -- work beside it -------------------------------------------------------------------------------------------
+
+    def _fork(self) -> ApartFork:
+        parts = self.parts
+        cap, raised = output_caps(parts.settings, parts.facts, parts.limits.window)
+        context = ToolContext(
+            cwd=parts.places.cwd,
+            caller=Caller(),
+            permission=_nobody_asks,
+            read_cache=ReadCache(),
+            keep_dir=parts.places.tool_results(parts.log.session_id),
+        )
+        tools = {tool.name: tool for tool in self._tools}
+        return ApartFork(self.layers.conversation, tools, context, cap, raised, parts, self._own_header)
+
+    def _own_header(self) -> SessionHeader:
+        """The prefix of background work with tools of ours."""
+        today = self._clock().astimezone().date()
+        return new_header(self.parts, list_schemas(self._tools), today, self._emit)
+
+    def _task_changed(self, info: TaskInfo) -> None:
+        progress = info.progress[-1] if info.progress else ""
+        self._emit(TaskChanged(info.id, info.purpose, info.title, info.state.value, progress))
+        if info.state.is_over and self.layers.dreaming is not None:
+            self.layers.dreaming.task_over(info.id)
+
+    async def close(self) -> None:
+        parts = self.parts
+        try:
+            await self.tasks.drain(parts.settings.background.exit_wait_s)
+        finally:
+            await self.layers.close()
+            parts.log.close()
+            await parts.model.close()
+
+
+def _items(record: Record) -> list[_Known]:
+    given: list[str] = record.data.get(GIVEN) or []
+    return [_Known(fingerprint, record, _is_unique(record)) for fingerprint in given]
+
+
+def _is_unique(record: Record) -> bool:
+    """Whether no other message equals this one by accident: it has the id of a call, or is a long answer."""
+    message = record.message
+    if message is None:
+        return False
+    is_long = message.role == "assistant" and len(message.text) >= _LONG_ANSWER
+    return is_long or bool(message.tool_uses or message.tool_results)
+
+
+def _is_answer(record: Record) -> bool:
+    """Whether the record answers a request of this conversation."""
+    return _is_said_by("assistant", record) and not record.data.get(TOLD)
+
+
+def _is_said_by(role: str, record: Record) -> bool:
+    return record.message is not None and record.message.role == role and not record.is_sidechain
+
+
+def _grouped(given: Sequence[GivenMessage]) -> list[list[GivenMessage]]:
+    """Returns each message alone, and the items of one response together."""
+    groups = list[list[GivenMessage]]()
+    for one in given:
+        if groups and one.message.role == groups[-1][-1].message.role == "assistant":
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
+
+
+def _joined(given: Sequence[GivenMessage]) -> Message:
+    blocks = tuple(block for one in given for block in one.message.content)
+    return replace(given[0].message, content=blocks) if given else Message("assistant", blocks)
+
+
+def _from(given: GivenMessage, origin: Origin) -> GivenMessage:
+    """Returns the message with this origin for text of the user that names none."""
+    if origin is Origin.ENTERED or given.message.role != "user":
+        return given
+    blocks = tuple(
+        replace(block, origin=origin) if isinstance(block, TextBlock) and block.origin is Origin.ENTERED else block
+        for block in given.message.content
+    )
+    return replace(given, message=replace(given.message, content=blocks))
+
+
+def _said(message: Message) -> str:
+    """What the user says in a message; nothing for results and for text of others."""
+    if message.role != "user":
+        return ""
+    texts = (b.text for b in message.content if isinstance(b, TextBlock) and b.origin.is_users)
+    return "\n\n".join(text for text in texts if text.strip())
+
+
+async def _nobody_asks(_call: ToolCall) -> Decision:
+    return Deny("only background work calls tools here")
