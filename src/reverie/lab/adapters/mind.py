@@ -68,6 +68,8 @@ class Mind:
 
     def _work(self, seen: _Seen) -> Reply:
         asked = max(map(int, _ASKED.findall(seen.text)), default=0)
+        if seen.step > asked:  # what the user asked for is no longer in view: it goes on as before
+            asked = task.STEPS
         step = seen.step + 1
         if step <= asked:
             needed = task.NEEDED.get(step)
@@ -81,7 +83,7 @@ class Mind:
             self.steps.add(step)
             name = task.file_of(step)
             return _call(seen, f"Step {step} of {task.STEPS}: I read {name}.{quoted}", {"path": name})
-        if asked < task.STEPS:
+        if asked < task.STEPS or task.REPORT_WORDS not in seen.text:
             return _say(f"Steps up to {asked} are done. Nothing in the files is out of order.")
         for needed in task.REPORTED:
             if again := self._fetch(seen, needed, "the report"):

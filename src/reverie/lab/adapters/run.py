@@ -37,14 +37,15 @@ _KEPT_ERROR = 300
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """An SDK: its program, the packages that the program needs, and its own ways to keep a context small."""
+    """An SDK: its program, and the packages that the program needs."""
 
     name: str
     module: str
     packages: tuple[str, ...]
     model: str
     extra: str
-    peers: tuple[str, ...] = ()
+    peers: tuple[tuple[str, int], ...] = ()
+    """Its own ways to keep a context small, each with a window."""
     most_share: float = 0.75
     """The bill with Reverie is at most this share of the bill without it."""
 
@@ -63,9 +64,17 @@ SDKS = (
         ("langchain", "langchain_anthropic", "langgraph.checkpoint.sqlite"),
         _CLAUDE,
         "langchain",
-        ("summarization", "editing", "both"),
+        (("summarization", NARROW), ("editing", NARROW), ("both", NARROW)),
     ),
-    Sdk("openai-agents", "openai_agents", ("agents",), _GPT, "openai-agents", ("compaction",)),
+    Sdk(
+        "openai-agents",
+        "openai_agents",
+        ("agents",),
+        _GPT,
+        "openai-agents",
+        # It compacts only between the turns of the user, so a long turn does not fit the narrow window.
+        (("compaction", NARROW), ("compaction", WIDE)),
+    ),
     Sdk("pydantic-ai", "pydantic_ai", ("pydantic_ai", "openai"), _GPT, "pydantic-ai"),
     Sdk("claude-agent", "claude_agent", ("claude_agent_sdk",), _CLAUDE, "claude-agent", most_share=1.0),
 )
@@ -93,9 +102,13 @@ def cases(names: Sequence[str], variants: Sequence[str] = ()) -> list[Case]:
     found = list[Case]()
     for sdk in (known[name] for name in names) if names else SDKS:
         found.append(Case(sdk, WITHOUT, WIDE))
-        found += [Case(sdk, peer, NARROW) for peer in sdk.peers]
+        found += [Case(sdk, peer, window) for peer, window in sdk.peers]
         found.append(Case(sdk, REVERIE, NARROW))
-    return [case for case in found if not variants or case.variant in variants]
+    chosen = [case for case in found if not variants or case.variant in variants]
+    if not chosen:
+        ways = ", ".join(dict.fromkeys(case.variant for case in found))
+        raise UserError(f"No run is called so; these SDKs run with: {ways}.")
+    return chosen
 
 
 @dataclass(slots=True)
@@ -147,7 +160,7 @@ def run(case: Case, keep: Path | None = None) -> Outcome:
     if case.sdk.missing:
         return Outcome(case, skipped=case.sdk.missing)
     if keep is not None:
-        folder = keep / f"{case.sdk.name}-{case.variant}"
+        folder = keep / f"{case.sdk.name}-{case.variant}-{case.window}"
         folder.mkdir(parents=True)
         return _Run(case, folder).measure()
     with TemporaryDirectory(prefix="reverie-adapters-") as scratch:

@@ -1,4 +1,4 @@
-"""The task of the scripted agent: the files that it reads in 120 steps, what the user says, and what a right answer has.
+"""The task of the scripted agent: the files that it reads in 120 steps, what the user says, and the right answer.
 
 Everything follows from fixed numbers, so two runs read the same bytes. Three files are logs of 200 KB; ten steps read a
 file again; some steps need the code of a file that was read long before.
@@ -35,19 +35,12 @@ FACT = "we deploy on Tuesdays at 14:20"
 FACT_WORD = "14:20"
 CLOSING_WORD = "heron"
 CUSTOMER = "Marlow and Sons"
-STATEMENTS = {
-    FACT_WORD: f"Remember for all later work: {FACT}, never on Fridays.",
-    CLOSING_WORD: f'The report at the end must close with the word "{CLOSING_WORD}".',
-    CUSTOMER: f"The customer is called {CUSTOMER}.",
-}
-"""What the user says and a report or a later conversation needs, by the words that show it."""
+REPORT_WORDS = "Then write the report"
 QUESTION = "At what time and on which day do we deploy?"
 UNKNOWN = "I do not know."
 
-_WORDS = (
-    "harbour pilot keel anchor signal ledger berth crane tide chart beacon cargo hull rope dock mooring buoy lamp "
-    "register permit inspector weight manifest crew engine valve pressure report hour wind north east gauge"
-).split()
+_WORDS = "harbour pilot keel anchor signal ledger berth crane tide chart beacon cargo hull rope dock mooring buoy lamp"
+_MORE_WORDS = "register permit inspector weight manifest crew engine valve pressure report hour wind north east gauge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +63,11 @@ class Report:
 def messages() -> list[str]:
     """What the user says in the first conversation, one text per turn."""
     first = "You check the archive of a harbour office. Each step reads one file with the tool read_file."
-    last = (
-        "Then write the report: the codes of three files ("
-        + ", ".join(file_of(step) for step in REPORTED)
-        + "), the name of the customer, and at the end the word that I asked for."
-    )
-    extra = {1: f"{first} {STATEMENTS[FACT_WORD]} {STATEMENTS[CLOSING_WORD]}", 2: STATEMENTS[CUSTOMER], 4: last}
+    extra = {
+        1: f"{first} {STATEMENTS[FACT_WORD]} {STATEMENTS[CLOSING_WORD]}",
+        2: STATEMENTS[CUSTOMER],
+        STEPS // TURN_STEPS: STATEMENTS[REPORT_WORDS],
+    }
     found = list[str]()
     for turn in range(1, STEPS // TURN_STEPS + 1):
         beginning = (turn - 1) * TURN_STEPS + 1
@@ -86,6 +78,16 @@ def messages() -> list[str]:
 def file_of(step: int) -> str:
     """The file that a step reads."""
     return LOGS.get(step) or f"doc-{READ_AGAIN.get(step, step):03}.txt"
+
+
+STATEMENTS = {
+    FACT_WORD: f"Remember for all later work: {FACT}, never on Fridays.",
+    CLOSING_WORD: f'The report at the end must close with the word "{CLOSING_WORD}".',
+    CUSTOMER: f"The customer is called {CUSTOMER}.",
+    REPORT_WORDS: f"{REPORT_WORDS}: the codes of three files ({', '.join(map(file_of, REPORTED))}), the name of the "
+    "customer, and at the end the word that I asked for.",
+}
+"""What the user says and a report or a later conversation needs, by the words that show it."""
 
 
 def code_of(name: str) -> str:
@@ -115,9 +117,9 @@ def write_files(folder: Path) -> None:
 
 def _text(name: str, size: int, chance: random.Random) -> str:
     """Lines of words; the code is in the middle."""
-    lines, length = list[str](), 0
+    lines, length, words = list[str](), 0, f"{_WORDS} {_MORE_WORDS}".split()
     while length < size:
-        lines.append(f"{len(lines) + 1:>5}: {' '.join(chance.choices(_WORDS, k=11))}")
+        lines.append(f"{len(lines) + 1:>5}: {' '.join(chance.choices(words, k=11))}")
         length += len(lines[-1]) + 1
     lines[len(lines) // 2] = f"{len(lines) // 2 + 1:>5}: the code of {name} is {code_of(name)}, as the register says"
     return "\n".join(lines)[: size - 1] + "\n"

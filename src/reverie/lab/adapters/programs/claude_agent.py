@@ -29,7 +29,15 @@ class Conversation:
     def _options(self) -> ClaudeAgentOptions:
         given = self._given
 
-        @tool("read_file", READ_HELP, {"type": "object", "properties": {"path": {"type": "string"}, "find": {"type": "string"}}, "required": ["path"]})
+        @tool(
+            "read_file",
+            READ_HELP,
+            {
+                "type": "object",
+                "properties": {"path": {"type": "string"}, "find": {"type": "string"}},
+                "required": ["path"],
+            },
+        )
         async def read_file(called: dict[str, Any]) -> dict[str, Any]:
             return {"content": [{"type": "text", "text": given.read_file(called["path"], called.get("find", ""))}]}
 

@@ -55,9 +55,10 @@ class Agent:
                 checkpointer=saver,
             )
             where: Any = {"configurable": {"thread_id": given.conversation}}
-            waiting = bool((await agent.aget_state(where)).next)
+            # `next` is empty if the last task has its result but the step after it was not begun; `tasks` is not.
+            waiting = bool((await agent.aget_state(where)).tasks)
             said: Any = None if resumed and waiting else {"messages": [{"role": "user", "content": text}]}
-            state = await agent.ainvoke(said, where)
+            state = await agent.ainvoke(said, where, durability="sync")
             return str(state["messages"][-1].text)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from openai import AsyncOpenAI
+
 from agents import (
     Agent,
     FunctionTool,
@@ -17,8 +19,6 @@ from agents import (
     set_default_openai_client,
     set_tracing_disabled,
 )
-from openai import AsyncOpenAI
-
 from reverie.lab.adapters.programs.program import READ_HELP, REVERIE, SYSTEM, Options, answer_all, options
 
 COMPACTION = "compaction"

@@ -74,9 +74,7 @@ def options() -> Options:
     parser.add_argument("texts", nargs="+")
     given = parser.parse_args()
     texts = tuple(given.texts)
-    return Options(
-        given.url, given.model, Path(given.state), given.conversation, given.variant, given.window, texts
-    )
+    return Options(given.url, given.model, Path(given.state), given.conversation, given.variant, given.window, texts)
 
 
 def answer_all(given: Options, turn: Turn) -> None:
