@@ -7,18 +7,18 @@ from typing import Any
 
 from anthropic import AsyncAnthropic
 
-from reverie.lab.adapters.programs.program import READ_HELP, REVERIE, SYSTEM, Options, answer_all, options
+from reverie.lab.adapters.programs.program import (
+    READ_HELP,
+    READ_SCHEMA,
+    REVERIE,
+    SYSTEM,
+    Options,
+    answer_all,
+    options,
+)
 
 MOST_TOKENS = 4_096
-TOOL: Any = {
-    "name": "read_file",
-    "description": READ_HELP,
-    "input_schema": {
-        "type": "object",
-        "properties": {"path": {"type": "string"}, "find": {"type": "string"}},
-        "required": ["path"],
-    },
-}
+TOOL: Any = {"name": "read_file", "description": READ_HELP, "input_schema": READ_SCHEMA}
 
 
 class Loop:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from claude_agent_sdk import (
@@ -14,7 +13,15 @@ from claude_agent_sdk import (
     tool,
 )
 
-from reverie.lab.adapters.programs.program import READ_HELP, REVERIE, SYSTEM, Options, answer_all, options
+from reverie.lab.adapters.programs.program import (
+    READ_HELP,
+    READ_SCHEMA,
+    REVERIE,
+    SYSTEM,
+    Options,
+    answer_all,
+    options,
+)
 
 
 class Conversation:
@@ -29,15 +36,7 @@ class Conversation:
     def _options(self) -> ClaudeAgentOptions:
         given = self._given
 
-        @tool(
-            "read_file",
-            READ_HELP,
-            {
-                "type": "object",
-                "properties": {"path": {"type": "string"}, "find": {"type": "string"}},
-                "required": ["path"],
-            },
-        )
+        @tool("read_file", READ_HELP, READ_SCHEMA)
         async def read_file(called: dict[str, Any]) -> dict[str, Any]:
             return {"content": [{"type": "text", "text": given.read_file(called["path"], called.get("find", ""))}]}
 
@@ -49,7 +48,6 @@ class Conversation:
             tools=[],
             mcp_servers={"office": create_sdk_mcp_server("office", tools=[read_file])},
             allowed_tools=["mcp__office__read_file"],
-            permission_mode="bypassPermissions" if os.geteuid() else "default",
             setting_sources=[],
             cwd=given.state,
             resume=self._file.read_text("utf-8") if self._file.exists() else None,

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain.agents import create_agent
+from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType]
 from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
 from langchain_anthropic import ChatAnthropic
 from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from pydantic import SecretStr
 
 from reverie.lab.adapters.programs.program import READ_HELP, REVERIE, SYSTEM, Options, answer_all, options
 
@@ -39,15 +40,14 @@ class Agent:
 
     def __init__(self, given: Options) -> None:
         self._given = given
-        self._model = ChatAnthropic(
-            model_name=given.model, base_url=given.url, api_key="simulated", max_retries=0, max_tokens_to_sample=4_096
-        )
+        told: dict[str, Any] = {"model": given.model, "max_tokens": 4_096, "max_retries": 0}
+        self._model = ChatAnthropic(base_url=given.url, api_key=SecretStr("simulated"), **told)
 
     async def turn(self, text: str, resumed: bool) -> str:
         given = self._given
         tool = StructuredTool.from_function(given.read_file, name="read_file", description=READ_HELP)
         async with AsyncSqliteSaver.from_conn_string(str(given.state / "checkpoints.db")) as saver:
-            agent = create_agent(
+            agent: Any = create_agent(
                 self._model,
                 tools=[tool],
                 system_prompt=SYSTEM,

@@ -12,12 +12,18 @@ from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SYSTEM = (
     "You are the clerk of a harbour office. You check its archive step by step, read each file with the tool, and "
     "answer in one sentence."
 )
 READ_HELP = "Read a file of the archive. With `find`, only the lines that contain this text."
+READ_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}, "find": {"type": "string"}},
+    "required": ["path"],
+}
 WITHOUT, REVERIE = "without", "reverie"
 _AROUND = 2
 

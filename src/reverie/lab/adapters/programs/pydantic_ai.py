@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic_ai import Agent
+from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -22,8 +22,9 @@ class Conversation:
         if given.variant == REVERIE:
             raise SystemExit("There is no adapter for this SDK yet.")
         provider = OpenAIProvider(base_url=given.openai_url, api_key="simulated")
-        self._agent: Agent[Any, str] = Agent(OpenAIChatModel(given.model, provider=provider), instructions=SYSTEM)
-        self._agent.tool_plain(given.read_file, name="read_file", description=READ_HELP)
+        tool: Tool[Any] = Tool(given.read_file, name="read_file", description=READ_HELP)
+        model = OpenAIChatModel(given.model, provider=provider)
+        self._agent: Agent[Any, str] = Agent(model, instructions=SYSTEM, tools=[tool])
 
     async def turn(self, text: str, resumed: bool) -> str:
         history = ModelMessagesTypeAdapter.validate_json(self._file.read_bytes()) if self._file.exists() else []
