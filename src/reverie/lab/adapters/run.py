@@ -7,7 +7,6 @@ second with one question about a fact of the first.
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import signal
 import subprocess
@@ -25,6 +24,7 @@ from reverie.errors import UserError
 from reverie.lab.adapters import task
 from reverie.lab.adapters.mind import Mind
 from reverie.lab.adapters.programs.program import REVERIE, WITHOUT
+from reverie.parsing import load_json
 from reverie.simulator import Simulator
 from reverie.simulator.http import running
 
@@ -214,7 +214,7 @@ class _Run:
         if code or not output.strip():
             said = next((line for line in reversed(errors.splitlines()) if line.strip()), "")
             raise _Stopped(f"ended with {code} after step {max(self._mind.steps, default=0)}: {said[:_KEPT_ERROR]}")
-        return json.loads(output.strip().splitlines()[-1])["answers"]
+        return load_json(output.strip().splitlines()[-1])["answers"]
 
     def _start(self, url: str, name: str, texts: Sequence[str]) -> tuple[int, str, str]:
         case = self._case

@@ -28,6 +28,7 @@ REPORTED = (2, 9, 60)
 """Steps whose codes the report has; nothing quotes them before."""
 
 LOG_BYTES = 200_000
+_SPARE = 200
 _LEAST_BYTES, _MOST_BYTES = 2_000, 8_000
 _SEED = 19
 
@@ -118,7 +119,7 @@ def write_files(folder: Path) -> None:
 def _text(name: str, size: int, chance: random.Random) -> str:
     """Lines of words; the code is in the middle."""
     lines, length, words = list[str](), 0, f"{_WORDS} {_MORE_WORDS}".split()
-    while length < size:
+    while length < size + _SPARE:
         lines.append(f"{len(lines) + 1:>5}: {' '.join(chance.choices(words, k=11))}")
         length += len(lines[-1]) + 1
     lines[len(lines) // 2] = f"{len(lines) // 2 + 1:>5}: the code of {name} is {code_of(name)}, as the register says"

@@ -16,6 +16,7 @@ from reverie.lab.adapters.programs.program import (
     answer_all,
     options,
 )
+from reverie.parsing import load_json
 
 MOST_TOKENS = 4_096
 TOOL: Any = {"name": "read_file", "description": READ_HELP, "input_schema": READ_SCHEMA}
@@ -27,7 +28,7 @@ class Loop:
     def __init__(self, given: Options) -> None:
         self._given = given
         self._file = given.state / f"{given.conversation}.messages"
-        self._messages: list[Any] = json.loads(self._file.read_text("utf-8")) if self._file.exists() else []
+        self._messages: list[Any] = load_json(self._file.read_text("utf-8")) if self._file.exists() else []
         self._client = client(given)
 
     async def turn(self, text: str, resumed: bool) -> str:

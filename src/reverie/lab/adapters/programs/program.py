@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reverie.parsing import load_json
+
 SYSTEM = (
     "You are the clerk of a harbour office. You check its archive step by step, read each file with the tool, and "
     "answer in one sentence."
@@ -90,7 +92,7 @@ def answer_all(given: Options, turn: Turn) -> None:
 
 async def _answer_all(given: Options, turn: Turn) -> None:
     answered, begun = given.state / f"{given.conversation}.answers", given.state / f"{given.conversation}.begun"
-    answers: list[str] = json.loads(answered.read_text("utf-8")) if answered.exists() else []
+    answers: list[str] = load_json(answered.read_text("utf-8")) if answered.exists() else []
     for number, text in enumerate(given.texts[len(answers) :], len(answers)):
         resumed = begun.exists() and begun.read_text("utf-8") == str(number)
         begun.write_text(str(number), "utf-8")
