@@ -280,11 +280,15 @@ class Memory:
         """Waits for running calls and closes the index. A closed memory raises `UserError`; closing twice is fine."""
         if self._closed:
             return
-        if self._thread is not None or self._store is not None:
-            await self._run(self._end, writes=True)
-        self._closed = True
-        if self._thread is not None:
-            self._thread[1].shutdown(wait=False)
+        try:
+            if self._thread is not None:
+                await self._run(self._end, pulls=False)
+            if self._store is not None:
+                await self._run(self._store.push, pulls=False)
+        finally:
+            self._closed = True
+            if self._thread is not None:
+                self._thread[1].shutdown(wait=False)
 
     async def __aenter__(self) -> Memory:
         return self
@@ -317,9 +321,9 @@ class Memory:
             return await work
         finally:
             if self._store is not None:
-                await self._run(self._store.push)
+                await self._run(self._store.push, pulls=False)
 
-    async def _run(self, work: Callable[[], T], *, writes: bool = False) -> T:
+    async def _run(self, work: Callable[[], T], *, writes: bool = False, pulls: bool = True) -> T:
         """Runs work on the disk in the thread of this object, with what its store has to do before and after it."""
         import asyncio
         from concurrent.futures import ThreadPoolExecutor
@@ -332,11 +336,10 @@ class Memory:
         store = self._store
 
         def run() -> T:
-            if store is None:
-                return work()
-            store.pull()
+            if store is not None and pulls:
+                store.pull()
             done = work()
-            if writes:
+            if store is not None and writes:
                 store.push()
             return done
 
