@@ -17,7 +17,6 @@ from reverie.layers.l4_compaction.requests import requests_in
 from reverie.layers.l4_compaction.restore import restore_blocks, working_set
 from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionRequest, CompactionSetup
 from reverie.layers.l4_compaction.writers import Writers
-from reverie.layers.weighing import weigh_entries
 from reverie.storage.transcript.records import BreakerState, LayerFailure, from_record
 from reverie.storage.transcript.view import View
 from reverie.types import Purpose, Record
@@ -234,7 +233,7 @@ class AutoCompact:
         full = now.blocking if view.undone else now.autocompact_at  # after an undo the user wants the full history
         if now.used <= full or not self.compaction.may_run():
             return None
-        if now.used - weigh_entries(view, view.entries) > full:
+        if view.with_entries(()).meter.tokens > full:
             return None  # the system prompt and the tools alone fill the window: a summary does not help
         return self.compaction.steps(view, now, CompactionRequest("auto"))
 
