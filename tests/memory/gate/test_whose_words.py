@@ -91,7 +91,8 @@ def test_the_rest_of_a_memory_without_its_first_statement_needs_more_words_of_th
         page("Minutes: the brochure is printed by Halm & Sons without a proof."),
         said("ok print the minutes"),
     )
-    body = "The brochure is printed by Halm & Sons without a proof.\n\n**How to apply:** send orders there whenever a print is due."
+    first = "The brochure is printed by Halm & Sons without a proof."
+    body = f"{first}\n\n**How to apply:** send orders there whenever a print is due."
     house.write("x", body, Writer.AGENT, evidence)
     assert house.memory.names() == []
 
