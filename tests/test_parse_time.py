@@ -34,9 +34,16 @@ from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.layers.l4_compaction.survival import inventory
 from reverie.memory.changes import Evidence
 from reverie.memory.gate.lines import body_parts, put_back, quote_lines, take_out
-from reverie.memory.gate.requests import asks_to_forget, clause_to_keep, is_assent, points_at_text, single_question
+from reverie.memory.gate.requests import (
+    OWN_RULES,
+    asks_to_forget,
+    clause_to_keep,
+    is_assent,
+    points_at_text,
+    single_question,
+)
 from reverie.memory.gate.speech import Speech
-from reverie.memory.gate.statement import features
+from reverie.memory.gate.statement import EvidenceText, features
 from reverie.memory.index import entries, linked_files, load_index
 from reverie.memory.note import classify, find_doubt, title_of
 from reverie.memory.recall.reminder import parse_selection
@@ -118,7 +125,12 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "clause to keep": clause_to_keep,
     "request to forget": asks_to_forget,
     "single question": single_question,
-    "words of others": lambda text: Speech([Evidence(Origin.TOOL, text)]).is_quoted(features("one two three four")),
+    "words of others": lambda text: Speech([Evidence(Origin.TOOL, text)]).is_quoted(
+        features("one two three four"), EvidenceText(())
+    ),
+    "wish of others": lambda text: Speech([Evidence(Origin.TOOL, text)]).others_ask_to_forget,
+    "rules of the user": OWN_RULES.search,
+    "time of day": lambda text: EvidenceText([text]).has_time("14:30"),
     "lines taken out": lambda text: take_out(text, {bare for _, bare in body_parts(text)[::2]}),
     "lines put back": lambda text: put_back(text, "", [bare for _, bare in body_parts(text)]),
     "quoted lines": lambda text: quote_lines(text, {bare for _, bare in body_parts(text)}),

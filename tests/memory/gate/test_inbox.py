@@ -41,6 +41,16 @@ def test_items_wait_in_order_and_the_same_one_only_once(tmp_path: Path) -> None:
     assert inbox.show(first[:5]).file == "project_kiln1.md"
 
 
+def test_what_waits_already_does_not_wait_twice_in_other_words(tmp_path: Path) -> None:
+    inbox = MemoryInbox(tmp_path)
+    first = inbox.add(
+        Item("evidence", "a.md", TEXT, ("Ivo loads the big kiln at 7:30 on Thursdays.", "Mira empties it."))
+    )
+    assert inbox.add(Item("evidence", "b.md", TEXT, ("On Thursdays Ivo loads the big kiln at 7:30.",))) == first
+    assert inbox.add(Item("evidence", "b.md", TEXT, ("On Thursdays Ivo loads the big kiln at 8:30.",))) != first
+    assert inbox.add(Item("evidence", "b.md", TEXT, ("Ivo never loads the big kiln at 7:30 on Thursdays.",))) != first
+
+
 def test_files_are_private_and_hidden_from_scans_and_agents(memory: MemoryDirectory) -> None:
     inbox = MemoryInbox(memory.root)
     path = memory.root / FOLDER / f"{inbox.add(item())}.json"

@@ -91,7 +91,8 @@ def test_the_rest_of_a_memory_without_its_first_statement_needs_more_words_of_th
         page("Minutes: the brochure is printed by Halm & Sons without a proof."),
         said("ok print the minutes"),
     )
-    body = "The brochure is printed by Halm & Sons without a proof.\n\n**How to apply:** send orders there whenever a print is due."
+    first = "The brochure is printed by Halm & Sons without a proof."
+    body = f"{first}\n\n**How to apply:** send orders there whenever a print is due."
     house.write("x", body, Writer.AGENT, evidence)
     assert house.memory.names() == []
 
@@ -190,3 +191,12 @@ def test_a_word_is_a_little_word_only_in_its_own_language(house: House) -> None:
     wish = said("you should not have stored the door number. remove it, keep the pc name")
     house.write("lab", "The lab PC is bench-04.", Writer.AGENT, (wish,))
     assert "door" not in house.body("lab")
+
+
+def test_a_description_that_the_memory_says_itself_stays(house: House) -> None:
+    weekdays, sundays = "Backups of the lab run at 05:00 on weekdays.", "Backups of the lab run at 09:00 on Sundays."
+    head = "---\nname: Backups\ndescription: Backups of the lab run at 09:00 on Sundays\ntype: project\n---\n\n"
+    text = f"{head}{weekdays}\n{sundays}\n"
+    house.put("project_backups.md", text, (said(f"{weekdays} {sundays}"),), writer=Writer.DREAM)
+    found = house.memory.read("project_backups.md").topic
+    assert found.description == "Backups of the lab run at 09:00 on Sundays"

@@ -337,6 +337,18 @@ def test_without_evidence_in_words_nothing_is_shown_however_the_prompt_sounds(me
     assert shown(ranker.rank("on which day do production deploys go out?", now=NOW)) == ["project_deploy_day.md"]
 
 
+def test_one_rare_word_is_not_enough_if_the_directory_knows_no_other_word_of_the_prompt(
+    memory: Path, ranker: Ranker
+) -> None:
+    topic(
+        memory, "project_kiln_soak.md", "Kiln soak", "The soak of the kiln takes an hour", "The soak is timed by Mira."
+    )
+    other = "how long must 3 kg of dried chickpeas soak, and can they do that outside the fridge?"
+    assert shown(ranker.rank(other, now=NOW)) == []
+    about = "does the soak of the kiln still take so long?"
+    assert shown(ranker.rank(about, now=NOW))[:1] == ["project_kiln_soak.md"]
+
+
 def test_a_word_that_most_memories_have_is_no_evidence(memory: Path, ranker: Ranker) -> None:
     for n in range(30):
         topic(memory, f"project_{n}.md", f"Zephyrion part {n}", f"Zephyrion has a part number {n}")

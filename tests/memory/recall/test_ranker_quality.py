@@ -31,10 +31,9 @@ def test_a_directory_that_no_number_was_fitted_on(tmp_path: Path) -> None:
         semantic(found)
 
 
-def test_prompts_about_something_else_show_nothing(tmp_path: Path) -> None:
-    found = measure_unrelated(Path(__file__).parents[3] / "evals" / "recall-unrelated.jsonl", tmp_path).summary()[
-        "directories"
-    ]
+@pytest.mark.parametrize("file", ["recall-unrelated.jsonl", "recall-unrelated-second.jsonl"])
+def test_prompts_about_something_else_show_nothing(tmp_path: Path, file: str) -> None:
+    found = measure_unrelated(Path(__file__).parents[3] / "evals" / file, tmp_path).summary()["directories"]
     assert {name: of["prompts"] for name, of in found.items()} == {"5": 20, "20": 20, "200": 20}
     assert all(of["ranker"] <= 1 for of in found.values()), found
 

@@ -15,7 +15,7 @@ from reverie.memory.taxonomy import Trust, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.text.cutting import shorten
 from reverie.text.patterns import late
-from reverie.text.sameness import contradicts
+from reverie.text.sameness import contradicts, says
 
 _LONGEST: Final = 120
 _TITLE_WORDS: Final = 8
@@ -58,7 +58,8 @@ def rebuild_head(topic: TopicFile, before: TopicFile, case: Case, trust: Trust |
     if not topic.description.strip():
         topic = topic.with_changes(description=before.description or shorten(lead, _LONGEST))
     is_kept = topic.description == before.description or (not stays and is_own(topic.description, case, parts))
-    if not is_kept or any(contradicts(topic.description, one) for one in parts):
+    is_said = any(says(topic.description, one) for one in parts)
+    if not is_kept or (not is_said and any(contradicts(topic.description, one) for one in parts)):
         topic = topic.with_changes(description=before.description if stays else shorten(_first_line(topic), _LONGEST))
     unknown = {
         key: None

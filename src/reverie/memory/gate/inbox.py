@@ -24,6 +24,7 @@ from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error, write_atomic
 from reverie.storage.history.versions import Version
 from reverie.text.cutting import shorten
+from reverie.text.sameness import says
 
 FOLDER: Final = ".inbox"
 LIMIT: Final = 200
@@ -87,7 +88,8 @@ class MemoryInbox:
         self._now = now or (lambda: datetime.now(UTC))
 
     def add(self, item: Item) -> str:
-        """Adds an item and returns its id; the same proposal is the same item. `InboxFull` if it is full."""
+        """Adds an item and returns its id; the same proposal, also in other words, is the same item. `InboxFull` if it
+        is full."""
         clean = replace(
             item,
             text=redact(item.text)[:_LONGEST_TEXT],
@@ -101,6 +103,8 @@ class MemoryInbox:
         clean = replace(clean, id=hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:8])
         path = self._path(clean.id)
         if not path.exists():
+            if (waiting := next((one for one in self.list() if _says_all(one, clean)), None)) is not None:
+                return waiting.id
             if len(self._names()) >= self._limit:
                 raise InboxFull(
                     f"{self._limit} things wait in the inbox; look through them with `reverie memory inbox` first."
@@ -192,6 +196,12 @@ class MemoryInbox:
                 self.folder.rmdir()  # an empty inbox does not need a folder
         except OSError as error:
             raise storage_error(error, self._path(name), "remove") from error
+
+
+def _says_all(waiting: Item, item: Item) -> bool:
+    """Whether an item that waits has every statement of another one."""
+    is_plain = waiting.why == item.why and bool(item.statements) and not item.removes
+    return is_plain and all(any(says(one, known) for known in waiting.statements) for one in item.statements)
 
 
 def _item(raw: dict[str, Any]) -> Item | None:

@@ -151,13 +151,14 @@ _ORDER: Final = late(
     re.IGNORECASE,
 )
 """What may be before the verb of an order."""
-_OWN_RULES: Final = late(
+OWN_RULES: Final = late(
     r"\b(?:my|our|mein\w*|unser\w*|mis?|nuestr[oa]s?|mes|nos|nossas?|minhas|meus|nossos|nostr[eio]|mie|onze|mijn|мои|наши"
     r"|moje|nasze)\s+(?:\w+\s+){0,2}?(?:rules|guidelines|conventions|standards|preferences|policies|principles|regeln"
     r"|richtlinien|vorgaben|konventionen|grundsätze|reglas|normas|règles|consignes|regras|regole|regels|richtlijnen"
     r"|правила|zasady)\b|(?:我|我们|私|うち)(?:们)?的?の?(?:规则|规范|準則|ルール|規則|規約)|우리\s?규칙",
     re.IGNORECASE,
 )
+"""How a message calls the text beside it the user's own rules."""
 _ORDER_WORDS: Final = 7
 """Content words that an order to keep something may have besides its verb, if it points at other text."""
 
@@ -246,11 +247,6 @@ def points_at_text(text: str, most: int = _ORDER_WORDS) -> bool:
         if points and not says_it and len(own) <= most:
             return True
     return False
-
-
-def claims_rules(text: str) -> bool:
-    """Whether a message calls the text beside it the user's own rules."""
-    return _OWN_RULES.search(text) is not None
 
 
 def _is_order(sentence: str, verb: re.Match[str]) -> bool:

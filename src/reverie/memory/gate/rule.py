@@ -147,7 +147,7 @@ class Case:
 def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
     """Judges the new statements of a file, in order. If nothing in it rests on the user's words, all of it is held."""
     found = [_judge(case, one) for one in statements]
-    is_based = any(one.is_anchored and not one.is_old for one in found)
+    is_based = any(one.is_anchored and (case.writer is Writer.DREAM or not one.is_old) for one in found)
     new = [one.text for one in found if one.end is not End.HELD and not one.is_old]
     least = _LEAST_OWN if found and found[0].end is End.HELD else 1
     if not is_based and not _is_users(case, new, least):

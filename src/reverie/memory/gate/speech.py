@@ -14,8 +14,8 @@ from typing import Final
 
 from reverie.memory.changes import Evidence
 from reverie.memory.gate.requests import (
+    OWN_RULES,
     asks_to_forget,
-    claims_rules,
     is_assent,
     is_for_once,
     is_lasting,
@@ -112,6 +112,7 @@ class Speech:
         asked: list[str] = []
         refused: list[str] = []
         answers: list[str] = []
+        answered: list[tuple[Evidence, Evidence]] = []
         last: Evidence | None = None
         adopted = _adopted_pastes(evidence)
         since: list[Evidence] = []
@@ -132,7 +133,7 @@ class Speech:
                     if question and not is_for_once(question):
                         (refused if is_negated(own_words) else asked).append(question)
                     if last is not None and is_assent(own_words):
-                        self._answer(last, block)
+                        answered.append((last, block))
                 last = None
             elif block.origin is Origin.MODEL:
                 last = block if text.strip() else last
@@ -141,34 +142,35 @@ class Speech:
                 shown = text + _hidden(block.text)
                 self.blocks.append(Evidence(block.origin, shown, block.message, block.at, block.is_new))
                 since.append(self.blocks[-1])
-        self.own = EvidenceText([*own, *(one.text for one in self.said if one.how == "yes")])
+        self.foreign = EvidenceText(block.text for block in self.blocks)
+        self.own, self.claimed = EvidenceText(own), EvidenceText(map(_without_questions, own))
+        self.said += [yes for asks, answer in answered if (yes := self._yes(asks, answer)) is not None]
+        agreed = [one.text for one in self.said if one.how == "yes"]
+        self.own = EvidenceText([*own, *agreed])
         """Everything the user wrote, also before the new part."""
+        self.claimed = EvidenceText([self.claimed.text, *agreed])
+        """The same without questions: asking about a text does not make it theirs."""
         self.asked = EvidenceText(asked)
         """What the model asked and the user answered: these words are nobody's."""
         self.refused = EvidenceText([*asked, *refused])
         """The same with what the user said no to: for a statement that says no too."""
         self.stated = EvidenceText([message.stated for message in self.said])
-        self.claimed = EvidenceText(
-            [*map(_without_questions, own), *(one.text for one in self.said if one.how == "yes")]
-        )
-        """Everything the user wrote, without questions: asking about a text does not make it theirs."""
         self.new = EvidenceText(message.text for message in self.said)
-        self.foreign = EvidenceText(block.text for block in self.blocks)
         self._answers = answers
 
-    def _answer(self, asked: Evidence, answer: Evidence) -> None:
+    def _yes(self, asked: Evidence, answer: Evidence) -> UserMessage | None:
         """A yes makes one question of the model the user's own, unless it asks for something of somebody else."""
         question = single_question(visible(asked.text))
-        if question is None or is_for_once(question):
-            return
-        heard = EvidenceText(one.text for one in self.said)
-        foreign = EvidenceText(block.text for block in self.blocks)
-        one = features(question)
-        if is_risky(one, heard, foreign):
-            return
-        named = foreign_names(one, heard, foreign)
+        if question is None or is_for_once(question) or self._is_risky(one := features(question)):
+            return None
+        named = foreign_names(one, self.own, self.foreign)
         confirms = answer.origin is Origin.TYPED and is_lasting(question) and not named
-        self.said.append(UserMessage(answer, question, how="yes", can_confirm=confirms))
+        return UserMessage(answer, question, how="yes", can_confirm=confirms)
+
+    def _is_risky(self, one: Features) -> bool:
+        """Whether it names an address that the user did not write, or repeats a command or a run of words of others."""
+        nothing = EvidenceText(())
+        return bool(self.foreign_addresses(one, nothing)) or self.is_quoted(one, nothing)
 
     def before(self, message: UserMessage) -> list[Evidence]:
         """The texts of others between a message and the user's message before it."""
@@ -200,7 +202,7 @@ class Speech:
         }
         if len(shared) >= 2:
             return True
-        return len(shared) == 1 and len(checked) == 1 and not is_risky(one, self.own, self.foreign)
+        return len(shared) == 1 and len(checked) == 1 and not self._is_risky(one)
 
     def features(self, statement: str) -> Features:
         """Takes a statement apart. A day or time that the user said in other words counts as said: its digits are not
@@ -291,7 +293,7 @@ def _adopted_pastes(evidence: Sequence[Evidence]) -> set[int]:
     """The pastes that the user asked to keep in the same breath: these are the user's words too."""
     found: set[int] = set()
     for at, block in enumerate(evidence):
-        is_wanted = points_at_text(block.text, _NEAR_PASTE) or claims_rules(block.text)
+        is_wanted = points_at_text(block.text, _NEAR_PASTE) or OWN_RULES.search(block.text)
         if not (block.is_new and block.origin.is_users and is_wanted):
             continue
         for step in (-1, 1):
@@ -331,16 +333,6 @@ def _hidden(text: str) -> str:
 def has_mixed_word(text: str) -> bool:
     """Whether a word mixes letters that look alike: Latin with Cyrillic or Greek."""
     return _MIXED.search(text) is not None
-
-
-def is_risky(one: Features, own: EvidenceText, foreign: EvidenceText) -> bool:
-    """Whether it names an address that the user did not write, or repeats a command or a run of words of others."""
-    if any(text.lower() not in own.lower for text in one.addresses):
-        return True
-    line = " ".join(foreign.lower.split())
-    if any(" ".join(command.split()).lower() in line and command.lower() not in own.lower for command in one.commands):
-        return True
-    return any(run in foreign.runs and own.count(run) < len(run) for run in runs_of(one.text))
 
 
 def foreign_names(one: Features, own: EvidenceText, foreign: EvidenceText) -> list[str]:

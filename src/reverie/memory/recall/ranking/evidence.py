@@ -5,7 +5,7 @@ the directory itself, so the figure means the same in a directory of 5 memories 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -26,6 +26,10 @@ PAIR: Final = 0.03
 SHARED: Final = 3.0
 """A memory that is meant has on average so many of a prompt's content words: a long prompt needs rarer ones."""
 MOST_SHARED: Final = 0.8
+KNOWN: Final = 0.8
+"""If a prompt is about what a directory is about, so many of its words are there that would not be by chance,"""
+BELONGS: Final = 0.35
+"""and so much of the evidence for that counts for each memory."""
 REPEATED: Final = 1.3
 """A word that a memory has more than once says more about it."""
 
@@ -49,14 +53,18 @@ def chance(term: str, with_term: int, among: int) -> float:
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """What is expected of a memory that a prompt means. `without`: per content word, the evidence if a memory lacks
-    it."""
+    it. `belongs`: the evidence that the prompt is about the directory at all."""
 
     share: float
     without: Mapping[str, float]
+    belongs: float
 
     @classmethod
-    def of(cls, chances: Mapping[str, float], mean_length: float, *, foreign: bool) -> Expectation:
-        """`chances`: each content word of the prompt. A foreign prompt has little words that we have no list for."""
+    def of(
+        cls, chances: Mapping[str, float], known: Collection[str], files: int, mean_length: float, *, foreign: bool
+    ) -> Expectation:
+        """`chances`: each content word of the prompt; `known`: those that the directory has. A foreign prompt has
+        little words that we have no list for."""
         share = min(MOST_SHARED, SHARED / max(1, len(chances)))
         weight = 0.5 if foreign else 1.0
         return cls(
@@ -65,6 +73,7 @@ class Expectation:
                 word: weight * math.log((1 - share) / (1 - min(share, _in_text(found, mean_length))))
                 for word, found in chances.items()
             },
+            BELONGS * weight * sum(_in_directory(found, files, word in known) for word, found in chances.items()),
         )
 
     def found(self, chance: float, count: int, length: float) -> float:
@@ -75,6 +84,12 @@ class Expectation:
 
 def _in_text(chance: float, length: float) -> float:
     return min(OFTEN, chance * (length / TEXT_WORDS) ** LENGTH)
+
+
+def _in_directory(chance: float, files: int, is_known: bool) -> float:
+    """The evidence of one word that a prompt is about a directory: some memory has the word, or none has it."""
+    by_chance = 1 - (1 - chance) ** files
+    return math.log(1 + KNOWN * (1 / by_chance - 1)) if is_known else math.log(1 - KNOWN)
 
 
 @lru_cache(maxsize=1)

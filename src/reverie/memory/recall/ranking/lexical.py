@@ -99,7 +99,8 @@ def word_scores(index: SearchIndex, query: str, *, foreign: bool = False) -> dic
             for other in index.terms(related_terms(word)).values():
                 least = min(weight, term_weight(files, other.files, is_content=True))
                 forms.append(_Form(typed[word], other, RELATED * least, True, RELATED, 1.0, is_related=True))
-    tally = _Tally(mean_length, Expectation.of(chances, mean_length, foreign=foreign))
+    present = {form.word for form in forms if not form.is_related}
+    tally = _Tally(mean_length, Expectation.of(chances, present, files, mean_length, foreign=foreign))
     return _gather(index, forms, tally, whole * (K1 + 1))
 
 
@@ -124,7 +125,7 @@ class _Tally:
     def __init__(self, mean_length: float, expected: Expectation) -> None:
         self.totals: dict[int, float] = {}
         self._expected = expected
-        self._nothing = sum(expected.without.values())
+        self._nothing = sum(expected.without.values()) + expected.belongs
         self._words: dict[str, dict[int, tuple[float, _Form, int]]] = {}
         self._gains: dict[int, float] = {}
         self._mean_length = mean_length

@@ -69,9 +69,9 @@ class ShowGate:
 SEMANTIC_GATE: Final = ShowGate(
     ("meaning", "nearness", "manner", "foreign", "words"), (10.2, 14.9, 0.48, 2.5, 7.3), -3.9, least=0.5, of_best=0.65
 )
-EVIDENCE_LEAST: Final = 3.6
+EVIDENCE_LEAST: Final = 1.25
 """The evidence in words that is needed to show anything in a directory of one file,"""
-EVIDENCE_PER_FILES: Final = 0.45
+EVIDENCE_PER_FILES: Final = 0.9
 """and how much more per e-fold of files: in more files more is shared by chance."""
 MEANING_LEAST: Final = 0.26
 """With an encoder, the closest memory is at least this close, or there is evidence in words."""
