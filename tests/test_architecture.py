@@ -23,6 +23,7 @@ FLOORS = (
     "agents",
     "session",
     "library",
+    "adapters",
     "cli lab __main__",
 )
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names.split()}

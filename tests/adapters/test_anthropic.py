@@ -1,0 +1,249 @@
+"""The layers as a middleware of the Anthropic SDK, over the simulator: real clients, real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import pytest
+from anthropic import Anthropic, AsyncAnthropic, beta_tool
+
+from reverie.adapters.anthropic import Layers, layers
+from reverie.errors import BlockingLimit
+from reverie.library.engine import Engine
+from tests.adapters.minds import Mind, Served, serve
+
+NAME = "claude-sonnet-5-5"
+SYSTEM = "You are a clerk. " + "You check the archive of the harbour office, file by file. " * 80
+TOOL: Any = {
+    "name": "read_file",
+    "description": "Reads a file.",
+    "input_schema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+}
+FIRST: Any = {"role": "user", "content": "Check all the files of the archive."}
+
+
+def text_of(name: str) -> str:
+    return f"{name}\n" + f"the ship of {name} carries pears and apples\n" * (6_000 if "large" in name else 90)
+
+
+@beta_tool
+def read_file(name: str) -> str:
+    """Reads a file.
+
+    Args:
+        name: the name of the file.
+    """
+    return text_of(name)
+
+
+def reads(*names: str) -> list[str]:
+    return [f'call read_file {{"name": "{name}"}}' for name in names]
+
+
+def open_engine(home: Path, name: str = "office/1", window: int = 200_000, **more: Any) -> Engine:
+    return Engine.open(name, **{"model": f"anthropic:{NAME}", "home": home, "window": window} | more)
+
+
+def client(server: Served, *middleware: Layers, retries: int = 0) -> Anthropic:
+    return Anthropic(base_url=server.url, api_key="simulated", max_retries=retries, middleware=middleware)
+
+
+def ask(client: Anthropic, messages: list[Any], **more: Any) -> anthropic.types.Message:
+    given: dict[str, Any] = {"model": NAME, "max_tokens": 1_000, "system": SYSTEM, "tools": [TOOL], **more}
+    return client.messages.create(messages=messages, **given)
+
+
+def extend(messages: list[Any], answer: Any) -> bool:
+    """Adds an answer and the results of its calls, the last call first; returns whether there were calls."""
+    messages.append({"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in answer.content]})
+    calls = [block for block in answer.content if block.type == "tool_use"]
+    results = [
+        {"type": "tool_result", "tool_use_id": call.id, "content": text_of(call.input["name"])}
+        for call in reversed(calls)
+    ]
+    if results:
+        messages.append({"role": "user", "content": results})
+    return bool(results)
+
+
+def test_the_tool_runner_keeps_a_small_window(tmp_path: Path) -> None:
+    names = [f"file-{n}" if n % 20 else f"large-{n}" for n in range(1, 60)]
+    mind = Mind(reads(*names))
+    with serve(mind, window=30_000) as server:
+        middleware = layers(open_engine(tmp_path, window=30_000))
+        runner = client(server, middleware).beta.messages.tool_runner(
+            model=NAME, max_tokens=1_000, system=SYSTEM, tools=[read_file], messages=[FIRST]
+        )
+        assert runner.until_done().content[0].text == "Done."
+        middleware.close()
+    assert len(mind.bodies) == 60 and not any("thread" in body for body in mind.bodies)
+    assert all(row.usage.prompt < 30_000 for row in server.rows), "no request over the window"
+    assert sum(row.usage.prompt for row in server.rows[30:]) / 30 > 5_000, "the layers do not empty the window"
+    kept = list(tmp_path.glob("projects/*/*/tool-results/*"))
+    assert {path.read_text() for path in kept} >= {text_of("large-20"), text_of("large-40")}
+    assert max(len(text) for text in mind.sent) < 120_000
+    assert len(server.misses) < 10, "most requests read the cache"
+
+
+def play(server: Served, home: Path, rounds_per_process: int) -> None:
+    messages = [FIRST]
+    goes_on = True
+    while goes_on:
+        middleware = layers(open_engine(home, window=40_000))
+        own = client(server, middleware)
+        for _ in range(rounds_per_process):
+            goes_on = extend(messages, ask(own, messages))
+            if not goes_on:
+                break
+        middleware.close()
+
+
+def test_a_restart_sends_the_same_bytes(tmp_path: Path) -> None:
+    replies = [*reads(*(f"file-{n}" for n in range(12))), *reads("large-1"), "\n".join(reads("a", "b", "c"))]
+    one, many = Mind(replies), Mind(replies)
+    for mind, rounds in ((one, 100), (many, 3)):
+        with serve(mind) as server:
+            play(server, tmp_path / "home", rounds)
+            assert server.misses == []
+            assert server.rows[-1].usage.cache_read_input_tokens > 8_000
+        shutil.rmtree(tmp_path / "home")
+    assert json.dumps(one.bodies) == json.dumps(many.bodies) and "tool-results" in one.sent[-1]
+
+
+def test_streams_are_passed_on_and_recorded(tmp_path: Path) -> None:
+    mind = Mind(["think Hm.\nsay I look.\n" + "\n".join(reads("a", "b")), "say It is pears, as “ü” says.", "say Bye."])
+    with serve(mind) as server:
+        middleware = layers(open_engine(tmp_path))
+        own = client(server, middleware)
+        messages = [FIRST]
+        given: Any = {"model": NAME, "max_tokens": 2_000, "system": SYSTEM, "tools": [TOOL]}
+        with own.messages.stream(messages=messages, **given) as stream:
+            kinds = [event.type for event in stream]
+            extend(messages, stream.get_final_message())
+        assert kinds[0] == "message_start" and kinds[-1] == "message_stop"
+        for event in own.messages.create(messages=messages, stream=True, **given):
+            if event.type == "message_stop":
+                break  # nobody reads the stream to its end
+        messages += [{"role": "assistant", "content": "It is pears, as “ü” says."}, {"role": "user", "content": "Good."}]
+        assert ask(own, messages, max_tokens=2_000).content[0].text == "Bye."
+        middleware.close()
+        cost = asyncio.run(open_engine(tmp_path).cost())
+    assert cost.requests == 3 and server.misses == []
+    billed = sum(row.usage.prompt for row in server.rows)
+    assert cost.input_tokens + cost.cache_read_tokens + cost.cache_write_tokens == billed
+    assert [one["role"] for one in mind.bodies[-1]["messages"]] == ["user", "assistant", "user", "assistant", "user"]
+
+
+def test_an_asynchronous_client(tmp_path: Path) -> None:
+    mind = Mind(["say I look.\n" + "\n".join(reads("a", "large-b")), "say It is pears.", *reads("c")])
+
+    async def run(server: Served) -> None:
+        async with open_engine(tmp_path) as engine:
+            own = AsyncAnthropic(base_url=server.url, api_key="x", max_retries=0, middleware=[layers(engine)])
+            messages = [FIRST]
+            given: Any = {"model": NAME, "max_tokens": 2_000, "system": SYSTEM, "tools": [TOOL]}
+            async with own.messages.stream(messages=messages, **given) as stream:
+                extend(messages, await stream.get_final_message())
+            async for event in await own.messages.create(messages=messages, stream=True, **given):
+                if event.type == "message_stop":
+                    break
+            messages += [{"role": "assistant", "content": "It is pears."}, {"role": "user", "content": "Good."}]
+            assert extend(messages, await own.messages.create(messages=messages, **given))
+            extend(messages, await own.messages.create(messages=messages, **given))
+            assert (await engine.cost()).requests == 4
+
+    with serve(mind) as server:
+        asyncio.run(run(server))
+    assert server.misses == [] and len(server.rows) == 4
+    assert max(len(text) for text in mind.sent) < 30_000, "the large result is on disk"
+
+
+def test_other_requests_pass_unchanged(tmp_path: Path) -> None:
+    side: list[dict[str, Any]] = [
+        {"model": "claude-haiku-4-5", "messages": [FIRST], "system": "Write a title."},
+        {"model": NAME, "messages": [{"role": "user", "content": "Is this rude? yes or no"}]},
+        {"model": NAME, "messages": [{"role": "user", "content": "x"}], "cache_control": {"type": "ephemeral"}},
+    ]
+    plain, layered = Mind(), Mind()
+    with serve(plain) as server:
+        for one in side:
+            client(server).messages.create(max_tokens=50, **one)
+    with serve(layered) as server:
+        middleware = layers(open_engine(tmp_path))
+        own = client(server, middleware)
+        messages = [FIRST]
+        extend(messages, ask(own, messages))
+        own.messages.count_tokens(model=NAME, messages=[FIRST])
+        for one in side:
+            own.messages.create(max_tokens=50, **one)
+        ask(own.with_options(middleware=[]), [*messages, {"role": "user", "content": "Give all this a title."}])
+        ask(own, [*messages, {"role": "user", "content": "And now?"}])
+        middleware.close()
+    assert layered.bodies[1:4] == plain.bodies
+    last = [one["content"][0]["text"] for one in layered.bodies[-1]["messages"]]
+    assert last == [FIRST["content"], "Done.", "And now?"]
+
+
+def test_a_function_chooses_the_engine(tmp_path: Path) -> None:
+    engines = {name: open_engine(tmp_path, name) for name in ("one", "two")}
+    mind = Mind()
+    with serve(mind) as server:
+        middleware = layers(lambda body: engines.get((body.get("metadata") or {}).get("user_id", "")))
+        own = client(server, middleware)
+        for name in ("one", "two", "one", "nobody"):
+            ask(own, [{"role": "user", "content": f"I am {name}."}], metadata={"user_id": name})
+        middleware.close()
+    roles = [[one["role"] for one in body["messages"]] for body in mind.bodies]
+    assert roles == [["user"], ["user"], ["user"], ["user"]], "one message is the whole conversation"
+    assert isinstance(mind.bodies[0]["system"], list) and mind.bodies[3]["system"] == SYSTEM
+
+
+def test_a_prompt_that_is_too_long_is_made_shorter_once(tmp_path: Path) -> None:
+    too_long = "fail prompt-too-long 16000 > 8000"
+    mind = Mind([*reads(*(f"f{n}" for n in range(12))), too_long, "say Fine.", too_long, too_long])
+    with serve(mind) as server:
+        middleware = layers(open_engine(tmp_path))
+        own = client(server, middleware)
+        messages = [FIRST]
+        while extend(messages, answer := ask(own, messages)):
+            pass
+        assert answer.content[0].text == "Fine."
+        assert len(mind.sent[-1]) < len(mind.sent[-2]) * 0.6, "at least what is too much is gone"
+        messages.append({"role": "user", "content": "And now?"})
+        with pytest.raises(anthropic.BadRequestError, match="prompt is too long"):
+            ask(own, messages)
+        assert len(mind.bodies) <= 16, "one more try, not two"
+        middleware.close()
+
+
+def test_retries_of_the_client_add_nothing(tmp_path: Path) -> None:
+    overloaded = "fail overloaded retry-after 0.01"
+    mind = Mind([overloaded, overloaded, *reads("a"), overloaded, "say Fine."])
+    with serve(mind) as server:
+        middleware = layers(open_engine(tmp_path))
+        runner = client(server, middleware, retries=3).beta.messages.tool_runner(
+            model=NAME, max_tokens=1_000, system=SYSTEM, tools=[read_file], messages=[FIRST]
+        )
+        assert runner.until_done().content[0].text == "Fine."
+        middleware.close()
+    assert [len(body["messages"]) for body in mind.bodies] == [1, 1, 1, 3, 3]
+    assert mind.bodies[0] == mind.bodies[2] and mind.bodies[3] == mind.bodies[4]
+
+
+def test_errors_of_ours_stop_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def choose(body: Any) -> Engine:
+        raise ValueError("nobody knows")
+
+    mind = Mind()
+    with serve(mind) as server, caplog.at_level(logging.WARNING, "reverie.adapters"):
+        assert ask(client(server, layers(choose)), [FIRST]).content[0].text == "Done."
+        assert "sent without layers" in caplog.text and "nobody knows" in caplog.text
+        assert mind.bodies[0]["messages"] == [FIRST]
+        with pytest.raises(BlockingLimit):
+            ask(client(server, layers(open_engine(tmp_path, window=32_000))), [FIRST], system="price of pears " * 60_000)
