@@ -262,6 +262,7 @@ def test_saving_a_file_never_switches_anything_on_for_a_moment(world: World) -> 
             world.file.rename(world.home / "backup")
             time.sleep(0.002)
             world.file.write_text("extraction = false\n# saved\n")
+            time.sleep(0.01)  # a file that is never seen whole counts as gone after a second
 
     editor = threading.Thread(target=save_like_editors_do)
     editor.start()

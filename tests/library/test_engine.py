@@ -14,6 +14,7 @@ import pytest
 
 from reverie.errors import BlockingLimit, UserError
 from reverie.library.engine import Engine
+from tests.counts import SOAK
 from tests.library.talks import MODEL, SYSTEM, TOOLS, Player, make_talk
 
 SMALL = 32_000
@@ -36,16 +37,20 @@ def answer(text: str = "Fine.", *calls: tuple[str, str], usage: int = 500) -> di
     }
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_restarts_and_parts_of_the_history_give_the_same_bytes(tmp_path: Path, seed: int) -> None:
+SEEDS = range(40 if SOAK else 2)
+
+
+@pytest.mark.parametrize("wire", ["messages", "chat", "responses"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_restarts_and_parts_of_the_history_give_the_same_bytes(tmp_path: Path, seed: int, wire: str) -> None:
     talk = make_talk(seed, 40)
     home = tmp_path / "home"
-    one = Player(home, SMALL)
+    one = Player(home, SMALL, wire=wire)
     asyncio.run(one.play(talk))
     assert any("compacted" in each or "cleared" in each for each in one.breaks), "the layers had something to do"
     for how in range(2):
         shutil.rmtree(home)
-        other = Player(home, SMALL)
+        other = Player(home, SMALL, wire=wire)
         asyncio.run(other.play(talk, random.Random(100 * seed + how)))
         assert other.bodies == one.bodies
 
@@ -221,7 +226,9 @@ def test_ten_thousand_messages(tmp_path: Path) -> None:
 def test_what_cannot_fit_is_refused_in_one_sentence(tmp_path: Path) -> None:
     async def play(engine: Engine) -> None:
         with pytest.raises(BlockingLimit, match="does not fit the window even after a compaction"):
-            await engine.prepare(system="the price of pears rose. " * 20_000, messages=[{"role": "user", "content": "Hi"}])
+            await engine.prepare(
+                system="the price of pears rose. " * 20_000, messages=[{"role": "user", "content": "Hi"}]
+            )
 
     run(tmp_path, play)
 

@@ -161,8 +161,10 @@ class _Watched:
                 raise
             warn(f"{error} The flags stay as they were.")
         else:
-            if self._signature() != signature and not strict:
-                return  # it changed during the read, and may be half read: try again next time
+            # A file may change during the read, and change back within one tick of the clock: then the size differs.
+            sizes = (file.size if file else 0, signature[1] if signature else 0)
+            if not strict and (self._signature() != signature or sizes[0] != sizes[1]):
+                return  # it may be half read: try again next time
             self.values = values
         self._absent = signature is None
         young = signature is not None and time.time_ns() - signature[0] < _RACY_NS

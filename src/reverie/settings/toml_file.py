@@ -23,9 +23,10 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 class TomlFile:
     """One parsed file. `data` is the result of `tomllib`; `line(path)` returns the line of a key."""
 
-    def __init__(self, path: Path, text: str, data: dict[str, Any]) -> None:
+    def __init__(self, path: Path, text: str, data: dict[str, Any], size: int) -> None:
         self.path = path
         self.data = data
+        self.size = size  # the bytes that were read
         self._text = text
         self._lines: dict[KeyPath, int] | None = None
 
@@ -42,7 +43,7 @@ class TomlFile:
             line = raw.count(b"\n", 0, error.start) + 1
             raise SettingsError(f"{path}:{line}: not valid UTF-8 text; save the file as UTF-8.") from error
         try:
-            return cls(path, text, load_toml(text))
+            return cls(path, text, load_toml(text), len(raw))
         except Unparsable as error:
             where = f"{path}:{error.line}" if error.line is not None else str(path)
             raise SettingsError(f"{where}: {error}.") from error
