@@ -29,7 +29,8 @@ FIRST: Any = {"role": "user", "content": "Check all the files of the archive."}
 
 
 def text_of(name: str) -> str:
-    return f"{name}\n" + f"the ship of {name} carries pears and apples\n" * (6_000 if "large" in name else 90)
+    lines = {"large": 6_000, "wide": 400}.get(name.partition("-")[0], 90)
+    return f"{name}\n" + f"the ship of {name} carries pears and apples\n" * lines
 
 
 @beta_tool
@@ -73,7 +74,7 @@ def extend(messages: list[Any], answer: Any) -> bool:
 
 
 def test_the_tool_runner_keeps_a_small_window(tmp_path: Path) -> None:
-    names = [f"file-{n}" if n % 20 else f"large-{n}" for n in range(1, 60)]
+    names = [f"file-{n}" if n % 20 else f"large-{n}" for n in range(1, 42)]
     mind = Mind(reads(*names))
     with serve(mind, window=30_000) as server:
         middleware = layers(open_engine(tmp_path, window=30_000))
@@ -82,9 +83,9 @@ def test_the_tool_runner_keeps_a_small_window(tmp_path: Path) -> None:
         )
         assert runner.until_done().content[0].text == "Done."
         middleware.close()
-    assert len(mind.bodies) == 60 and not any("thread" in body for body in mind.bodies)
+    assert len(mind.bodies) == 42 and not any("thread" in body for body in mind.bodies)
     assert all(row.usage.prompt < 30_000 for row in server.rows), "no request over the window"
-    assert sum(row.usage.prompt for row in server.rows[30:]) / 30 > 5_000, "the layers do not empty the window"
+    assert sum(row.usage.prompt for row in server.rows[20:]) / 22 > 5_000, "the layers do not empty the window"
     kept = list(tmp_path.glob("projects/*/*/tool-results/*"))
     assert {path.read_text() for path in kept} >= {text_of("large-20"), text_of("large-40")}
     assert max(len(text) for text in mind.sent) < 120_000
@@ -205,20 +206,20 @@ def test_a_function_chooses_the_engine(tmp_path: Path) -> None:
 
 
 def test_a_prompt_that_is_too_long_is_made_shorter_once(tmp_path: Path) -> None:
-    too_long = "fail prompt-too-long 16000 > 8000"
-    mind = Mind([*reads(*(f"f{n}" for n in range(12))), too_long, "say Fine.", too_long, too_long])
+    too_long = "fail prompt-too-long 48310 > 40000"
+    mind = Mind([*reads(*(f"wide-{n}" for n in range(10))), too_long, "say Fine.", too_long, too_long])
     with serve(mind) as server:
-        middleware = layers(open_engine(tmp_path))
+        middleware = layers(open_engine(tmp_path, window=64_000))
         own = client(server, middleware)
         messages = [FIRST]
         while extend(messages, answer := ask(own, messages)):
             pass
         assert answer.content[0].text == "Fine."
-        assert len(mind.sent[-1]) < len(mind.sent[-2]) * 0.6, "at least what is too much is gone"
+        assert len(mind.sent[-1]) < len(mind.sent[-2]) * 0.6
         messages.append({"role": "user", "content": "And now?"})
         with pytest.raises(anthropic.BadRequestError, match="prompt is too long"):
             ask(own, messages)
-        assert len(mind.bodies) <= 16, "one more try, not two"
+        assert len(mind.bodies) <= 14, "one more try, not two"
         middleware.close()
 
 
