@@ -299,7 +299,7 @@ def test_new_messages_that_are_given_again_without_an_answer_are_a_retry(tmp_pat
         await engine.observe(answer("Fine."))
         bodies = [(await engine.prepare(messages=[more], whole=False)).body for _ in range(3)]
         assert bodies[0] == bodies[1] == bodies[2] and len(bodies[0]["messages"]) == 3
-        await engine.observe(answer("Fine."))
+        await engine.observe(answer("Fine again."))
         assert len((await engine.prepare(messages=[more], whole=False)).body["messages"]) == 5, "said again"
 
     run(tmp_path, play)
