@@ -131,7 +131,10 @@ def test_streams_are_passed_on_and_recorded(tmp_path: Path) -> None:
         for event in own.messages.create(messages=messages, stream=True, **given):
             if event.type == "message_stop":
                 break  # nobody reads the stream to its end
-        messages += [{"role": "assistant", "content": "It is pears, as “ü” says."}, {"role": "user", "content": "Good."}]
+        messages += [
+            {"role": "assistant", "content": "It is pears, as “ü” says."},
+            {"role": "user", "content": "Good."},
+        ]
         assert ask(own, messages, max_tokens=2_000).content[0].text == "Bye."
         middleware.close()
         cost = asyncio.run(open_engine(tmp_path).cost())
@@ -247,4 +250,6 @@ def test_errors_of_ours_stop_nothing(tmp_path: Path, caplog: pytest.LogCaptureFi
         assert "sent without layers" in caplog.text and "nobody knows" in caplog.text
         assert mind.bodies[0]["messages"] == [FIRST]
         with pytest.raises(BlockingLimit):
-            ask(client(server, layers(open_engine(tmp_path, window=32_000))), [FIRST], system="price of pears " * 60_000)
+            ask(
+                client(server, layers(open_engine(tmp_path, window=32_000))), [FIRST], system="price of pears " * 60_000
+            )

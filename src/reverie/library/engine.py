@@ -30,6 +30,8 @@ from reverie.library.prepared import (
     as_blocks,
 )
 from reverie.library.wires import Wire, wire_named
+from reverie.memory.changes import Evidence
+from reverie.memory.evidence import gather_evidence
 from reverie.models.base import Request
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import facts_of
@@ -201,6 +203,11 @@ class Engine:
             said = model_error(ServerRefusal.read(400, {"message": str(error)}, {}, "no reason given"))
             named = next((one for one in (error, said) if isinstance(one, PromptTooLong)), PromptTooLong(str(error)))
             return await state.layers.conversation.recover(named)
+
+    async def evidence(self) -> tuple[Evidence, ...]:
+        """Returns what was said in the conversation, with its origins: `said` for `Memory.tool`."""
+        async with self._at_work() as state:
+            return gather_evidence(state.parts.log.view.history)
 
     async def compact(
         self, messages: Sequence[Mapping[str, Any]] = (), *, instructions: str = "", origin: str = "entered"

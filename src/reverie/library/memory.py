@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Waiting,
     )
     from reverie.library.stores import Store
+    from reverie.memory.changes import Evidence
     from reverie.memory.opening import OpenedMemory
     from reverie.memory.recall.ranker import Ranker
     from reverie.models.base import Model
@@ -202,6 +203,16 @@ class Memory:
         from reverie.library.writing import forget
 
         return await self._run(lambda: forget(self.opened, _text(name_or_words)), writes=True)
+
+    async def tool(self, command: Mapping[str, Any], *, said: Sequence[str | Evidence] = ()) -> str:
+        """Carries out a command of the API's memory tool (`view`, `create`, `str_replace`, `insert`, `delete`, `rename`
+        below `/memories`) and returns the text for the model. `UserError` has the text of an error.
+
+        What an agent writes is judged by `said`, the user's words: what does not follow from them waits in the inbox.
+        """
+        from reverie.library.memory_tool import run_command
+
+        return await self._run(lambda: run_command(self.opened, command, said), writes=True)
 
     async def history(self, name: str | None = None, limit: int = 50) -> list[MemoryVersion]:
         """The versions of the directory or of one memory, newest first. Changes by hand become a version first."""
