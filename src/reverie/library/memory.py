@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from concurrent.futures import ThreadPoolExecutor
     from pathlib import Path
 
@@ -138,16 +138,17 @@ class Memory:
 
     # -- finding -----------------------------------------------------------------------------------------------------
 
-    async def recall(self, text: str, k: int = 5) -> list[Recalled]:
+    async def recall(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> list[Recalled]:
         """The memories that fit a message, best first, at most `k`. Empty if nothing fits, or for a single word.
+        `without` names memories to leave out, for example those that the conversation has already.
 
         Ranks on this machine, without a model. At most two inferred memories come while others fit as well.
         """
         from reverie.library.finding import recall
 
-        return await self._run(lambda: recall(self.opened, self._rank, _text(text), k))
+        return await self._run(lambda: recall(self.opened, self._rank, _text(text), k, without))
 
-    async def reminder(self, text: str, k: int = 5) -> str:
+    async def reminder(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> str:
         """The memories that fit a message as one text for a prompt; empty if nothing fits.
 
         Every line of a memory is quoted and cannot imitate a heading or a tag. Age, trust and evidence are beside it.
@@ -155,7 +156,7 @@ class Memory:
         """
         from reverie.library.finding import remind
 
-        return await self._run(lambda: remind(self.opened, self._rank, _text(text), k))
+        return await self._run(lambda: remind(self.opened, self._rank, _text(text), k, without))
 
     async def read(self, name: str) -> Remembered:
         """One memory by its name, its title or a clear part of its name. Raises `UserError` if there is none."""

@@ -1,7 +1,7 @@
 """The six commands of the API's memory tool over a memory directory: view, create, str_replace, insert, delete, rename.
 
 `/memories` is the directory. Every write passes the gate as an agent's and becomes a version. The texts for the model
-are those of the API; what the gate keeps for the user is added as a sentence. Blocking; `Memory` calls it in its thread.
+are those of the API; what the gate keeps for the user is added as a sentence. Blocking; `Memory` runs it in its thread.
 """
 
 from __future__ import annotations
