@@ -10,11 +10,14 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
+from functools import cache, partial
 from typing import Any, Final, TypeVar, cast
 
 from reverie.errors import BlockingLimit, MissingExtra, PromptTooLong, ReverieError
 from reverie.library.engine import Engine
+from reverie.library.memory import Memory
 from reverie.models.anthropic import AnthropicAnswer
 from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.wire import as_object
@@ -24,12 +27,13 @@ from reverie.types import JsonObject
 
 try:
     from anthropic import APIRequest, APIResponse, AsyncAPIResponse, Middleware
+    from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 except ImportError as error:
     raise MissingExtra(
         "This needs the Anthropic SDK 2.8 or newer; install it with: pip install 'reverie[anthropic]'"
     ) from error
 
-__all__ = ["Layers", "layers"]
+__all__ = ["AsyncReverieMemoryTool", "Layers", "ReverieMemoryTool", "layers"]
 
 T = TypeVar("T")
 Choice = Callable[[Mapping[str, Any]], Engine | None]
@@ -59,7 +63,6 @@ class Layers(Middleware):
         self._used = dict[int, Engine]()
         self._last = dict[int, str]()
         """The id of the last response of each engine in use: threads are continued from there."""
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._observing = set[asyncio.Task[None]]()
 
     # -- the two kinds of clients ----------------------------------------------------------------------------------
@@ -72,7 +75,7 @@ class Layers(Middleware):
                 if isinstance(step, APIRequest):
                     given = call_next(step)
                 else:
-                    given = step.read() if isinstance(step, APIResponse) else self._run(step)
+                    given = step.read() if isinstance(step, APIResponse) else _start(step).result()
         except StopIteration as end:
             return end.value
 
@@ -90,18 +93,8 @@ class Layers(Middleware):
 
     def close(self) -> None:
         """Waits for the background work of a synchronous client. Programs with `AsyncAnthropic` close the engine."""
-        for engine in self._used.values() if self._loop is not None else ():
-            self._run(engine.close())
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs work of the engine for a synchronous client, in one thread, because its background work goes on."""
-        return asyncio.run_coroutine_threadsafe(work, self._own_loop()).result()
-
-    def _own_loop(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="reverie-layers", daemon=True).start()
-        return self._loop
+        for engine in self._used.values():
+            _start(engine.close()).result()
 
     # -- one exchange ----------------------------------------------------------------------------------------------
 
@@ -189,7 +182,7 @@ class Layers(Middleware):
                 done = None
                 for chunk in read(chunk_size):
                     if (message := events.take(chunk)) is not None:
-                        done = asyncio.run_coroutine_threadsafe(self._observe(engine, message), self._own_loop())
+                        done = _start(self._observe(engine, message))
                     yield chunk
                 if done is not None:
                     done.result()
@@ -227,6 +220,57 @@ class _Events:
                 with suppress(ValueError):
                     list(self._answer.take(as_object(load_json(line[5:]))))
         return self._answer.message() if self._answer.ended and not was_ended else None
+
+
+class ReverieMemoryTool(BetaAbstractMemoryTool):
+    """The memory tool of the API over a `Memory`, for `Anthropic`: `tools=[ReverieMemoryTool(memory, engine)]`.
+
+    Every write passes the gate as an agent's, and is a version. The words of the user in the engine's conversation are
+    its evidence: what does not follow from them is marked as inferred, or waits in the inbox.
+    """
+
+    def __init__(self, memory: Memory, engine: Engine | None = None, *, cache_control: Any = None) -> None:
+        super().__init__(cache_control=cache_control)
+        self._command = partial(_run_command, memory, engine)
+
+    def call(self, input: object) -> str:
+        return _start(self._command(input)).result()
+
+    view = create = str_replace = insert = delete = rename = call  # pyright: ignore
+
+
+class AsyncReverieMemoryTool(BetaAsyncAbstractMemoryTool):
+    """The same for `AsyncAnthropic`."""
+
+    def __init__(self, memory: Memory, engine: Engine | None = None, *, cache_control: Any = None) -> None:
+        super().__init__(cache_control=cache_control)
+        self._command = partial(_run_command, memory, engine)
+
+    async def call(self, input: object) -> str:
+        return await self._command(input)
+
+    view = create = str_replace = insert = delete = rename = call  # pyright: ignore
+
+
+async def _run_command(memory: Memory, engine: Engine | None, given: Any) -> str:
+    command = cast(JsonObject, given if isinstance(given, dict) else given.to_dict())
+    try:
+        with guarded(_OURS):
+            return await memory.tool(command, said=await engine.evidence() if engine is not None else ())
+    except ReverieError as error:
+        raise ToolError(str(error)) from error
+
+
+def _start(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Starts work for a synchronous client, in one thread for all: an engine belongs to one event loop."""
+    return asyncio.run_coroutine_threadsafe(work, _own_loop())
+
+
+@cache
+def _own_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="reverie-layers", daemon=True).start()
+    return loop
 
 
 def _is_messages(request: APIRequest) -> bool:

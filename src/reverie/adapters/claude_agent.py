@@ -26,6 +26,8 @@ _log = logging.getLogger("reverie.adapters")
 _ON_DISK: Final = ("Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "NotebookRead")
 """Tools whose results are files already, and which limit them by themselves."""
 _SMALL: Final = 2_000
+_TAGS: Final = ("<system-reminder>\n", "\n</system-reminder>")
+"""Claude Code adds its own tags, and escapes others."""
 _NOTHING: Final[JsonObject] = {}
 
 
@@ -109,7 +111,7 @@ class Hooks(dict[str, Any]):
                 break
             if len(text) <= self._characters:
                 shown |= {one.name for one in await memory.recall(prompt, k, without=shown)}
-                return _output("UserPromptSubmit", additionalContext=text)
+                return _output("UserPromptSubmit", additionalContext=text.removeprefix(_TAGS[0]).removesuffix(_TAGS[1]))
         return _NOTHING
 
     async def _learn(self, given: JsonObject) -> JsonObject:
