@@ -89,8 +89,9 @@ class Engine:
         small) and `wire`: the shape of your messages, "messages", "chat" or "responses". `memory` adds recall,
         extraction and dreams. `ask` does the work beside the conversation (summaries, extraction, dreams): a model's
         name, or an async function that gets the body of a Messages request; without it, code does this work.
-        `home` is Reverie's home, `cwd` the project that the transcript belongs to; without it, the home itself, so
-        that every process with the same home finds the conversation. `settings` are `section.key` values. `on_event` receives notices and tasks.
+        `home` is Reverie's home, `cwd` the project that the transcript belongs to; without it, the home itself, so that
+        every process with the same home finds the conversation. `settings` are `section.key` values. `on_event`
+        receives notices and tasks.
         """
         opened = memory.opened if memory is not None else None
         if memory is not None and opened is not None:
