@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
-from concurrent.futures import Future
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import suppress
-from functools import cache, partial
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 
 from reverie.errors import BlockingLimit, MissingExtra, PromptTooLong, ReverieError
+from reverie.library.blocking import blocking_loop
 from reverie.library.engine import Engine
-from reverie.library.memory import Memory
 from reverie.models.anthropic import AnthropicAnswer
 from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.wire import as_object
@@ -27,7 +24,8 @@ from reverie.types import JsonObject
 
 try:
     from anthropic import APIRequest, APIResponse, AsyncAPIResponse, Middleware
-    from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+
+    from reverie.adapters.anthropic_memory import AsyncReverieMemoryTool, ReverieMemoryTool
 except ImportError as error:
     raise MissingExtra(
         "This needs the Anthropic SDK 2.8 or newer; install it with: pip install 'reverie[anthropic]'"
@@ -35,7 +33,6 @@ except ImportError as error:
 
 __all__ = ["AsyncReverieMemoryTool", "Layers", "ReverieMemoryTool", "layers"]
 
-T = TypeVar("T")
 Choice = Callable[[Mapping[str, Any]], Engine | None]
 
 _log = logging.getLogger("reverie.adapters")
@@ -50,7 +47,8 @@ def layers(engine: Engine | Choice) -> Layers:
 
     A request belongs to the conversation if its model is the engine's and `engine.knows` its messages. All other
     requests pass unchanged. Instead of an engine, give a function that gets the body of each Messages request and
-    returns its engine, or None for a request to leave alone. With a synchronous client, call `close` at the end.
+    returns its engine, or None for a request to leave alone. Engines of `reverie.sync` are fine too. Close the engine
+    at the end, or with a synchronous client the middleware.
     """
     return Layers(engine)
 
@@ -59,7 +57,7 @@ class Layers(Middleware):
     """The middleware. Make it with `layers`."""
 
     def __init__(self, engine: Engine | Choice) -> None:
-        self._engine = engine
+        self._engine: Engine | Choice = getattr(engine, "async_object", engine)
         self._used = dict[int, Engine]()
         self._last = dict[int, str]()
         """The id of the last response of each engine in use: threads are continued from there."""
@@ -69,13 +67,14 @@ class Layers(Middleware):
 
     def handle(self, request: APIRequest, call_next: Callable[[APIRequest], APIResponse[Any]]) -> APIResponse[Any]:
         steps, given = self._exchange(request), None
+        blocking_loop().open.update(self._used.values())
         try:
             while True:
                 step: Any = steps.send(given)
                 if isinstance(step, APIRequest):
                     given = call_next(step)
                 else:
-                    given = step.read() if isinstance(step, APIResponse) else _start(step).result()
+                    given = step.read() if isinstance(step, APIResponse) else blocking_loop().wait(step)
         except StopIteration as end:
             return end.value
 
@@ -94,7 +93,7 @@ class Layers(Middleware):
     def close(self) -> None:
         """Waits for the background work of a synchronous client. Programs with `AsyncAnthropic` close the engine."""
         for engine in self._used.values():
-            _start(engine.close()).result()
+            blocking_loop().wait(engine.close())
 
     # -- one exchange ----------------------------------------------------------------------------------------------
 
@@ -143,7 +142,8 @@ class Layers(Middleware):
             if not is_next:
                 _log.info("A request that is not part of the conversation passes unchanged.")
         else:
-            engine = self._engine(body)
+            chosen = self._engine(body)
+            engine = cast("Engine | None", getattr(chosen, "async_object", chosen))
             is_next = engine is not None
         if engine is None or not is_next:
             return None
@@ -182,7 +182,7 @@ class Layers(Middleware):
                 done = None
                 for chunk in read(chunk_size):
                     if (message := events.take(chunk)) is not None:
-                        done = _start(self._observe(engine, message))
+                        done = blocking_loop().start(self._observe(engine, message))
                     yield chunk
                 if done is not None:
                     done.result()
@@ -220,57 +220,6 @@ class _Events:
                 with suppress(ValueError):
                     list(self._answer.take(as_object(load_json(line[5:]))))
         return self._answer.message() if self._answer.ended and not was_ended else None
-
-
-class ReverieMemoryTool(BetaAbstractMemoryTool):
-    """The memory tool of the API over a `Memory`, for `Anthropic`: `tools=[ReverieMemoryTool(memory, engine)]`.
-
-    Every write passes the gate as an agent's, and is a version. The words of the user in the engine's conversation are
-    its evidence: what does not follow from them is marked as inferred, or waits in the inbox.
-    """
-
-    def __init__(self, memory: Memory, engine: Engine | None = None, *, cache_control: Any = None) -> None:
-        super().__init__(cache_control=cache_control)
-        self._command = partial(_run_command, memory, engine)
-
-    def call(self, input: object) -> str:
-        return _start(self._command(input)).result()
-
-    view = create = str_replace = insert = delete = rename = call  # pyright: ignore
-
-
-class AsyncReverieMemoryTool(BetaAsyncAbstractMemoryTool):
-    """The same for `AsyncAnthropic`."""
-
-    def __init__(self, memory: Memory, engine: Engine | None = None, *, cache_control: Any = None) -> None:
-        super().__init__(cache_control=cache_control)
-        self._command = partial(_run_command, memory, engine)
-
-    async def call(self, input: object) -> str:
-        return await self._command(input)
-
-    view = create = str_replace = insert = delete = rename = call  # pyright: ignore
-
-
-async def _run_command(memory: Memory, engine: Engine | None, given: Any) -> str:
-    command = cast(JsonObject, given if isinstance(given, dict) else given.to_dict())
-    try:
-        with guarded(_OURS):
-            return await memory.tool(command, said=await engine.evidence() if engine is not None else ())
-    except ReverieError as error:
-        raise ToolError(str(error)) from error
-
-
-def _start(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """Starts work for a synchronous client, in one thread for all: an engine belongs to one event loop."""
-    return asyncio.run_coroutine_threadsafe(work, _own_loop())
-
-
-@cache
-def _own_loop() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="reverie-layers", daemon=True).start()
-    return loop
 
 
 def _is_messages(request: APIRequest) -> bool:
