@@ -9,6 +9,7 @@ import asyncio
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from anthropic import Anthropic, beta_tool
 
@@ -19,7 +20,8 @@ from reverie.models.script import Script
 from reverie.simulator import ScriptResponder, Simulator
 from reverie.simulator.http import running
 
-MODEL = "claude-sonnet-5-5"
+REQUEST: Any = {"model": "claude-sonnet-5-5", "max_tokens": 1_000, "max_iterations": 50}
+QUESTION: Any = {"role": "user", "content": "Check the logs. I want prices in euros, without cents."}
 SCRIPT = """
 call memory {"command": "create", "path": "/memories/prices.md", "file_text": "Prices are in euros, without cents."}
 ---
@@ -37,26 +39,22 @@ def read_next_log() -> str:
     return f"day {day}: a ship with pears came in\n" * (9_000 if day % 15 == 0 else 90)
 
 
-def main(folder: Path) -> None:
+def main(home: Path) -> None:
     simulator = Simulator(ScriptResponder(Script.parse(SCRIPT)))
-    memory = Memory.open(folder / "memory", home=folder / "home", cwd=folder)
-    engine = Engine.open("harbour", model=f"anthropic:{MODEL}", window=32_000, home=folder / "home", memory=memory)
+    memory = Memory.open(home / "memory", home=home, cwd=home)
+    engine = Engine.open("harbour", model="anthropic:claude-sonnet-5-5", window=32_000, home=home, memory=memory)
     with running(simulator) as url:
         middleware = layers(engine)
         client = Anthropic(base_url=url, api_key="simulated", middleware=[middleware])  # the line that changes
-        runner = client.beta.messages.tool_runner(
-            **{"model": MODEL, "max_tokens": 1_000, "max_iterations": 50},
-            tools=[read_next_log, ReverieMemoryTool(memory, engine)],
-            messages=[{"role": "user", "content": "Check the logs. I want prices in euros, without cents."}],
-        )
-        runner.until_done()
+        tools = [read_next_log, ReverieMemoryTool(memory, engine)]
+        client.beta.messages.tool_runner(tools=tools, messages=[QUESTION], **REQUEST).until_done()
         middleware.close()
     prompts = [row.usage.prompt for row in simulator.ledger.rows]
     print(f"{len(prompts)} requests; the largest prompt had {max(prompts):,} tokens")
-    print(len(list((folder / "home").rglob("tool-results/*"))), "large results are on disk")
+    print(len(list(home.rglob("tool-results/*"))), "large results are on disk")
     print("memory:", [(one.name, one.trust) for one in asyncio.run(memory.list())])
 
 
 if __name__ == "__main__":
-    with TemporaryDirectory() as made:
-        main(Path(made))
+    with TemporaryDirectory() as folder:
+        main(Path(folder))

@@ -22,19 +22,17 @@ SIMULATED = {"ANTHROPIC_API_KEY": "simulated", "MAX_MCP_OUTPUT_TOKENS": "1000000
 
 
 class Model:
-    """Reads the log first, and then says what it sees."""
-
     async def reply(self, body: Any, *, purpose: str = "main") -> Reply:
         told = json.dumps(body["messages"])
         if "tool_result" not in told:
             call = {"type": "tool_use", "id": "toolu_1", "name": "mcp__office__read_log", "input": {}}
             return Reply([call], "tool_use")
-        knows = "know" if "full euros" in told else "do not know"
-        return Reply([{"type": "text", "text": f"I see {len(told):,} characters, and {knows} the rule."}], "end_turn")
+        text = f"I see {len(told):,} characters; “full euros” is among them: {'full euros' in told}."
+        return Reply([{"type": "text", "text": text}], "end_turn")
 
 
 @tool("read_log", "Reads the log.", {})
-async def read_log(given: dict[str, Any]) -> dict[str, Any]:
+async def read_log(given: Any) -> Any:
     return {"content": [{"type": "text", "text": "a ship with pears came in\n" * 20_000}]}
 
 
@@ -43,10 +41,10 @@ async def main(url: str, folder: Path) -> None:
         for text in ("Remember: prices of pears are always rounded to full euros.", "How are prices of pears rounded?"):
             layers = hooks(memory, home=folder / "home")
             options = ClaudeAgentOptions(
-                model="claude-sonnet-5-5",
+                tools=[],
+                cwd=folder,
                 mcp_servers={"office": create_sdk_mcp_server("office", tools=[read_log])},
                 allowed_tools=["mcp__office__read_log"],
-                setting_sources=[],
                 hooks=layers,  # type: ignore[arg-type]
                 env={**SIMULATED, "ANTHROPIC_BASE_URL": url, "HOME": str(folder)},
             )
@@ -54,7 +52,7 @@ async def main(url: str, folder: Path) -> None:
                 if isinstance(message, ResultMessage):
                     print(f"{text}\n  {message.result}")
             await layers.close()
-        print("on disk:", [one.stat().st_size for one in (folder / "home").rglob("tool-results/*")])
+        print("on disk:", [one.stat().st_size for one in folder.rglob("tool-results/*")])
 
 
 if __name__ == "__main__":

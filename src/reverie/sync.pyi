@@ -1,7 +1,7 @@
 # Written by `python -m reverie.library.reference --sync`: the types of what sync.py makes at run time.
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +18,7 @@ from reverie.library.results import (
     Saved,
     Waiting,
 )
+from reverie.memory.changes import Evidence
 from reverie.memory.opening import OpenedMemory
 from reverie.models.base import Model
 from reverie.settings import Settings
@@ -46,11 +47,14 @@ class Memory:
     @property
     def path(self) -> Path:
         """The memory directory."""
+    @property
+    def is_of_project(self) -> bool:
+        """Whether it is the memory of a project, and not of a folder that was named."""
     def open_model(self) -> Model:
         """The model for work beside a conversation, as `ask` says."""
-    def recall(self, text: str, k: int = 5) -> list[Recalled]:
+    def recall(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> list[Recalled]:
         """The memories that fit a message, best first, at most `k`. Empty if nothing fits, or for a single word."""
-    def reminder(self, text: str, k: int = 5) -> str:
+    def reminder(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> str:
         """The memories that fit a message as one text for a prompt; empty if nothing fits."""
     def read(self, name: str) -> Remembered:
         """One memory by its name, its title or a clear part of its name. Raises `UserError` if there is none."""
@@ -68,6 +72,8 @@ class Memory:
         """Saves a text as a memory, or corrects the memory that says much the same."""
     def forget(self, name_or_words: str) -> Forgotten:
         """Removes the memory of this name or title, or the only one that clearly says these words."""
+    def tool(self, command: Mapping[str, Any], *, said: Sequence[str | Evidence] = ()) -> str:
+        """Carries out a command of the API's memory tool, and returns the text for the model."""
     def history(self, name: str | None = None, limit: int = 50) -> list[MemoryVersion]:
         """The versions of the directory or of one memory, newest first. Changes by hand become a version first."""
     def undo(self, version: str | None = None) -> MemoryVersion | None:

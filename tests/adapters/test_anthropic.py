@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import runpy
 import shutil
 from pathlib import Path
 from typing import Any
@@ -362,3 +363,10 @@ def test_what_an_agent_writes_is_not_confirmed_by_itself(tmp_path: Path) -> None
             assert [one.kind for one in await memory.inbox()] == ["held"] and await memory.list() == []
 
     asyncio.run(run())
+
+
+def test_the_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).resolve().parents[2] / "examples" / "10_anthropic.py"
+    runpy.run_path(str(path))["main"](tmp_path)
+    said = capsys.readouterr().out
+    assert "3 large results are on disk" in said and "('prices.md', 'inferred')" in said

@@ -22,16 +22,22 @@ DRIVER = Path(__file__).with_name("claude_agent_driver.py")
 
 def run(server: Served, folder: Path, *texts: str, resume: str = "") -> dict[str, Any]:
     """Runs the agent in a process of the environment that has the SDK."""
-    if not PYTHON.exists():
-        pytest.skip("there is no environment with the SDKs of adapters (REVERIE_TEST_ADAPTERS)")
     given = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
     given |= {"SIMULATOR": server.url, "STATE": str(folder), "PYTHONPATH": str(ROOT / "src")}
-    command = [str(PYTHON), "-P", str(DRIVER), resume, *texts]
-    done = subprocess.run(command, env=given, cwd=folder, capture_output=True, text=True, timeout=150, check=False)
+    return json.loads(start([str(DRIVER), resume, *texts], given, folder).strip().splitlines()[-1])
+
+
+def start(arguments: list[str], environment: dict[str, str], folder: Path) -> str:
+    if not PYTHON.exists():
+        pytest.skip("there is no environment with the SDKs of adapters (REVERIE_TEST_ADAPTERS)")
+    command = [str(PYTHON), "-P", *arguments]
+    done = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=150, check=False
+    )
     print(done.stdout, done.stderr, file=sys.stderr)
     assert done.returncode == 0, done.stderr[-2_000:]
     assert "hook of Reverie" not in done.stderr
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return done.stdout
 
 
 def call(name: str) -> str:
@@ -56,3 +62,14 @@ def test_results_recall_and_extraction(tmp_path: Path) -> None:
         third = run(server, tmp_path, "Go on.", resume=first["session"])
         assert third["session"] == first["session"] and str(kept[0]) in mind.sent[-1], "the same bytes after a restart"
     assert server.misses == []
+
+
+def test_the_example_runs(tmp_path: Path) -> None:
+    given = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "TMPDIR": str(tmp_path),
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+    said = start([str(ROOT / "examples" / "11_claude_agent.py")], given, tmp_path)
+    assert said.count("is among them: True") == 2 and "520000" in said

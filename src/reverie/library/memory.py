@@ -145,8 +145,8 @@ class Memory:
 
     async def recall(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> list[Recalled]:
         """The memories that fit a message, best first, at most `k`. Empty if nothing fits, or for a single word.
-        `without` names memories to leave out, for example those that the conversation has already.
 
+        `without` names memories to leave out, for example those that the conversation has already.
         Ranks on this machine, without a model. At most two inferred memories come while others fit as well.
         """
         from reverie.library.finding import recall
@@ -211,10 +211,11 @@ class Memory:
         return await self._run(lambda: forget(self.opened, _text(name_or_words)), writes=True)
 
     async def tool(self, command: Mapping[str, Any], *, said: Sequence[str | Evidence] = ()) -> str:
-        """Carries out a command of the API's memory tool (`view`, `create`, `str_replace`, `insert`, `delete`, `rename`
-        below `/memories`) and returns the text for the model. `UserError` has the text of an error.
+        """Carries out a command of the API's memory tool, and returns the text for the model.
 
-        What an agent writes is judged by `said`, the user's words: what does not follow from them waits in the inbox.
+        The commands are `view`, `create`, `str_replace`, `insert`, `delete` and `rename`, with paths below `/memories`.
+        A `ReverieError` has the text of an error. What an agent writes is judged by `said`, the user's
+        words: what does not follow from them waits in the inbox.
         """
         from reverie.library.memory_tool import run_command
 
