@@ -65,7 +65,8 @@ def test_results_recall_and_extraction(tmp_path: Path) -> None:
 
 
 def test_the_example_runs(tmp_path: Path) -> None:
-    given = {
+    given = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    given["PYTHONPATH"] = str(ROOT / "src")
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
         "TMPDIR": str(tmp_path),
