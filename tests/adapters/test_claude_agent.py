@@ -66,11 +66,5 @@ def test_results_recall_and_extraction(tmp_path: Path) -> None:
 
 def test_the_example_runs(tmp_path: Path) -> None:
     given = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
-    given["PYTHONPATH"] = str(ROOT / "src")
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "TMPDIR": str(tmp_path),
-        "PYTHONPATH": str(ROOT / "src"),
-    }
-    said = start([str(ROOT / "examples" / "11_claude_agent.py")], given, tmp_path)
+    said = start([str(ROOT / "examples" / "11_claude_agent.py")], given | {"PYTHONPATH": str(ROOT / "src")}, tmp_path)
     assert said.count("is among them: True") == 2 and "520000" in said
