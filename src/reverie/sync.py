@@ -40,7 +40,7 @@ def _inner(value: Any) -> Any:
 
 def _outer(value: Any) -> Any:
     """A result for the caller: an async object of ours becomes the one that waits."""
-    made = next((made for source, made in _made.items() if type(value) is source), None)
+    made = _made.get(value.__class__)
     if made is None:
         return value
     outer = made()
