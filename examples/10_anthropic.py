@@ -13,9 +13,8 @@ from typing import Any
 
 from anthropic import Anthropic, beta_tool
 
-from reverie import Memory
+from reverie import Engine, Memory
 from reverie.adapters.anthropic import ReverieMemoryTool, layers
-from reverie.library.engine import Engine
 from reverie.models.script import Script
 from reverie.simulator import ScriptResponder, Simulator
 from reverie.simulator.http import running

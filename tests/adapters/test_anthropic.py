@@ -14,6 +14,7 @@ import anthropic
 import pytest
 from anthropic import Anthropic, AsyncAnthropic, beta_tool
 
+from reverie import sync
 from reverie.adapters.anthropic import AsyncReverieMemoryTool, Layers, ReverieMemoryTool, layers
 from reverie.errors import BlockingLimit
 from reverie.library.engine import Engine
@@ -194,6 +195,19 @@ def test_other_requests_pass_unchanged(tmp_path: Path) -> None:
     assert layered.bodies[1:4] == plain.bodies
     last = [one["content"][0]["text"] for one in layered.bodies[-1]["messages"]]
     assert last == [FIRST["content"], "Done.", "And now?"]
+
+
+def test_blocking_engines_and_memories(tmp_path: Path) -> None:
+    mind = Mind(COMMANDS[:2])
+    memory = sync.Memory.open(tmp_path / "memory", home=tmp_path / "home", cwd=tmp_path)
+    with serve(mind) as server, sync.Engine.open("office/1", model=f"anthropic:{NAME}", home=tmp_path) as engine:
+        tools = [ReverieMemoryTool(memory, engine)]
+        client(server, layers(engine)).beta.messages.tool_runner(
+            model=NAME, max_tokens=1_000, tools=tools, messages=[SAID]
+        ).until_done()
+        assert engine.cost().requests == 3
+    assert [one.name for one in memory.list()] == ["harbour.txt.md"]
+    memory.close()
 
 
 def test_a_function_chooses_the_engine(tmp_path: Path) -> None:
