@@ -63,9 +63,10 @@ def ask(client: Anthropic, messages: list[Any], **more: Any) -> anthropic.types.
     return client.messages.create(messages=messages, **given)
 
 
-def extend(messages: list[Any], answer: Any) -> bool:
+def extend(messages: list[Any], answer: Any, *, plain: bool = True) -> bool:
     """Adds an answer and the results of its calls, the last call first; returns whether there were calls."""
-    messages.append({"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in answer.content]})
+    content = [block.model_dump(exclude_none=True) for block in answer.content] if plain else answer.content
+    messages.append({"role": "assistant", "content": content})
     calls = [block for block in answer.content if block.type == "tool_use"]
     results = [
         {"type": "tool_result", "tool_use_id": call.id, "content": text_of(call.input["name"])}
@@ -148,7 +149,7 @@ def test_streams_are_passed_on_and_recorded(tmp_path: Path) -> None:
 
 
 def test_an_asynchronous_client(tmp_path: Path) -> None:
-    mind = Mind(["say I look.\n" + "\n".join(reads("a", "large-b")), "say It is pears.", *reads("c")])
+    mind = Mind(["think Hm.\nsay I look.\n" + "\n".join(reads("a", "large-b")), "say It is pears.", *reads("c")])
 
     async def run(server: Served) -> None:
         async with open_engine(tmp_path) as engine:
@@ -156,12 +157,12 @@ def test_an_asynchronous_client(tmp_path: Path) -> None:
             messages = [FIRST]
             given: Any = {"model": NAME, "max_tokens": 2_000, "system": SYSTEM, "tools": [TOOL]}
             async with own.messages.stream(messages=messages, **given) as stream:
-                extend(messages, await stream.get_final_message())
+                extend(messages, await stream.get_final_message(), plain=False)
             async for event in await own.messages.create(messages=messages, stream=True, **given):
                 if event.type == "message_stop":
                     break
             messages += [{"role": "assistant", "content": "It is pears."}, {"role": "user", "content": "Good."}]
-            assert extend(messages, await own.messages.create(messages=messages, **given))
+            assert extend(messages, await own.messages.create(messages=messages, **given), plain=False)
             extend(messages, await own.messages.create(messages=messages, **given))
             assert (await engine.cost()).requests == 4
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import suppress
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from reverie.errors import BlockingLimit, MissingExtra, PromptTooLong, ReverieError
 from reverie.library.blocking import blocking_loop
@@ -31,9 +31,13 @@ except ImportError as error:
         "This needs the Anthropic SDK 2.8 or newer; install it with: pip install 'reverie[anthropic]'"
     ) from error
 
+if TYPE_CHECKING:
+    from reverie import sync
+
 __all__ = ["AsyncReverieMemoryTool", "Layers", "ReverieMemoryTool", "layers"]
 
-Choice = Callable[[Mapping[str, Any]], Engine | None]
+AnyEngine: TypeAlias = "Engine | sync.Engine"
+Choice: TypeAlias = "Callable[[Mapping[str, Any]], AnyEngine | None]"
 
 _log = logging.getLogger("reverie.adapters")
 _OURS: Final = "Reverie"
@@ -42,7 +46,7 @@ _GOES_ON: Final = ("tool_use", "pause_turn")
 _SET_BY_LAYERS: Final = ("system", "tools", "messages", "max_tokens", "cache_control", "thread")
 
 
-def layers(engine: Engine | Choice) -> Layers:
+def layers(engine: AnyEngine | Choice) -> Layers:
     """Returns a middleware for `Anthropic` and `AsyncAnthropic` that puts the layers under the engine's conversation.
 
     A request belongs to the conversation if its model is the engine's and `engine.knows` its messages. All other
@@ -56,8 +60,8 @@ def layers(engine: Engine | Choice) -> Layers:
 class Layers(Middleware):
     """The middleware. Make it with `layers`."""
 
-    def __init__(self, engine: Engine | Choice) -> None:
-        self._engine: Engine | Choice = getattr(engine, "async_object", engine)
+    def __init__(self, engine: AnyEngine | Choice) -> None:
+        self._engine = cast("Engine | Choice", getattr(engine, "async_object", engine))
         self._used = dict[int, Engine]()
         self._last = dict[int, str]()
         """The id of the last response of each engine in use: threads are continued from there."""
@@ -67,7 +71,6 @@ class Layers(Middleware):
 
     def handle(self, request: APIRequest, call_next: Callable[[APIRequest], APIResponse[Any]]) -> APIResponse[Any]:
         steps, given = self._exchange(request), None
-        blocking_loop().open.update(self._used.values())
         try:
             while True:
                 step: Any = steps.send(given)
@@ -76,6 +79,7 @@ class Layers(Middleware):
                 else:
                     given = step.read() if isinstance(step, APIResponse) else blocking_loop().wait(step)
         except StopIteration as end:
+            blocking_loop().open.update(self._used.values())
             return end.value
 
     async def handle_async(self, request: APIRequest, call_next: Any) -> AsyncAPIResponse[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
@@ -14,6 +14,12 @@ from reverie.library.memory import Memory
 from reverie.plugins import guarded
 from reverie.types import JsonObject
 
+if TYPE_CHECKING:
+    from reverie import sync
+
+AnyMemory: TypeAlias = "Memory | sync.Memory"
+AnyEngine: TypeAlias = "Engine | sync.Engine"
+
 
 class ReverieMemoryTool(BetaAbstractMemoryTool):
     """The memory tool of the API over a `Memory`, for `Anthropic`: `tools=[ReverieMemoryTool(memory, engine)]`.
@@ -22,7 +28,7 @@ class ReverieMemoryTool(BetaAbstractMemoryTool):
     its evidence: what does not follow from them is marked as inferred, or waits in the inbox.
     """
 
-    def __init__(self, memory: Memory, engine: Engine | None = None, *, cache_control: Any = None) -> None:
+    def __init__(self, memory: AnyMemory, engine: AnyEngine | None = None, *, cache_control: Any = None) -> None:
         super().__init__(cache_control=cache_control)
         self._command = partial(_run_command, memory, engine)
 
@@ -35,7 +41,7 @@ class ReverieMemoryTool(BetaAbstractMemoryTool):
 class AsyncReverieMemoryTool(BetaAsyncAbstractMemoryTool):
     """The same for `AsyncAnthropic`."""
 
-    def __init__(self, memory: Memory, engine: Engine | None = None, *, cache_control: Any = None) -> None:
+    def __init__(self, memory: AnyMemory, engine: AnyEngine | None = None, *, cache_control: Any = None) -> None:
         super().__init__(cache_control=cache_control)
         self._command = partial(_run_command, memory, engine)
 
