@@ -45,7 +45,7 @@ async def main(url: str, folder: Path) -> None:
                 cwd=folder,
                 mcp_servers={"office": create_sdk_mcp_server("office", tools=[read_log])},
                 allowed_tools=["mcp__office__read_log"],
-                hooks=layers,  # type: ignore[arg-type]
+                hooks=layers,
                 env={**SIMULATED, "ANTHROPIC_BASE_URL": url, "HOME": str(folder)},
             )
             async for message in query(prompt=text, options=options):

@@ -42,7 +42,7 @@ async def main(resume: str, *texts: str) -> None:
         setting_sources=[],
         cwd=FOLDER,
         resume=resume or None,
-        hooks=own,  # type: ignore[arg-type]
+        hooks=own,
         env={
             "ANTHROPIC_BASE_URL": os.environ["SIMULATOR"],
             "ANTHROPIC_API_KEY": "simulated",

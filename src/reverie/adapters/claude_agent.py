@@ -49,7 +49,7 @@ def hooks(
     return Hooks(memory, lambda id: Engine.open(id, model=model, home=home, settings=settings), k, characters)
 
 
-class Hooks(dict[str, Any]):
+class Hooks(dict[Any, Any]):
     """The hooks by their event, as the SDK wants them. Make them with `hooks`."""
 
     def __init__(self, memory: Memory | None, open_engine: Callable[[str], Engine], k: int, characters: int) -> None:
