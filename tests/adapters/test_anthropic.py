@@ -7,6 +7,8 @@ import json
 import logging
 import runpy
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +284,27 @@ def test_a_fact_of_one_conversation_is_recalled_in_another(tmp_path: Path) -> No
             ask(client(server, middleware), [{"role": "user", "content": text}])
             middleware.close()
     assert "rounded to full euros" in mind.sent[1], "learned at the end of the first turn, recalled in the second"
+
+
+LEFT_OPEN = """
+import sys
+from pathlib import Path
+from tests.adapters.test_anthropic import *
+
+home = Path(sys.argv[1])
+memory = Memory.open(home / "memory", home=home, cwd=home)
+said = "Please remember: I always want the prices of pears in euros, rounded to full euros."
+with serve(Mind()) as server:
+    ask(client(server, layers(open_engine(home, memory=memory))), [{"role": "user", "content": said}])
+"""
+
+
+def test_a_program_that_closes_nothing_still_learns(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-c", LEFT_OPEN, str(tmp_path)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert [path.name for path in (tmp_path / "memory").glob("feedback*.md")] != []
 
 
 def memory_calls(**commands: dict[str, Any]) -> list[str]:

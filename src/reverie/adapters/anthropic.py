@@ -79,7 +79,6 @@ class Layers(Middleware):
                 else:
                     given = step.read() if isinstance(step, APIResponse) else blocking_loop().wait(step)
         except StopIteration as end:
-            blocking_loop().open.update(self._used.values())
             return end.value
 
     async def handle_async(self, request: APIRequest, call_next: Any) -> AsyncAPIResponse[Any]:

@@ -11,7 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -29,11 +29,13 @@ class BlockingLoop:
     def __init__(self) -> None:
         self.process = os.getpid()
         self.loop = asyncio.new_event_loop()
+        self.loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="reverie-sync"))
         self.thread = threading.Thread(target=self.loop.run_forever, name="reverie-sync", daemon=True)
         self.thread.start()
         self.open: weakref.WeakSet[Any] = weakref.WeakSet()
         """What is closed when the process ends."""
-        atexit.register(self.end)
+        # As `atexit.register`, but before thread pools end: until then, the work can go on.
+        getattr(threading, "_register_atexit", atexit.register)(self.end)
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Starts a coroutine, and does not wait for it."""
@@ -52,14 +54,22 @@ class BlockingLoop:
             raise
 
     def end(self) -> None:
-        """Closes what is still open when the process ends."""
+        """Closes what is still open when the process ends, and waits for the work of what nobody holds any more."""
         if self.process != os.getpid() or not self.thread.is_alive():
             return
         for one in list(self.open):
             with suppress(ReverieError, TimeoutError, RuntimeError):
                 self.wait(getattr(one, "async_object", one).close(), _EXIT_S)
+        with suppress(TimeoutError):
+            self.wait(_settle(), _EXIT_S)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(_EXIT_S)
+
+
+async def _settle() -> None:
+    running = asyncio.all_tasks() - {asyncio.current_task()}
+    if running:
+        await asyncio.wait(running)
 
 
 _running: BlockingLoop | None = None
