@@ -122,7 +122,7 @@ class Layers(Middleware):
         return response
 
     async def _prepare(self, body: JsonObject) -> tuple[Engine, JsonObject] | None:
-        """Returns the engine of a request and the body to send; None if the request is none of ours."""
+        """Returns the engine of a request and the body to send; None if the request passes unchanged."""
         if self._observing:
             await asyncio.wait(self._observing)
         try:

@@ -1,6 +1,6 @@
 """The event loop for callers without one: in one daemon thread, for all blocking classes and clients of a process.
 
-Background work goes on there between two calls. It knows nothing of what it runs.
+Background work goes on there between two calls. It runs any coroutine.
 """
 
 from __future__ import annotations
