@@ -350,7 +350,7 @@ ANSWERS = [
 ]
 SAID: Any = {
     "role": "user",
-    "content": "The harbour office opens at 7 on Mondays, and at 8 from May on. Forget it later.",
+    "content": "The harbour office opens at 7 on Mondays, at 8 from May on. Then forget the harbour office's hours.",
 }
 
 

@@ -200,3 +200,11 @@ def test_a_description_that_the_memory_says_itself_stays(house: House) -> None:
     house.put("project_backups.md", text, (said(f"{weekdays} {sundays}"),), writer=Writer.DREAM)
     found = house.memory.read("project_backups.md").topic
     assert found.description == "Backups of the lab run at 09:00 on Sundays"
+
+
+def test_an_order_to_forget_counts_even_beside_the_statement_itself(house: House) -> None:
+    said_so = said("The harbour office opens at 7 on Mondays.")
+    house.write("x", "The harbour office opens at 7 on Mondays.", Writer.AGENT, (said_so,))
+    both = said("The harbour office opens at 7 on Mondays. Then forget the hours of the harbour office.")
+    house.write("x", None, Writer.AGENT, (both,))
+    assert house.memory.names() == []

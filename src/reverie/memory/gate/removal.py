@@ -31,6 +31,8 @@ def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]
         is_order = orders_removal(message.text)
         if speaks and (is_order or not is_confirmed):
             return True
+        if is_order and _orders_to_forget(message, gone.text, about):
+            return True
         if speaks and message.block.origin is Origin.TYPED and _tells_change_of(message, gone.text):
             return True
         is_wish = is_order and case.writer is not Writer.DREAM and asks_to_forget(message.text)
@@ -39,7 +41,13 @@ def may_remove(case: Case, gone: Standing, about: str, stored: Sequence[Verdict]
     return False
 
 
-def _speaks_of(message: UserMessage, text: str) -> bool:
+def _orders_to_forget(message: UserMessage, text: str, about: str) -> bool:
+    """Whether a sentence of the message orders it, whatever its other sentences say."""
+    orders = [EvidenceText([part]) for part in sentences(message.text, is_chat=True) if orders_removal(part)]
+    return any(_speaks_of(part, text) or _speaks_of(part, about) for part in orders)
+
+
+def _speaks_of(message: EvidenceText, text: str) -> bool:
     one = features(text)
     found = message.count(one.terms)
     if found >= (1 if len(one.terms) <= 2 else max(2, -(-len(one.terms) // 3))):
