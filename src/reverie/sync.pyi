@@ -91,8 +91,8 @@ class Engine:
         """The definition of a tool that reads kept results back, for agents without a file tool. Answer its calls with
         `read`."""
     def read(self, path: str, offset: int = 0) -> str:
-        """Returns a part of a kept result of this conversation, and says how to read on. Raises `UserError` for a path
-        that is not one."""
+        """Returns a part of a kept result of this conversation that fits the window, and says how to read on. The files
+        that a summary names can be read too. Raises `UserError` for any other path."""
     def cost(self) -> Cost:
         """Returns what the conversation has cost so far, with the work beside it."""
     def settle(self) -> None:
@@ -128,9 +128,6 @@ class Memory:
     @property
     def path(self) -> Path:
         """The memory directory."""
-    @property
-    def is_of_project(self) -> bool:
-        """Whether it is the memory of a project, and not of a folder that was named."""
     def open_model(self) -> Model:
         """The model for work beside a conversation, as `ask` says."""
     def recall(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> list[Recalled]:

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -158,8 +159,10 @@ def test_large_results_go_to_disk_and_come_back(tmp_path: Path) -> None:
         assert kept.is_replaced and kept.path is not None and kept.path.read_text() == text
         assert len(kept.content) < 5_000 and str(kept.path) in kept.content
         part = await engine.read(str(kept.path))
-        assert part.startswith("line 0\n") and "read on with offset 20000" in part
-        assert (await engine.read(str(kept.path), 20_000)).startswith(text[20_000:20_100])
+        on = re.search(r"read on with offset (\d+)\]$", part)
+        assert part.startswith("line 0\n") and on is not None
+        assert (await engine.read(str(kept.path), int(on[1]))).startswith(text[int(on[1]) : int(on[1]) + 100])
+        assert (await engine.keep("call_9", engine.read_tool["name"], part)).content == part, "not replaced again"
         for path in ("/etc/passwd", str(kept.path.parent / ".." / "x"), str(kept.path.parent)):
             with pytest.raises(UserError, match="not a kept result"):
                 await engine.read(path)
@@ -395,3 +398,119 @@ def test_extraction_runs_apart_with_tools_of_ours(tmp_path: Path) -> None:
 
     run(tmp_path / "home", play, ask=ask, memory=memory)
     asyncio.run(memory.close())
+
+
+def test_a_changed_beginning_of_short_messages_is_an_edit_too(tmp_path: Path) -> None:
+    async def play(engine: Engine) -> None:
+        history: list[dict[str, Any]] = []
+        for number in range(4):
+            history.append({"role": "user", "content": f"Question {number}"})
+            await engine.prepare(messages=history)
+            said = answer(f"Yes {number}.")
+            await engine.observe(said)
+            history.append({"role": "assistant", "content": f"Yes {number}."})
+        history[0] = {"role": "user", "content": "Another question"}
+        request = await engine.prepare(messages=[*history, {"role": "user", "content": "And now?"}])
+        assert len(request.body["messages"]) == 9 and "Question 0" not in texts(request.body)
+        assert [one.cause for one in request.breaks] == ["taken_back"]
+
+    run(tmp_path, play)
+
+
+def test_the_messages_of_a_compaction_may_begin_the_history(tmp_path: Path) -> None:
+    async def play(engine: Engine) -> None:
+        history: list[dict[str, Any]] = []
+        for number in range(6):
+            history.append({"role": "user", "content": f"Question {number}: " + f"pears {number} and apples " * 300})
+            request = await engine.prepare(messages=history)
+            await engine.observe(answer(f"Answer {number}.", usage=request.tokens))
+            history.append({"role": "assistant", "content": f"Answer {number}."})
+        done = await engine.compact()
+        assert done.tokens_after < done.tokens_before
+        mine = [*done.messages, {"role": "user", "content": "And now?"}]
+        body = (await engine.prepare(messages=mine)).body
+        assert texts(body).count("Its summary:") == 1
+        again = (await engine.prepare(messages=[*history, {"role": "user", "content": "And now?"}])).body
+        assert again == body, "the whole old history means the same"
+
+    run(tmp_path, play)
+
+
+@pytest.mark.parametrize("ids", [["same"] * 4, [""] * 4])
+def test_responses_with_one_id_are_separate_answers(tmp_path: Path, ids: list[str]) -> None:
+    async def play(engine: Engine) -> None:
+        history: list[dict[str, Any]] = []
+        for number, name in enumerate(ids):
+            history.append({"role": "user", "content": f"Question {number}"})
+            request = await engine.prepare(messages=history)
+            said = {**answer(f"Answer {number}."), "id": name}
+            del said["model"]
+            await engine.observe(said)
+            await engine.observe(said)  # twice, as a program with two places for it does
+            history.append({"role": "assistant", "content": f"Answer {number}."})
+        roles = [one["role"] for one in request.body["messages"]]
+        assert roles == ["user", "assistant"] * 3 + ["user"]
+        cost = await engine.cost()
+        assert cost.requests == 4 and cost.dollars > 0, "the engine's model has a price"
+
+    run(tmp_path, play)
+
+
+def test_what_is_remembered_is_there_from_the_first_message_on(tmp_path: Path) -> None:
+    memory = Memory.open(tmp_path / "memory", home=tmp_path / "home")
+
+    async def play(engine: Engine) -> None:
+        request = await engine.prepare(messages=[{"role": "user", "content": "Which port does staging use?"}])
+        assert "Always answer in German" in texts(request.body)
+        await memory.remember("The office is in Bonn", origin="typed")
+        await engine.observe(answer("I do not know."))
+        later = await engine.prepare(messages=[{"role": "user", "content": "Hm."}])
+        assert not later.breaks and _blocks_of(later.body)[0] == _blocks_of(request.body)[0], "it is rendered once"
+
+    asyncio.run(memory.remember("Always answer in German", origin="typed"))
+    run(tmp_path / "home", play, memory=memory)
+
+
+def _blocks_of(body: dict[str, Any]) -> list[str]:
+    return [block["text"] for one in body["messages"] for block in one["content"]]
+
+
+def test_each_memory_has_its_own_conversations(tmp_path: Path) -> None:
+    folders = set[Path]()
+    for name in ("alice", "bob"):
+        memory = Memory.open(tmp_path / name, home=tmp_path / "home")
+
+        async def play(engine: Engine) -> None:
+            await engine.prepare(messages=[{"role": "user", "content": "Hi"}])
+
+        run(tmp_path / "home", play, memory=memory)
+        folders.add(memory.opened.places.project)
+    assert len(folders) == 2 and all(list(folder.glob("*.jsonl")) for folder in folders)
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ({"messages": []}, "nothing to send"),
+        ({"messages": [{"role": "user", "content": "Hi"}], "origin": "nobody"}, "'nobody' is not an origin"),
+    ],
+)
+def test_mistakes_of_the_caller_are_said_in_one_sentence(tmp_path: Path, how: dict[str, Any], why: str) -> None:
+    async def play(engine: Engine) -> None:
+        with pytest.raises(UserError, match=why):
+            await engine.prepare(**how)
+
+    run(tmp_path, play)
+
+
+def test_a_closed_engine_and_an_impossible_window_are_refused(tmp_path: Path) -> None:
+    hi = [{"role": "user", "content": "Hi"}]
+
+    async def play(engine: Engine) -> None:
+        await engine.close()
+        with pytest.raises(UserError, match="this engine is closed"):
+            await engine.prepare(messages=hi)
+
+    run(tmp_path, play)
+    with pytest.raises(UserError, match="at least 1,000"):
+        run(tmp_path, lambda engine: engine.prepare(messages=hi), window=0)

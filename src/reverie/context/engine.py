@@ -162,6 +162,11 @@ class LayerEngine:
         if gate is not None:
             self._parts.tally.declined("extraction", gate.value)
 
+    def result_limit(self, tool: str) -> int:
+        """Returns how many characters of a result of this tool stay in the conversation."""
+        limits = self._effects.limits(tool)
+        return limits.by_tool.get(tool, limits.default)
+
     def report_failure(self, layer: str, why: str) -> None:
         """Records that a layer failed, for `reverie health` and `reverie doctor`."""
         failure = LayerFailure(layer, why)

@@ -31,7 +31,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.registry import EMBEDDED, facts_of, model_access, open_model
 from reverie.plugins import guarded
 from reverie.settings import Settings
-from reverie.types import JsonObject, Origin, TextBlock, ToolUseBlock, Usage, parse_block
+from reverie.types import JsonObject, Origin, Purpose, TextBlock, ToolUseBlock, Usage, parse_block
 
 AskFunction: TypeAlias = Callable[[JsonObject], Awaitable[Any] | Any]
 Ask: TypeAlias = str | AskFunction | Model | None
@@ -90,6 +90,8 @@ class AskedModel:
             async with limit:
                 with guarded(_WHOSE, ModelError):
                     given = await self._call(body)
+                    if isinstance(given, str) and request.purpose is Purpose.COMPACTION and "<summary>" not in given:
+                        given = f"<summary>\n{given}\n</summary>"  # a plain text is a summary too
                     answer = read_answer(given)
         except TimeoutError as error:  # of this limit: one of the function itself is a failure of it
             raise ModelError(

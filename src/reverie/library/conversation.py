@@ -6,11 +6,13 @@ depend on the last answered request in the transcript, not on what this process 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reverie.context.engine import EngineHost, LayerEngine
+from reverie.context.prefix import indexes
 from reverie.context.request import end_of
 from reverie.context.ttl import choose_ttl
 from reverie.errors import BlockingLimit
@@ -23,13 +25,24 @@ from reverie.library.wires.calls import open_call, with_unique_calls
 from reverie.memory.opening import OpenedMemory
 from reverie.models.base import Request, Response
 from reverie.models.window import output_caps
+from reverie.origins import fence
 from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.prompts import render
 from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.forks import SessionForks
 from reverie.session.parts import SessionParts, new_header, open_accounts
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import has_lines_without
-from reverie.storage.transcript.records import Clears, CompactBoundary, Fold, Rewind, SessionHeader, Undo, from_record
+from reverie.storage.transcript.records import (
+    Clears,
+    CompactBoundary,
+    Fold,
+    Handed,
+    Rewind,
+    SessionHeader,
+    Undo,
+    from_record,
+)
 from reverie.storage.transcript.session_log import Clock
 from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, ReadCache, ToolContext, ToolOutput
@@ -58,6 +71,7 @@ class ForeignConversation:
         self, parts: SessionParts, memory: OpenedMemory | None, *, emit: Callable[[Event], None], clock: Clock
     ) -> None:
         self.parts = parts
+        self._memory = memory
         self._emit = emit
         self._clock = clock
         self._size = 0
@@ -150,6 +164,7 @@ class ForeignConversation:
                 parts.model_name,
                 system,
                 tools,
+                reminder=self._reminder(),
                 date=self._clock().astimezone().date().isoformat(),
                 flags=flags,
                 ttl=kept.ttl,
@@ -159,10 +174,21 @@ class ForeignConversation:
             )
         )
 
+    def _reminder(self) -> str:
+        """The index of the memory, which the model sees from the first message on; rendered once."""
+        if self._memory is None or not self.parts.flags.on("recall"):
+            return ""
+        shown = [one.text for one in indexes(self._memory.directory.root, team=False) if one.text.strip()]
+        if not shown:
+            return ""
+        return fence(Origin.CODE, render("reverie.library", "known.md", {"index": "\n".join(shown)})).text
+
     async def take_in(
         self, given: Sequence[GivenMessage], *, whole: bool | None = None, origin: Origin = Origin.ENTERED
     ) -> None:
         """Appends what is new in the caller's messages, and recalls what fits the newest of the user's."""
+        handed = self._handed(given) if whole is None else 0
+        given, whole = given[handed:], False if handed else whole
         found = recognise(
             [one.fingerprint for one in self._known],
             [one.fingerprint for one in given],
@@ -181,6 +207,19 @@ class ForeignConversation:
             await self._append(group, is_answer=is_answer and place == 0)
         if query:
             await self.layers.begin_turn(query)
+
+    def _handed(self, given: Sequence[GivenMessage]) -> int:
+        """Returns how many messages at the start are those that the last compaction by hand gave to the caller."""
+        for record in reversed(self.parts.log.records):
+            payload = from_record(record)
+            if isinstance(payload, Handed):
+                names = tuple(one.fingerprint for one in given[: len(payload.fingerprints)])
+                return len(names) if names == payload.fingerprints else 0
+        return 0
+
+    def hand_over(self, given: Sequence[GivenMessage]) -> None:
+        """Records that the caller may begin its history with these messages from now on."""
+        self.parts.log.append(Handed(tuple(one.fingerprint for one in given)))
 
     def _go_back(self, kept: int, new: int) -> int:
         """Leaves the known items after the first `kept` out; returns the first given one to append."""
@@ -270,15 +309,28 @@ class ForeignConversation:
     async def observe(self, response: Response, given: Sequence[GivenMessage]) -> None:
         """Records a response and books it; then notes may be due."""
         talk, log = self.layers.conversation, self.parts.log
+        names = [one.fingerprint for one in given]
+        if self._sent is None and names and names == [one.fingerprint for one in self._known[-len(names) :]]:
+            return  # observed twice
         self._answered = log.view.messages()
+        response = replace(response, id=self._unused_id(response.id), model=response.model or self.parts.model_name)
         if self._sent is not None:
             talk.book(self._sent[0], response, self._sent[1])
         self._sent = None
         await talk.answer_began()
         message = with_unique_calls(log.view, _joined(given))
-        await talk.observe(replace(response, content=message.content), **{GIVEN: [one.fingerprint for one in given]})
+        await talk.observe(replace(response, content=message.content), **{GIVEN: names})
         self._known += _items(log.records[-1])
         await talk.after_response()
+
+    def _unused_id(self, name: str) -> str:
+        """Returns an id that no other response has: some servers repeat theirs, and one id is one response."""
+        used = {
+            record.message.id
+            for record in self.parts.log.records
+            if _is_said_by("assistant", record) and record.message
+        }
+        return name if name and name not in used else f"{name or 'response'}-{uuid.uuid4().hex[:12]}"
 
     # -- work beside it -------------------------------------------------------------------------------------------
 

@@ -48,6 +48,8 @@ READ_TOOL = "read_kept_result"
 _WIRES = {"openai": "chat"}
 _LOCK_S = 300.0
 _READ_CHARACTERS = 20_000
+_READ_ON = 200
+"""Characters for the line that says how to read on."""
 
 
 class Engine:
@@ -66,6 +68,7 @@ class Engine:
         self._alone = asyncio.Lock()
         self._notices = list[str]()
         self._unlocked = False
+        self._closed = False
 
     @classmethod
     def open(
@@ -89,14 +92,14 @@ class Engine:
         small) and `wire`: the shape of your messages, "messages", "chat" or "responses". `memory` adds recall,
         extraction and dreams. `ask` does the work beside the conversation (summaries, extraction, dreams): a model's
         name, or an async function that gets the body of a Messages request; without it, code does this work.
-        `home` is Reverie's home, `cwd` the project that the transcript belongs to; without it, the home itself, so that
-        every process with the same home finds the conversation. `settings` are `section.key` values. `on_event`
-        receives notices and tasks.
+        `home` is Reverie's home, `cwd` the project that the transcript belongs to; without it that of the memory, or
+        the home itself, so that every process with the same home finds the conversation. `settings` are `section.key`
+        values. `on_event` receives notices and tasks.
         """
         opened = memory.opened if memory is not None else None
-        if memory is not None and opened is not None:
+        if opened is not None:
             home = home or opened.places.home
-            cwd = cwd or (opened.places.cwd if memory.is_of_project else None)
+            cwd = cwd or opened.places.cwd
         place = Path(cwd) if cwd is not None else find_home(home)
         overrides = library_overrides(settings or {}, thinks=ask is not None)
         loaded = load_settings(place, overrides=overrides, home=home)
@@ -148,7 +151,9 @@ class Engine:
             wire = self._wire
             self._set_prefix(state, system, messages, tools, fields.get("thinking"))
             given = wire.read_messages(messages, continued=whole is False)
-            await state.take_in(given, whole=whole, origin=Origin.named(origin))
+            await state.take_in(given, whole=whole, origin=_origin(origin))
+            if not state.parts.log.view.messages():
+                raise UserError("there is nothing to send: `messages` holds no message that a server accepts")
             request = await state.prepare(max_tokens or self._output_cap(state))
             budget = state.layers.conversation.budget()
             return PreparedRequest(
@@ -220,11 +225,12 @@ class Engine:
         may go on passing the whole history, or begin again with these messages."""
         async with self._at_work() as state:
             self._set_prefix(state, None, messages, None, None)
-            await state.take_in(self._wire.read_messages(messages), origin=Origin.named(origin))
+            await state.take_in(self._wire.read_messages(messages), origin=_origin(origin))
             done = await state.layers.compactor.compact(instructions)
             request = await state.prepare(self._output_cap(state))
             body = self._body(state, request, {})
             shown: list[dict[str, Any]] = body.get("input") or body.get("messages") or []
+            state.hand_over(self._wire.read_messages(shown))
             return CompactedMessages(shown, done.tokens_before, done.tokens_after, done.text, done.notice)
 
     @property
@@ -254,15 +260,17 @@ class Engine:
                 return {"type": "function", "name": READ_TOOL, "description": about, "parameters": schema}
 
     async def read(self, path: str, offset: int = 0) -> str:
-        """Returns a part of a kept result of this conversation, and says how to read on. Raises `UserError` for a path
-        that is not one."""
+        """Returns a part of a kept result of this conversation that fits the window, and says how to read on. The files
+        that a summary names can be read too. Raises `UserError` for any other path."""
         async with self._at_work() as state:
-            folder = state.parts.places.tool_results(state.parts.log.session_id)
+            places, name = state.parts.places, state.parts.log.session_id
+            most = min(_READ_CHARACTERS, state.layers.result_limit(READ_TOOL) - _READ_ON)
         wanted = Path(path)
-        if wanted.parent != folder or wanted.is_symlink() or not wanted.is_file():
+        own = wanted.parent in (places.tool_results(name), places.session(name) / "requests")
+        if not (own or wanted == places.transcript(name)) or wanted.is_symlink() or not wanted.is_file():
             raise UserError(f"{path[:200]!r} is not a kept result of this conversation")
         text = await asyncio.to_thread(wanted.read_text, "utf-8", "replace")
-        end = max(0, offset) + _READ_CHARACTERS
+        end = max(0, offset) + max(1, most)
         more = f"\n[{len(text) - end:,} characters more: read on with offset {end}]" if end < len(text) else ""
         return text[max(0, offset) : end] + more
 
@@ -292,7 +300,7 @@ class Engine:
     async def close(self) -> None:
         """Waits for background work and closes the transcript."""
         async with self._alone:
-            state, self._state = self._state, None
+            state, self._state, self._closed = self._state, None, True
         if state is not None:
             await state.close()
 
@@ -310,6 +318,8 @@ class Engine:
     async def _at_work(self) -> AsyncGenerator[ForeignConversation]:
         """One call at a time, in this process and in all others; the transcript is read again if it grew elsewhere."""
         async with self._alone:
+            if self._closed:
+                raise UserError("this engine is closed: open the conversation again")
             self._notices = []
             if self._state is None:
                 self._state = self._open(self._emit)
@@ -367,3 +377,9 @@ class Engine:
         left_out = {*kept_elsewhere, *(("thinking",) if request.thinking is not None else ())}
         rest = {name: value for name, value in fields.items() if name not in left_out}
         return self._wire.write_body(request, rest, header.form if header is not None else None)
+
+
+def _origin(name: str) -> Origin:
+    if name not in {one.value for one in Origin}:
+        raise UserError(f"{name!r} is not an origin: use {', '.join(one.value for one in Origin)}")
+    return Origin(name)

@@ -81,7 +81,8 @@ class Memory:
         """Opens the memory directory at `path`, or without one the memory of the project in `cwd`.
 
         `path`: a folder; `~` is expanded; the first write makes it. `scheme://…` is for stores of other packages.
-        `cwd`: the working folder, for project settings and instruction files. Default: that of the process.
+        `cwd`: the working folder, for project settings, instruction files and the transcripts that a dream reads.
+        Default: `path`, so that each memory has its own conversations; without a path, that of the process.
         `home`: Reverie's home, for indexes, logs and transcripts. Default: `REVERIE_HOME` or `~/.reverie`.
         `ask`: the model for `extract` and `dream`: a name, or an async function that gets the body of a Messages
         request and returns a response or a text. Without one, code does this work. `model` names the model behind it.
@@ -91,16 +92,17 @@ class Memory:
         """
         from pathlib import Path
 
-        folder = Path(cwd or ".").absolute()
+        start = Path(cwd or ".").absolute()
         own_home = Path(home).expanduser() if home is not None else None
         root, store = None, None
         if path is not None and "://" in os.fspath(path):
             from reverie.library.stores import open_store
 
             store = open_store(os.fspath(path), own_home)
-            root = _check_root(store.folder, folder)
+            root = _check_root(store.folder, start)
         elif path is not None:
-            root = _check_root(path, folder)
+            root = _check_root(path, start)
+        folder = root if root is not None and cwd is None else start
         return cls(root, folder, own_home, model or "", ask if ask is not None else model, settings, store)
 
     # -- for the engine ----------------------------------------------------------------------------------------------
@@ -130,11 +132,6 @@ class Memory:
     def path(self) -> Path:
         """The memory directory."""
         return self.opened.directory.root
-
-    @property
-    def is_of_project(self) -> bool:
-        """Whether it is the memory of a project, and not of a folder that was named."""
-        return self._path is None
 
     def open_model(self) -> Model:
         """The model for work beside a conversation, as `ask` says."""

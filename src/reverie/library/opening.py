@@ -89,8 +89,10 @@ def gather_parts(
     places = Places.of(cwd, settings)
     catalogue = Catalogue.load(settings.catalogue.files)
     facts = facts_of(name, catalogue)
+    if window is not None and window < 1_000:
+        raise UserError(f"`window` is {window}: give a number of tokens, at least 1,000")
     if window is not None:
-        facts = replace(facts, window=window, known=True)
+        facts = replace(facts, window=min(window, facts.window) if facts.known else window, known=True)
     flags = Flags.open(places, settings)
     session = session_id_of(conversation_id)
     log = SessionLog(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _recognise(
     overlap = next((n for n in range(min(len(known), len(given)), 0, -1) if known[-n:] == given[:n]), 0)
     if overlap:
         return Recognised(len(known), overlap)
-    before = set(known)
-    if any(one in before and one in unique for one in given):
+    before, pairs = set(known), set(pairwise(known))
+    if any(one in before and one in unique for one in given) or any(pair in pairs for pair in pairwise(given)):
         return Recognised(0, 0)  # the beginning was replaced, and later messages are the known ones
     return Recognised(len(known), 0)

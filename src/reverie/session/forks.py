@@ -26,7 +26,7 @@ from reverie.types import Purpose
 
 T = TypeVar("T")
 
-KEPT_FROM_IT: Final = "background work is kept from the model (background.mind)"
+KEPT_FROM_IT: Final = "no model is asked for background work (background.mind)"
 _TAKES_OVER: Final = Break(BreakCause.APART, "the embedded model takes over")
 _WORK: Final = {
     Purpose.NOTES: "session notes are",

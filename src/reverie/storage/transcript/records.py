@@ -243,6 +243,14 @@ class BreakerState:
     open_reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """The fingerprints of the messages that a compaction by hand gave to the owner of another loop."""
+
+    subtype: ClassVar[str] = "handed"
+    fingerprints: tuple[str, ...]
+
+
 Payload: TypeAlias = (
     SessionHeader
     | CompactBoundary
@@ -263,6 +271,7 @@ Payload: TypeAlias = (
     | LayerFailure
     | TurnCounts
     | BreakerState
+    | Handed
 )
 _KINDS: dict[str, type[Payload]] = {kind.subtype: kind for kind in get_args(Payload)}
 

@@ -165,6 +165,8 @@ class View:
                 self.surfaced.clear()  # shown memories may be out of view now: they may be shown again
             case records.CacheBreak() | records.LayerFailure() | records.TurnCounts() | records.BreakerState():
                 pass  # only reported, or read once at a resume
+            case records.Handed():
+                pass  # for the one who recognises messages
 
     def _compact(self, boundary: records.CompactBoundary) -> None:
         entries = self.entries
