@@ -191,7 +191,7 @@ def make_note(
     text = text[0].upper() + text[1:]
     first = _first_sentence(text)
     kind = type or classify(text)
-    title = " ".join(name.split()) or title_of(first)
+    title = shorten(" ".join(name.split()), DESCRIPTION_CHARACTERS) or title_of(first)
     topic = TopicFile.new(
         name=title,
         description=shorten(first, DESCRIPTION_CHARACTERS),
@@ -208,7 +208,7 @@ def _from_topic(given: TopicFile, today: date, type: MemoryType | None, name: st
     if not body and not first:
         raise UserError("There is nothing to remember: the text below the frontmatter is empty.")
     kind = type or given.type or classify(f"{first}\n{body}")
-    title = " ".join(name.split()) or given.name or title_of(first)
+    title = shorten(" ".join(name.split()), DESCRIPTION_CHARACTERS) or given.name or title_of(first)
     topic = given.with_changes(
         name=title,
         description=shorten(first, DESCRIPTION_CHARACTERS),

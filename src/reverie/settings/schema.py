@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -83,3 +83,13 @@ def get_value(settings: Settings, key: str) -> object:
     """Returns the value of `section.key`."""
     section, name = key.split(".", 1)
     return cast("object", getattr(getattr(settings, section), name))
+
+
+def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
+    """Returns the settings with other values of some `section.key`. The values are not checked."""
+    changed: dict[str, Any] = {}
+    for key, value in values.items():
+        section, name = key.split(".", 1)
+        now = changed.get(section) or getattr(settings, section)
+        changed[section] = type(now)(**{**now.__dict__, name: value})
+    return replace(settings, **changed)

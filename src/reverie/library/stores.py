@@ -1,0 +1,59 @@
+"""Memories that packages keep elsewhere (`reverie.stores`): Reverie works on a folder, and the store keeps it in step
+with its place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+from reverie.errors import UserError
+from reverie.plugins import STORES, Plugin, find_plugin, guarded
+
+
+class Store(Protocol):
+    """A place for a memory. A plug-in returns an object like this, or only a folder."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder that Reverie reads and writes."""
+        ...
+
+    def pull(self) -> None:
+        """Called before every access: brings the folder up to date."""
+        ...
+
+    def push(self) -> None:
+        """Called after every change: brings the changes to the place."""
+        ...
+
+
+class _OthersStore:
+    """What a plug-in returned. `pull` and `push` may be missing."""
+
+    def __init__(self, plugin: Plugin, made: Any) -> None:
+        self._whose = plugin.whose
+        self._made = made
+        with guarded(self._whose):
+            folder: Any = getattr(made, "folder", made)
+            self.folder = Path(os.fspath(folder))
+
+    def pull(self) -> None:
+        self._call("pull")
+
+    def push(self) -> None:
+        self._call("push")
+
+    def _call(self, name: str) -> None:
+        with guarded(self._whose):
+            if (method := getattr(self._made, name, None)) is not None:
+                method()
+
+
+def open_store(address: str, home: Path | None) -> Store:
+    """The store at `scheme://…`. `UserError` if no installed package has this scheme, or its code fails."""
+    scheme = address.partition("://")[0]
+    plugin = find_plugin(STORES, scheme)
+    if plugin is None:
+        raise UserError(f"No installed package keeps memories at {scheme}://; give the path of a folder.")
+    return _OthersStore(plugin, plugin(address, home))

@@ -1,0 +1,113 @@
+"""Writing memories for a program: remember, forget, versions, undo. Blocking; `Memory` calls it in its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+from reverie.errors import UserError
+from reverie.library.recording import read_origin
+from reverie.library.results import Forgotten, MemoryVersion, Saved
+from reverie.memory.changes import Evidence, WriteInfo, Writer
+from reverie.memory.gate.saving import find_memories, forget_file, propose_text, save_text, user_info
+from reverie.memory.lookup import absorb, find_file, list_past_files
+from reverie.memory.note import Note
+from reverie.memory.opening import OpenedMemory
+from reverie.memory.taxonomy import MemoryType
+from reverie.storage.history.versions import Version
+from reverie.types import Origin
+
+_WHY = "Asked for by a program ({})."
+
+
+def remember(memory: OpenedMemory, text: str, type: str | None, title: str, origin: str, said: Sequence[str]) -> Saved:
+    """Saves a text: as the user's, or as an agent's, by its origin."""
+    kind = MemoryType.read(type) if type is not None else None
+    if type is not None and kind is None:
+        raise UserError(f"{str(type)[:40]!r} is not a type of memory; there are {', '.join(MemoryType)}.")
+    whose = read_origin(origin)
+    info = user_info(_WHY.format("remember"), text, whose)
+    name = " ".join(title.split())
+    if not whose.is_given:
+        return _propose(memory, text, replace(info, writer=Writer.AGENT, evidence=_evidence(info, said)), kind, name)
+    saved, note = save_text(memory, text, info, kind=kind, name=name)
+    assert saved.action != "nothing", "nobody was asked"
+    result = _saved(memory, note, saved.file, saved.version)
+    return replace(result, action=saved.action, instead_of=saved.instead_of, warnings=saved.warnings)
+
+
+def _evidence(info: WriteInfo, said: Sequence[str]) -> tuple[Evidence, ...]:
+    at = info.evidence[0].at
+    return (*(Evidence(Origin.ENTERED, one, at=at) for one in said if one.strip()), *info.evidence)
+
+
+def _propose(memory: OpenedMemory, text: str, info: WriteInfo, kind: MemoryType | None, name: str) -> Saved:
+    existed = set(memory.directory.names())
+    outcome, file, note = propose_text(memory, text, info, kind=kind, name=name)
+    stored = outcome.name_of(file)
+    result = replace(
+        _saved(memory, note, stored, outcome.version),
+        held=outcome.held,
+        waiting=next((one.item for one in outcome.decisions.values() if one.item), ""),
+        note=outcome.note,
+    )
+    if outcome.version is not None:
+        return replace(result, action="updated" if stored in existed else "added")
+    return replace(result, action="held" if result.waiting else "unchanged")
+
+
+def _saved(memory: OpenedMemory, note: Note, file: str, version: Version | None) -> Saved:
+    trust = memory.gate.marks.lead_trust(memory.directory.read(file).text) if memory.directory.exists(file) else None
+    return Saved(
+        action="unchanged",
+        name=file,
+        type=note.type.value,
+        title=note.topic.name,
+        trust=trust.value if trust else None,
+        undo=version.short if version else "",
+    )
+
+
+def forget(memory: OpenedMemory, words: str) -> Forgotten:
+    """Removes the memory that these words clearly mean."""
+    memory.require_on("nothing is forgotten")
+    found, is_clear = find_memories(memory, words)
+    if not found:
+        raise UserError(f"No memory matches {words[:60]!r}; nothing was forgotten.")
+    if not is_clear:
+        raise UserError(
+            f"Nothing was forgotten: {words[:60]!r} matches {', '.join(one.file for one in found)}; name one."
+        )
+    name = found[0].file
+    done = forget_file(memory, name, WriteInfo(Writer.USER, _WHY.format("forget")))
+    return Forgotten(name=name, undo=done.version.short, also_in=tuple(done.also_in))
+
+
+def history(memory: OpenedMemory, name: str | None, limit: int) -> list[MemoryVersion]:
+    """The newest versions, of one memory or of all."""
+    directory = memory.directory
+    absorb(directory)
+    file = find_file(directory, name, also=list_past_files(directory)) if name is not None else None
+    return [describe_version(one) for one in islice(directory.log(file), max(limit, 0))]
+
+
+def undo(memory: OpenedMemory, version: str | None) -> MemoryVersion | None:
+    """Reverses a version."""
+    absorb(memory.directory)
+    found = memory.directory.history.find(version if version is not None else "latest")
+    made = memory.directory.undo(found.id, WriteInfo(Writer.USER, _WHY.format("undo")))
+    return describe_version(made) if made is not None else None
+
+
+def describe_version(version: Version) -> MemoryVersion:
+    """A version for programs."""
+    info = version.info
+    return MemoryVersion(
+        id=version.short,
+        when=version.when,
+        writer=info.writer,
+        subject=info.subject,
+        why=info.why,
+        files={change.name: change.verb for change in version.files},
+    )
