@@ -1,0 +1,234 @@
+"""LangChain's messages as the items of a wire, and back. The chat model itself converts: its request is what is sent.
+
+A message that no layer changed stays the caller's object. Chat models that cannot show their request are converted as
+OpenAI's chat messages.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from langchain.agents.middleware import ModelRequest
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+    convert_to_openai_messages,
+)
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from reverie.models.wire import as_object
+from reverie.types import Json, JsonObject
+
+WireName: TypeAlias = Literal["messages", "chat", "responses"]
+
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_MARKER = "cache_control"
+_NOTHING: tuple[Json, ...] = (None, False, "", [], {})
+_AFTER = HumanMessage("-")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A block of the Messages API, or an item of the other APIs, with the number and the role of its message."""
+
+    said: JsonObject
+    number: int
+    role: str
+
+    @property
+    def key(self) -> str:
+        """What equal parts share: markers and fields that say nothing do not count."""
+        said = {name: value for name, value in self.said.items() if name != _MARKER and value not in _NOTHING}
+        return repr(sorted(said.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class WireRequest:
+    """A request of LangChain, and the body that the chat model makes of it."""
+
+    request: ModelRequest[Any]
+    body: JsonObject
+    convert: Callable[[Sequence[BaseMessage]], JsonObject]
+    wire: WireName
+
+    @classmethod
+    def of(cls, request: ModelRequest[Any]) -> WireRequest:
+        model: Any = request.model
+        own = getattr(model, "_get_request_payload", None)
+        if own is None:
+
+            def convert(messages: Sequence[BaseMessage]) -> JsonObject:
+                return {"messages": convert_to_openai_messages(messages)}
+
+            tools = [convert_to_openai_tool(tool) for tool in request.tools]
+            name = getattr(model, "model_name", None) or getattr(model, "model", None)
+            body: JsonObject = {"model": name, "tools": tools, **convert(_all(request))}
+        else:
+            settings = request.model_settings
+            bound = model.bind_tools(request.tools, **settings) if request.tools else model.bind(**settings)
+
+            def convert(messages: Sequence[BaseMessage]) -> JsonObject:
+                return own(messages, **bound.kwargs)
+
+            body = convert(_all(request))
+        is_anthropic = "anthropic" in str(model._llm_type)
+        wire: WireName = "responses" if "input" in body else "messages" if is_anthropic else "chat"
+        return cls(request, body, convert, wire)
+
+    @property
+    def model(self) -> str:
+        """The name of the model, with its vendor."""
+        return f"{'anthropic' if self.wire == 'messages' else 'openai'}:{self.body.get('model') or 'unknown'}"
+
+    @property
+    def max_tokens(self) -> int | None:
+        return next((self.body[name] for name in _LIMITS if self.body.get(name)), None)
+
+    def given(self) -> JsonObject:
+        """The arguments for `Engine.prepare`."""
+        system = self.body.get("system", []) if self.wire == "messages" else None
+        thinking = {"thinking": self.body["thinking"]} if self.body.get("thinking") else {}
+        return {"messages": _items(self.body), "system": system, "tools": self.body.get("tools") or [], **thinking}
+
+    # -- the answer -----------------------------------------------------------------------------------------------
+
+    def response(self, answer: AIMessage) -> JsonObject:
+        """An answer as the response of the wire."""
+        about, items = answer.response_metadata, self._items_of(answer)
+        made: JsonObject = {"id": about.get("id") or answer.id, "model": about.get("model_name")}
+        usage = as_object(answer.usage_metadata)
+        details = as_object(usage.get("input_token_details"))
+        read = details.get("cache_read") or 0
+        if self.wire != "messages":
+            made["usage"] = {
+                "input_tokens": usage.get("input_tokens"),
+                "output_tokens": usage.get("output_tokens"),
+                "input_tokens_details": {"cached_tokens": read},
+            }
+            reason = about.get("finish_reason")
+            chosen = [{"message": item, "finish_reason": reason} for item in items]
+            return made | ({"choices": chosen} if self.wire == "chat" else {"output": items})
+        split = {key: details.get(key) or 0 for key in ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")}
+        written = sum(split.values()) or details.get("cache_creation") or 0
+        made["usage"] = {
+            "input_tokens": max(0, (usage.get("input_tokens") or 0) - read - written),
+            "output_tokens": usage.get("output_tokens") or 0,
+            "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": written,
+            "cache_creation": split,
+        }
+        content = [part.said for part in self._parts(items)]
+        return made | {"role": "assistant", "content": content, "stop_reason": about.get("stop_reason")}
+
+    def _items_of(self, message: BaseMessage) -> list[JsonObject]:
+        """The items of one message. What ends an answer is converted differently at the end of a request."""
+        if isinstance(message, AIMessage):
+            return _items(self.convert([message, _AFTER]))[:-1]
+        return _items(self.convert([message]))
+
+    # -- the way back ---------------------------------------------------------------------------------------------
+
+    def prepared(self, body: JsonObject) -> ModelRequest[Any]:
+        """The request of LangChain that sends this body."""
+        request, made = self.request, self._rebuild(body)
+        changed: Any = {}
+        if self.wire == "messages":
+            if body.get("system"):
+                changed["system_message"] = SystemMessage(body["system"])
+            tools = cast("list[JsonObject]", body.get("tools") or [])
+            if len(tools) == len(request.tools) and any(_MARKER in tool for tool in tools[-1:]):
+                changed["tools"] = [*request.tools[:-1], tools[-1]]
+        elif made and made[0] is request.system_message:
+            made = made[1:]
+        return request.override(messages=cast("list[AnyMessage]", made), **changed)
+
+    def _rebuild(self, body: JsonObject) -> list[BaseMessage]:
+        ours = self.request.messages if self.wire == "messages" else _all(self.request)
+        own = [list(self._parts(self._items_of(one))) for one in ours]
+        starts = defaultdict[str, list[int]](list)
+        for number, parts in enumerate(own):
+            if parts:
+                starts[parts[0].key].append(number)
+        results = {one.tool_call_id: one for one in ours if isinstance(one, ToolMessage)}
+        parts, made, at, first = list(self._parts(_items(body))), list[BaseMessage](), 0, 0
+        while at < len(parts):
+            fits = (n for n in starts[parts[at].key] if n >= first and _equal(own[n], parts[at : at + len(own[n])]))
+            found = next(fits, None)
+            if found is not None:
+                count, first = len(own[found]), found + 1
+                made.append(_marked(ours[found], own[found], parts[at : at + count]))
+            else:
+                count = self._count_together(parts, at)
+                made.append(self._new(parts[at : at + count], results))
+            at += count
+        return made
+
+    def _parts(self, items: Sequence[JsonObject]) -> Iterator[Part]:
+        for number, item in enumerate(items):
+            role, content = str(item.get("role") or ""), item.get("content")
+            if self.wire != "messages" or role == "system":
+                yield Part(item, number, role)
+            elif isinstance(content, str):
+                yield Part({"type": "text", "text": content}, number, role)
+            else:
+                yield from (Part(block, number, role) for block in cast("list[JsonObject]", content or []))
+
+    def _count_together(self, parts: Sequence[Part], at: int) -> int:
+        """The blocks of an answer belong together; others are merged by the chat model."""
+        if self.wire != "messages" or parts[at].role != "assistant":
+            return 1
+        return sum(1 for part in parts[at:] if part.number == parts[at].number)
+
+    def _new(self, parts: Sequence[Part], results: Mapping[str, ToolMessage]) -> BaseMessage:
+        """A message for what a layer wrote or changed. A result keeps its other fields."""
+        item = parts[0].said
+        call = str(item.get("tool_use_id") or item.get("tool_call_id") or item.get("call_id"))
+        is_result = item.get("role") == "tool" or str(item.get("type")).endswith(("_result", "_output"))
+        if self.wire == "messages":
+            content: Any = [part.said for part in parts]
+        else:
+            content = item.get("output", item.get("content"))
+        if is_result and call in results:
+            return results[call].model_copy(update={"content": content})
+        if self.wire == "chat":
+            return convert_to_messages([item])[0]
+        if parts[0].role == "assistant":
+            calls = [one for one in content if as_object(one).get("type") == "tool_use"]
+            return AIMessage(
+                content, tool_calls=[{"name": one["name"], "args": one["input"], "id": one["id"]} for one in calls]
+            )
+        if parts[0].role == "system":
+            return SystemMessage(item["content"])
+        return HumanMessage(content) if content is not None else AIMessage([cast(Any, item)])
+
+
+def _all(request: ModelRequest[Any]) -> list[BaseMessage]:
+    return [*([request.system_message] if request.system_message else []), *request.messages]
+
+
+def _items(body: Mapping[str, Any]) -> list[JsonObject]:
+    return cast("list[JsonObject]", body["input"] if "input" in body else body["messages"])
+
+
+def _equal(own: Sequence[Part], parts: Sequence[Part]) -> bool:
+    return len(own) == len(parts) and all(a.role == b.role and a.key == b.key for a, b in zip(own, parts, strict=True))
+
+
+def _marked(message: BaseMessage, own: Sequence[Part], parts: Sequence[Part]) -> BaseMessage:
+    """The caller's message; a copy if it must have other markers."""
+    if not any(_MARKER in part.said for part in (*own, *parts)):
+        return message
+    marked = [
+        {name: value for name, value in part.said.items() if name != _MARKER}
+        | ({_MARKER: now.said[_MARKER]} if _MARKER in now.said else {})
+        for part, now in zip(own, parts, strict=True)
+    ]
+    return message.model_copy(update={"content": marked})
