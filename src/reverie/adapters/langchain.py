@@ -90,7 +90,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._window = window
         self._given: dict[str, Any] = {"memory": memory, "ask": ask, "home": home, "settings": settings}
         self._given |= {"window": window, "on_event": on_event}
-        self._engines = OrderedDict[str, tuple[str, Engine]]()
+        self._engines = OrderedDict[str, tuple[Engine, WireRequest]]()
         self._loop: tuple[int, asyncio.AbstractEventLoop] | None = None
         self.tools = [self._read_tool()] if read_tool else []
 
@@ -162,7 +162,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     async def _close(self) -> None:
         while self._engines:
-            await self._engines.popitem()[1][1].close()
+            await self._engines.popitem()[1][0].close()
 
     # -- one call -------------------------------------------------------------------------------------------------
 
@@ -177,26 +177,25 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         names = (part if part.startswith("tools:") else part.partition(":")[0] for part in inside)
         return "/".join([thread, *names]) if thread else ""
 
-    def _engine(self, conversation: str, wired: WireRequest) -> Engine:
-        model = self._model or wired.model
-        found = self._engines.get(conversation)
-        if found is None or found[0] != f"{wired.wire} {model}":
-            engine = Engine.open(conversation, model=model, wire=wired.wire, **self._given)
-            found = (f"{wired.wire} {model}", engine)
-        self._engines[conversation] = found
+    def _engine(self, conversation: str, request: ModelRequest[Any]) -> tuple[Engine, WireRequest]:
+        """The engine of a conversation, opened again if the agent changes to a model with another name or wire."""
+        engine, before = self._engines.get(conversation, (None, None))
+        wired = WireRequest.of(request, before)
+        if engine is None or before is None or (before.wire, before.model) != (wired.wire, wired.model):
+            engine = Engine.open(conversation, model=self._model or wired.model, wire=wired.wire, **self._given)
+        self._engines[conversation] = (engine, wired)
         self._engines.move_to_end(conversation)
-        return found[1]
+        return engine, wired
 
     async def _prepare(self, request: ModelRequest[Any], conversation: str) -> _Sent:
         with _logged("A request is sent without layers"):
             if not conversation:
                 raise ReverieError("the run has no thread_id, and ReverieMiddleware has no conversation_id.")
-            wired = WireRequest.of(request)
-            if wired.body.get("previous_response_id"):
+            if getattr(request.model, "use_previous_response_id", False):
                 raise ReverieError("the server keeps this conversation (use_previous_response_id).")
             while len(self._engines) >= _OPEN:
-                await self._engines.popitem(last=False)[1][1].close()
-            return await self._fill(_Sent(request, self._engine(conversation, wired), wired))
+                await self._engines.popitem(last=False)[1][0].close()
+            return await self._fill(_Sent(request, *self._engine(conversation, request)))
         return _Sent(request)
 
     async def _fill(self, sent: _Sent) -> _Sent:
@@ -228,14 +227,14 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if known is not None and isinstance(result, ToolMessage) and call["name"] != READ_TOOL:
             with _logged("A tool result was not kept"):
                 content: Any = result.content  # pyright: ignore[reportUnknownMemberType]
-                kept = await known[1].keep(str(call["id"]), call["name"], content)
+                kept = await known[0].keep(str(call["id"]), call["name"], content)
                 return result.model_copy(update={"content": kept.content}) if kept.is_replaced else result
         return result
 
     async def _end_turn(self, conversation: str) -> None:
         if (known := self._engines.get(conversation)) is not None:
             with _logged("The end of a turn was not recorded"):
-                await known[1].end_turn()
+                await known[0].end_turn()
 
     def _read_tool(self) -> StructuredTool:
         """The tool that reads large results back."""
@@ -253,7 +252,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     async def _read(self, conversation: str, path: str, offset: int) -> str:
         known = self._engines.get(conversation)
-        engine = known[1] if known else Engine.open(conversation, model=self._model or _ANY, **self._given)
+        engine = known[0] if known else Engine.open(conversation, model=self._model or _ANY, **self._given)
         try:
             return await engine.read(path, offset)
         except ReverieError as error:

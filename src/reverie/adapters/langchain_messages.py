@@ -58,30 +58,36 @@ class WireRequest:
     body: JsonObject
     convert: Callable[[Sequence[BaseMessage]], JsonObject]
     wire: WireName
+    converted: dict[int, tuple[BaseMessage, list[JsonObject]]]
+    """The items of each message by its `id()`."""
 
     @classmethod
-    def of(cls, request: ModelRequest[Any]) -> WireRequest:
+    def of(cls, request: ModelRequest[Any], before: WireRequest | None = None) -> WireRequest:
+        """Converts a request. `before` is the last one of the conversation: its messages are converted already."""
         model: Any = request.model
-        own = getattr(model, "_get_request_payload", None)
-        if own is None:
-
-            def convert(messages: Sequence[BaseMessage]) -> JsonObject:
-                return {"messages": convert_to_openai_messages(messages)}
-
-            tools = [convert_to_openai_tool(tool) for tool in request.tools]
-            name = getattr(model, "model_name", None) or getattr(model, "model", None)
-            body: JsonObject = {"model": name, "tools": tools, **convert(_all(request))}
-        else:
-            settings = request.model_settings
-            bound = model.bind_tools(request.tools, **settings) if request.tools else model.bind(**settings)
-
-            def convert(messages: Sequence[BaseMessage]) -> JsonObject:
-                return own(messages, **bound.kwargs)
-
-            body = convert(_all(request))
+        convert = _converter(request, model)
+        body = convert([*_system(request), _AFTER])
         is_anthropic = "anthropic" in str(model._llm_type)
         wire: WireName = "responses" if "input" in body else "messages" if is_anthropic else "chat"
-        return cls(request, body, convert, wire)
+        made = cls(request, body, convert, wire, {})
+        known = before.converted if before is not None and before.wire == wire else {}
+        for one in made._ours():
+            made.converted[id(one)] = known.get(id(one)) or (one, made._convert_one(one))
+        if wire == "messages" and any(isinstance(one, SystemMessage) for one in request.messages):
+            body.update(convert([*_system(request), *request.messages]))  # their place decides what becomes of them
+        else:
+            items = [item for one in made._ours() for item in made.converted[id(one)][1]]
+            body["input" if wire == "responses" else "messages"] = items
+        return made
+
+    def _ours(self) -> list[BaseMessage]:
+        return [*([] if self.wire == "messages" else _system(self.request)), *self.request.messages]
+
+    def _convert_one(self, message: BaseMessage) -> list[JsonObject]:
+        """The items of one message. The text that ends an answer is converted differently at the end of a request."""
+        if isinstance(message, AIMessage):
+            return _items(self.convert([message, _AFTER]))[:-1]
+        return _items(self.convert([message]))
 
     @property
     def model(self) -> str:
@@ -102,7 +108,7 @@ class WireRequest:
 
     def response(self, answer: AIMessage) -> JsonObject:
         """An answer as the response of the wire."""
-        about, items = answer.response_metadata, self._items_of(answer)
+        about, items = answer.response_metadata, self._convert_one(answer)
         made: JsonObject = {"id": about.get("id") or answer.id, "model": about.get("model_name")}
         usage = as_object(answer.usage_metadata)
         details = as_object(usage.get("input_token_details"))
@@ -128,12 +134,6 @@ class WireRequest:
         content = [part.said for part in self._parts(items)]
         return made | {"role": "assistant", "content": content, "stop_reason": about.get("stop_reason")}
 
-    def _items_of(self, message: BaseMessage) -> list[JsonObject]:
-        """The items of one message. What ends an answer is converted differently at the end of a request."""
-        if isinstance(message, AIMessage):
-            return _items(self.convert([message, _AFTER]))[:-1]
-        return _items(self.convert([message]))
-
     # -- the way back ---------------------------------------------------------------------------------------------
 
     def prepared(self, body: JsonObject) -> ModelRequest[Any]:
@@ -144,26 +144,30 @@ class WireRequest:
             if body.get("system"):
                 changed["system_message"] = SystemMessage(body["system"])
             tools = cast("list[JsonObject]", body.get("tools") or [])
-            if len(tools) == len(request.tools) and any(_MARKER in tool for tool in tools[-1:]):
-                changed["tools"] = [*request.tools[:-1], tools[-1]]
+            if any(_MARKER in tool for tool in (*(self.body.get("tools") or ()), *tools)):
+                changed["tools"] = tools
+            changed["model_settings"] = {
+                name: value for name, value in request.model_settings.items() if name != _MARKER
+            }
         elif made and made[0] is request.system_message:
             made = made[1:]
         return request.override(messages=cast("list[AnyMessage]", made), **changed)
 
     def _rebuild(self, body: JsonObject) -> list[BaseMessage]:
-        ours = self.request.messages if self.wire == "messages" else _all(self.request)
-        own = [list(self._parts(self._items_of(one))) for one in ours]
+        ours = self._ours()
+        own = [list(self._parts(self.converted[id(one)][1])) for one in ours]
         starts = defaultdict[str, list[int]](list)
         for number, parts in enumerate(own):
             if parts:
                 starts[parts[0].key].append(number)
         results = {one.tool_call_id: one for one in ours if isinstance(one, ToolMessage)}
-        parts, made, at, first = list(self._parts(_items(body))), list[BaseMessage](), 0, 0
+        parts, made, at = list(self._parts(_items(body))), list[BaseMessage](), 0
         while at < len(parts):
-            fits = (n for n in starts[parts[at].key] if n >= first and _equal(own[n], parts[at : at + len(own[n])]))
-            found = next(fits, None)
+            waiting = starts.get(parts[at].key, [])
+            found = next((n for n in waiting if _equal(own[n], parts[at : at + len(own[n])])), None)
             if found is not None:
-                count, first = len(own[found]), found + 1
+                waiting.remove(found)
+                count = len(own[found])
                 made.append(_marked(ours[found], own[found], parts[at : at + count]))
             else:
                 count = self._count_together(parts, at)
@@ -210,8 +214,19 @@ class WireRequest:
         return HumanMessage(content) if content is not None else AIMessage([cast(Any, item)])
 
 
-def _all(request: ModelRequest[Any]) -> list[BaseMessage]:
-    return [*([request.system_message] if request.system_message else []), *request.messages]
+def _converter(request: ModelRequest[Any], model: Any) -> Callable[[Sequence[BaseMessage]], JsonObject]:
+    own = getattr(model, "_get_request_payload", None)
+    if own is not None:
+        settings = request.model_settings
+        bound = model.bind_tools(request.tools, **settings) if request.tools else model.bind(**settings)
+        return lambda messages: own(messages, **bound.kwargs)
+    name = getattr(model, "model_name", None) or getattr(model, "model", None)
+    tools = [convert_to_openai_tool(tool) for tool in request.tools]
+    return lambda messages: {"model": name, "tools": tools, "messages": convert_to_openai_messages(messages)}
+
+
+def _system(request: ModelRequest[Any]) -> list[BaseMessage]:
+    return [request.system_message] if request.system_message else []
 
 
 def _items(body: Mapping[str, Any]) -> list[JsonObject]:
