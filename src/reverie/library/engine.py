@@ -36,6 +36,7 @@ from reverie.models.registry import facts_of
 from reverie.models.window import output_caps
 from reverie.paths import make_private
 from reverie.settings import find_home, load_settings
+from reverie.settings.schema import with_values
 from reverie.storage.locks import LockTimeout, exclusive_in_loop
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import JsonObject, Origin
@@ -85,16 +86,19 @@ class Engine:
         small) and `wire`: the shape of your messages, "messages", "chat" or "responses". `memory` adds recall,
         extraction and dreams. `ask` does the work beside the conversation (summaries, extraction, dreams): a model's
         name, or an async function that gets the body of a Messages request; without it, code does this work.
-        `settings` are `section.key` values. `on_event` receives notices and tasks.
+        `home` is Reverie's home, `cwd` the project that the transcript belongs to; without it, the home itself, so that
+        every process with the same home finds the conversation. `settings` are `section.key` values. `on_event`
+        receives notices and tasks.
         """
         opened = memory.opened if memory is not None else None
-        overrides = library_overrides(settings or {}, thinks=ask is not None)
-        if opened is not None:
-            overrides["memory.directory"] = str(opened.directory.root)
-            cwd = cwd or opened.places.cwd
+        if memory is not None and opened is not None:
             home = home or opened.places.home
+            cwd = cwd or (opened.places.cwd if memory.is_of_project else None)
         place = Path(cwd) if cwd is not None else find_home(home)
+        overrides = library_overrides(settings or {}, thinks=ask is not None)
         loaded = load_settings(place, overrides=overrides, home=home)
+        if opened is not None:
+            loaded = with_values(loaded, {"memory.path": str(opened.directory.root)})
         chosen = wire_named(
             wire or _WIRES.get(facts_of(model, Catalogue.load(loaded.catalogue.files)).provider, "messages")
         )

@@ -129,6 +129,11 @@ class Memory:
         """The memory directory."""
         return self.opened.directory.root
 
+    @property
+    def is_of_project(self) -> bool:
+        """Whether it is the memory of a project, and not of a folder that was named."""
+        return self._path is None
+
     def open_model(self) -> Model:
         """The model for work beside a conversation, as `ask` says."""
         from reverie.library.asking import open_ask

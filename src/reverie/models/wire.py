@@ -125,8 +125,9 @@ def join_parts(parts: list[str]) -> bytes:
 
 def _message_parts(message: Message) -> tuple[str, ...]:
     blocks = [_clean(block.wire()) for block in message.content]
-    sent = _split_system({"role": message.role, "content": blocks})
-    return tuple(_line({part["role"]: block}) for part in sent for block in part["content"])
+    sent, *system = _split_system({"role": message.role, "content": blocks})
+    own = sent["content"] if sent["role"] == message.role else [sent]
+    return tuple(_line({message.role: block}) for block in (*own, *system))
 
 
 _line = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -138,15 +139,12 @@ def _is_ours(tool: JsonObject) -> bool:
 
 
 def _split_system(message: JsonObject) -> list[JsonObject]:
-    """The message in parts, with the system messages that are inside it between them."""
-    parts: list[JsonObject] = [{**message, "content": []}]
-    for block in message["content"]:
-        if is_foreign(block) and block.get("api") == "messages":
-            parts += [block["item"], {**message, "content": []}]
-        else:
-            parts[-1]["content"].append(block)
-    kept = [part for part in parts if part["content"]] if len(parts) > 1 else parts
-    return [{**part, "content": _sendable(part["content"])} for part in kept]
+    """The message, and after it the system messages that the caller put into it: they must end the turn."""
+    blocks: list[Json] = message["content"]
+    items = [block["item"] for block in blocks if is_foreign(block) and block.get("api") == "messages"]
+    if items:
+        blocks = [block for block in blocks if not (is_foreign(block) and block.get("api") == "messages")]
+    return [{**message, "content": _sendable(blocks)}, *items] if blocks or not items else items
 
 
 def is_foreign(block: Json) -> bool:
@@ -187,8 +185,8 @@ def _clean(block: Json) -> Json:
     if given.get("type") == "tool_use" and not isinstance(given.get("input"), dict):
         return {**given, "input": {UNPARSED_INPUT: given.get("input")}}
     inner = given.get("content")
-    if isinstance(inner, list) and any("cache_control" in part for part in cast(list[Any], inner)):
-        return {**given, "content": [_clean(part) for part in cast(list[Any], inner)]}
+    if isinstance(inner, list) and any("cache_control" in part or is_foreign(part) for part in cast(list[Any], inner)):
+        return {**given, "content": [_clean(part) for part in cast(list[Any], inner) if not is_foreign(part)]}
     return given
 
 

@@ -130,6 +130,12 @@ def plain_object(value: object, path: str) -> JsonObject:
     return cast(JsonObject, made)
 
 
+def request_id(response: object) -> str | None:
+    """Returns the id of the request, which the SDKs keep beside the answer."""
+    found = getattr(response, "_request_id", None)
+    return found if isinstance(found, str) else None
+
+
 def take_origin(given: JsonObject, otherwise: Origin) -> Origin:
     """Removes the origin that the caller names from a part of a message, and returns it."""
     named = given.pop(ORIGIN, None)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from reverie.library.wires.base import GivenMessage, fingerprint, plain_object, take_origin
-from reverie.library.wires.item_wire import ItemWire
+from reverie.library.wires.item_wire import ItemWire, WrittenCall
 from reverie.library.wires.items import ItemReader, PartTable, Path, says_nothing, style_of, write_arguments
 from reverie.models import openai_wire
 from reverie.models.base import Request
@@ -59,7 +59,7 @@ class ChatWire(ItemWire):
         choices = plain_object(response, "response").get("choices")
         for choice in cast("list[Json]", choices) if isinstance(choices, list) else []:
             said = as_object(as_object(choice).get("message"))
-            item = {key: value for key, value in said.items() if value is not None and value != []}
+            item = {key: value for key, value in said.items() if value not in (None, []) or key == "content"}
             if isinstance(audio := item.get("audio"), dict):
                 item["audio"] = {"id": cast(JsonObject, audio).get("id")}
             _, blocks = self._read_item({"role": "assistant", **item})
@@ -81,23 +81,25 @@ class ChatWire(ItemWire):
         limit = "max_completion_tokens" if _OWN_MODELS.match(model_id(request.model)) else "max_tokens"
         return self._body(request, extra, {"messages": [*first, *items, *self._write_items(request.messages)]}, limit)
 
+    def _written_call(self, item: JsonObject, path: Path) -> WrittenCall:
+        return str(item["tool_calls"][int(path[1])]["id"]), "function"
+
     def _fill_call(self, item: JsonObject, path: Path, block: Block, rest: JsonObject) -> None:
-        calls = cast("list[Json]", item.get("tool_calls") or [])
-        if isinstance(block, ToolUseBlock) and len(path) == 2 and int(path[1]) < len(calls):
-            call = as_object(calls[int(path[1])])
-            call["id"] = block.id
-            if call.get("type") == "custom":
-                call["custom"] |= {"name": block.name, "input": as_object(block.input).get("input")}
-            else:
-                given = write_arguments(block.input, style_of(rest, path))
-                call["function"] |= {"name": block.name, "arguments": given}
+        if not isinstance(block, ToolUseBlock):
+            return
+        call = as_object(item["tool_calls"][int(path[1])])
+        if call.get("type") == "custom":
+            call["custom"] |= {"name": block.name, "input": as_object(block.input).get("input")}
+        else:
+            call["function"] |= {"name": block.name, "arguments": write_arguments(block.input, style_of(rest, path))}
 
     def _new_answer(self, blocks: Sequence[Block]) -> list[JsonObject]:
         return [openai_wire.assistant_item(Message("assistant", tuple(blocks)))] if blocks else []
 
-    def _new_items(self, block: Block, kinds: Mapping[str, str]) -> list[JsonObject]:
+    def _new_items(self, block: Block, calls: Mapping[str, WrittenCall]) -> list[JsonObject]:
         if isinstance(block, ToolResultBlock):
-            return [openai_wire.result_item(block)]
+            call, _ = calls.get(block.tool_use_id, (block.tool_use_id, ""))
+            return [{**openai_wire.result_item(block), "tool_call_id": call}]
         return [
             {"role": "user", "content": part["text"] if part["type"] == "text" else [part]}
             for part in openai_wire.user_parts(block)

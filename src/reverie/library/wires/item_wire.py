@@ -19,6 +19,7 @@ from reverie.library.wires.base import (
     plain,
     plain_items,
     plain_object,
+    request_id,
 )
 from reverie.library.wires.items import (
     ItemReader,
@@ -45,12 +46,16 @@ from reverie.types import (
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
+    ToolUseBlock,
     Usage,
     without_item,
 )
 
 Group: TypeAlias = tuple[JsonObject | None, Sequence[Block]]
 """The rest of an item, if there is one, and its blocks."""
+
+WrittenCall: TypeAlias = tuple[str, str]
+"""The id of a call for its server, which can be another one than ours (`calls.py`), and the type of its item."""
 
 _SYSTEM = ("system", "developer")
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
@@ -122,6 +127,7 @@ class ItemWire(ABC):
             content=content,
             stop_reason=self._stop_reason(given, content),
             usage=read_usage(usage) or Usage(),
+            request_id=request_id(response),
             raw_usage={key: value for key, value in usage.items() if key not in ("input_tokens", "output_tokens")},
         )
 
@@ -135,7 +141,7 @@ class ItemWire(ABC):
     def _read_item(self, item: JsonObject) -> tuple[Role, tuple[Block, ...]]: ...
 
     def _foreign(self, item: JsonObject, role: Role = "user") -> tuple[Role, tuple[Block, ...]]:
-        return role, (foreign(item, self.name),)
+        return role, (foreign(item, self.name, Origin.MODEL if role == "assistant" else Origin.CODE),)
 
     def _leading(self, items: list[JsonObject]) -> list[JsonObject]:
         """Returns the system items at the start."""
@@ -180,6 +186,7 @@ class ItemWire(ABC):
     def _new_tool(self, tool: JsonObject) -> JsonObject: ...
 
     def _body(self, request: Request, extra: Mapping[str, Any] | None, parts: JsonObject, limit: str) -> JsonObject:
+        # All other settings are the caller's: they are in `extra`, in the form of their API.
         made: JsonObject = {"model": model_id(request.model), **parts}
         if request.tools:
             made["tools"] = self.write_tools(request.tools)
@@ -202,22 +209,19 @@ class ItemWire(ABC):
         return list(texts[:own]), items
 
     def _write_items(self, messages: Sequence[Message]) -> list[JsonObject]:
-        items, kinds = list[JsonObject](), dict[str, str]()
+        items, calls = list[JsonObject](), dict[str, WrittenCall]()
         for message in messages:
             groups = list(split_items(message.content))
             groups = self._in_order(groups) if message.role == "user" else self._answer_groups(groups)
             held = list[Block]()
             for rest, blocks in groups:
-                if rest is None and message.role == "assistant":
+                item = self._whole(rest, blocks, calls) if rest is not None else None
+                if item is None and message.role == "assistant":
                     held += blocks
                     continue
                 items += self._new_answer(held)
                 held = []
-                items += [self._fill(rest, blocks)] if rest is not None else self._new_items(blocks[0], kinds)
-                if message.role == "assistant":
-                    kinds |= {
-                        call.id: str(items[-1].get("type")) for call in Message("assistant", tuple(blocks)).tool_uses
-                    }
+                items += [item] if item else [new for block in blocks for new in self._new_items(block, calls)]
             items += self._new_answer(held)
         return items
 
@@ -242,8 +246,18 @@ class ItemWire(ABC):
     def _answer_groups(self, groups: list[Group]) -> list[Group]:
         return groups
 
+    def _whole(self, rest: JsonObject, blocks: Sequence[Block], calls: dict[str, WrittenCall]) -> JsonObject | None:
+        """Returns the whole item, and notes its calls; None if the rest was damaged in the transcript."""
+        try:
+            item = self._fill(rest, blocks)
+            for path, block in zip(rest["at"], blocks, strict=False):
+                if isinstance(block, ToolUseBlock):
+                    calls[block.id] = self._written_call(item, path)
+            return item
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return None
+
     def _fill(self, rest: JsonObject, blocks: Sequence[Block]) -> JsonObject:
-        """Returns the whole item."""
         item = cast(JsonObject, copied(rest["item"]))
         at = cast("list[Path]", rest["at"])
         for path, block in zip(at, blocks, strict=False):
@@ -257,6 +271,9 @@ class ItemWire(ABC):
             else:
                 self._fill_call(item, path, block, rest)
         return item
+
+    @abstractmethod
+    def _written_call(self, item: JsonObject, path: Path) -> WrittenCall: ...
 
     @abstractmethod
     def _fill_call(self, item: JsonObject, path: Path, block: Block, rest: JsonObject) -> None: ...
@@ -277,8 +294,8 @@ class ItemWire(ABC):
         """Returns items for what an assistant said, if it did not come with an item."""
 
     @abstractmethod
-    def _new_items(self, block: Block, kinds: Mapping[str, str]) -> list[JsonObject]:
-        """Returns items of the user for a block that Reverie added. `kinds`: the type of item of each call."""
+    def _new_items(self, block: Block, calls: Mapping[str, WrittenCall]) -> list[JsonObject]:
+        """Returns items of the user for a block that Reverie added."""
 
 
 def _placed(block: ToolResultBlock, place: int, after: int) -> Block:

@@ -77,7 +77,7 @@ class ItemReader:
         else:
             parsed, style = {key: given}, 0
         holder[key] = None
-        if style:
+        if style != 0:
             styles = cast(JsonObject, self.more.setdefault("styles", {}))
             styles[str(path[-1] if path else 0)] = style
         self._add(ToolUseBlock(call, name, parsed), path)
@@ -130,9 +130,9 @@ class ItemReader:
         return (carrying(self.blocks[0], {"item": self.item, "at": self.at, **self.more}), *self.blocks[1:])
 
 
-def foreign(item: JsonObject, api: str) -> OtherBlock:
+def foreign(item: JsonObject, api: str, origin: Origin = Origin.CODE) -> OtherBlock:
     """Returns a whole item that only its own API understands."""
-    return OtherBlock({"type": ITEM, "api": api, "item": item}, Origin.CODE)
+    return OtherBlock({"type": ITEM, "api": api, "item": item}, origin)
 
 
 def carrying(block: Block, rest: JsonObject) -> Block:

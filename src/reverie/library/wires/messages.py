@@ -18,6 +18,7 @@ from reverie.library.wires.base import (
     plain,
     plain_items,
     plain_object,
+    request_id,
     take_origin,
 )
 from reverie.library.wires.items import foreign
@@ -68,6 +69,7 @@ class MessagesWire:
             content=self.read_answer(given)[0].message.content,
             stop_reason=str(given.get("stop_reason") or "end_turn"),
             usage=Usage.parse(usage) or Usage(),
+            request_id=request_id(response),
             applied_edits=tuple(as_object(edit) for edit in cast("list[Json]", edits or [])),
             raw_usage=usage,
         )

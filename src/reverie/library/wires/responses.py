@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from reverie.library.wires.base import GivenMessage, plain_object, take_origin
-from reverie.library.wires.item_wire import Group, ItemWire
+from reverie.library.wires.item_wire import Group, ItemWire, WrittenCall
 from reverie.library.wires.items import ItemReader, PartTable, Path, style_of, write_arguments
 from reverie.models import openai_wire
 from reverie.models.base import Request
@@ -83,7 +83,10 @@ class ResponsesWire(ItemWire):
     ) -> JsonObject:
         texts, items = self._write_system(request.system, system)
         parts: JsonObject = {"instructions": "\n\n".join(texts)} if texts else {}
-        parts["input"] = [*items, *self._write_items(request.messages)]
+        given = self._write_items(request.messages)
+        if (extra or {}).get("store") is False:  # the server does not know reasoning by its id
+            given = [item for item in given if item.get("type") != "reasoning" or item.get("encrypted_content")]
+        parts["input"] = [*items, *given]
         return self._body(request, extra, parts, "max_output_tokens")
 
     def _answer_groups(self, groups: list[Group]) -> list[Group]:
@@ -94,11 +97,13 @@ class ResponsesWire(ItemWire):
                 kept.append(group)
         return kept[::-1]
 
+    def _written_call(self, item: JsonObject, path: Path) -> WrittenCall:
+        return str(item["call_id"]), str(item["type"])
+
     def _fill_call(self, item: JsonObject, path: Path, block: Block, rest: JsonObject) -> None:
         if not isinstance(block, ToolUseBlock):
             return
         field = CALLS.get(str(item.get("type")), "arguments")
-        item["call_id"] = block.id
         if field == "arguments":
             item[field] = write_arguments(block.input, style_of(rest, path))
         else:
@@ -114,20 +119,20 @@ class ResponsesWire(ItemWire):
                 items.append({"type": "function_call", "call_id": block.id, "name": block.name, "arguments": given})
         return items
 
-    def _new_items(self, block: Block, kinds: Mapping[str, str]) -> list[JsonObject]:
+    def _new_items(self, block: Block, calls: Mapping[str, WrittenCall]) -> list[JsonObject]:
         if isinstance(block, ToolResultBlock):
-            answer = f"{kinds.get(block.tool_use_id, 'function_call')}_output"
+            call, kind = calls.get(block.tool_use_id, (block.tool_use_id, "function_call"))
             text = openai_wire.result_item(block)["content"]
-            return [{"type": answer, "call_id": block.tool_use_id, "output": text}]
+            return [{"type": f"{kind}_output", "call_id": call, "output": text}]
         if isinstance(block, TextBlock):
             return [{"role": "user", "content": block.text}]
-        shown = [
-            {"type": "input_image", "image_url": part["image_url"]["url"]}
-            if part["type"] == "image_url"
-            else {"type": "input_text", "text": part["text"]}
-            for part in openai_wire.user_parts(block)
-        ]
-        return [{"role": "user", "content": [part]} for part in shown]
+        items = list[JsonObject]()
+        for part in openai_wire.user_parts(block):
+            shown = {"type": "input_text", "text": part.get("text")}
+            if part["type"] == "image_url":
+                shown = {"type": "input_image", "image_url": part["image_url"]["url"]}
+            items.append({"role": "user", "content": [shown]})
+        return items
 
     def _function(self, tool: JsonObject) -> JsonObject | None:
         return tool if tool.get("type") == "function" else None

@@ -248,11 +248,12 @@ class View:
 
     def _add_user(self, message: Message) -> None:
         shown, answered = list[Block](), set[str]()
+        waiting = {call.id for call in self.open_calls}
         for block in message.content:
             if isinstance(block, ToolResultBlock):
                 call = block.tool_use_id
-                if call not in self._calls or call in self._answers or call in answered:
-                    continue  # an orphan or a second answer: the API refuses both
+                if call not in waiting or call in answered:
+                    continue  # an orphan, a late or a second answer: the API refuses them
                 answered.add(call)
                 if call in self.gone_at and call not in self.cleared:
                     del self.gone_at[call]  # a compaction kept it
