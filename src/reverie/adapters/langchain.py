@@ -18,17 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from reverie.errors import BlockingLimit, MissingExtra, ReverieError
+from reverie.errors import BlockingLimit, MissingExtra, PromptTooLong, ReverieError
 from reverie.events import Event
 from reverie.library.asking import Ask
 from reverie.library.engine import READ_TOOL, Engine
 from reverie.library.memory import Memory
+from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.plugins import guarded
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain.agents.middleware.types import ToolCallRequest
-    from langchain_core.exceptions import ContextOverflowError
     from langchain_core.messages import AIMessage, ToolMessage
     from langchain_core.tools import StructuredTool
     from langgraph.config import get_config
@@ -102,7 +102,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         sent = self._start(self._prepare(request, self._conversation())).result()
         try:
             response = handler(sent.request)
-        except ContextOverflowError as error:
+        except Exception as error:
             sent = self._start(self._recover(sent, error)).result()
             if sent.engine is None:
                 raise
@@ -116,7 +116,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         sent = await self._wait(self._prepare(request, self._conversation()))
         try:
             response = await handler(sent.request)
-        except ContextOverflowError as error:
+        except Exception as error:
             sent = await self._wait(self._recover(sent, error))
             if sent.engine is None:
                 raise
@@ -210,7 +210,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     async def _recover(self, sent: _Sent, refusal: Exception) -> _Sent:
         """Makes the context shorter after the server refused it; without an engine if it cannot."""
         with _logged("The prompt is too long and was not made shorter"):
-            if sent.engine is not None and await sent.engine.recover(refusal):
+            if sent.engine is not None and _is_too_long(refusal) and await sent.engine.recover(refusal):
                 return await self._fill(sent)
         return _Sent(sent.request)
 
@@ -257,6 +257,12 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return await engine.read(path, offset)
         except ReverieError as error:
             return str(error)
+
+
+def _is_too_long(error: Exception) -> bool:
+    """Whether the server says that the prompt does not fit, in the words of any vendor."""
+    refusal = ServerRefusal.read(getattr(error, "status_code", 400), getattr(error, "body", None), {}, str(error))
+    return isinstance(model_error(refusal), PromptTooLong)
 
 
 @contextmanager
