@@ -34,7 +34,7 @@ class Mind:
     """Reads files 1, 2, 3 … with one or two calls per answer, and answers after every `steps` of them."""
 
     def __init__(
-        self, steps: int = 8, answer: str = "All files are in order, and nothing is missing in the shop."
+        self, steps: int = 6, answer: str = "All files are in order, and nothing is missing in the shop."
     ) -> None:
         self.steps = steps
         self.answer = answer
@@ -107,7 +107,7 @@ class Files:
         if number == self.fails_at:
             self.fails_at = 0
             raise KeyboardInterrupt
-        lines = 4_000 if number == LARGE else 100
+        lines = 4_000 if number == LARGE else 120
         return "".join(f"file {number}, line {line}: apples, pears and plums\n" for line in range(lines))
 
     @property
@@ -129,4 +129,4 @@ def asked(text: str) -> Any:
 
 
 def open_layers(home: Path, **more: Any) -> ReverieMiddleware:
-    return ReverieMiddleware(**{"home": home, "window": 32_000, **more})
+    return ReverieMiddleware(**{"home": home, "window": 24_000, **more})
