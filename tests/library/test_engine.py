@@ -272,3 +272,38 @@ def test_a_home_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
         assert len((await engine.prepare(messages=history)).body["messages"]) == 3
 
     run(blocked, play)
+
+
+def test_a_server_that_repeats_its_call_ids_loses_no_result(tmp_path: Path) -> None:
+    def call(number: int) -> dict[str, Any]:
+        used = {"name": "read_file", "arguments": json.dumps({"path": f"{number}.txt"})}
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "call_0", "type": "function", "function": used}],
+        }
+
+    async def play(engine: Engine) -> None:
+        history: list[dict[str, Any]] = [{"role": "user", "content": "Read three files."}]
+        for number in range(3):
+            await engine.prepare(messages=history)
+            choice = {"index": 0, "finish_reason": "tool_calls", "message": call(number)}
+            await engine.observe({"id": f"c{number}", "model": "local", "choices": [choice]})
+            kept = await engine.keep("call_0", "read_file", f"content {number}")
+            history += [call(number), {"role": "tool", "tool_call_id": "call_0", "content": kept.content}]
+        body = (await engine.prepare(messages=history)).body
+        assert body["messages"] == history
+        assert (await engine.prepare(messages=history)).body == body
+
+    run(tmp_path, play, model="openai:local", wire="chat")
+
+
+def test_a_conversation_that_the_server_keeps_is_not_sent_twice(tmp_path: Path) -> None:
+    async def play(engine: Engine) -> None:
+        request = await engine.prepare(
+            messages=[{"role": "user", "content": "Hi"}], previous_response_id="resp_1", store=False
+        )
+        assert "previous_response_id" not in request.body and request.body["store"] is False
+        assert request.notices == ("previous_response_id left out: the engine sends the history itself",)
+
+    run(tmp_path, play, model="openai:gpt-5.5", wire="responses")

@@ -79,12 +79,13 @@ class Memory:
     ) -> Memory:
         """Opens the memory directory at `path`, or without one the memory of the project in `cwd`.
 
-        `path`: a folder, `~` is expanded; the first write makes it. `scheme://…` is for stores of other packages.
+        `path`: a folder; `~` is expanded; the first write makes it. `scheme://…` is for stores of other packages.
         `cwd`: the working folder, for project settings and instruction files. Default: that of the process.
         `home`: Reverie's home, for indexes, logs and transcripts. Default: `REVERIE_HOME` or `~/.reverie`.
         `ask`: the model for `extract` and `dream`: a name, or an async function that gets the body of a Messages
         request and returns a response or a text. Without one, code does this work. `model` names the model behind it.
         `settings`: values such as `{"dream.mode": "ask"}`, or a whole `Settings`.
+
         Raises `UserError` if `path` cannot be a memory directory. It reads no file and makes none.
         """
         from pathlib import Path
