@@ -36,6 +36,7 @@ from tests.adapters.langchain_agents import (
     open_layers,
     thread,
 )
+from tests.integration.programs import installed
 
 TURNS = 3
 
@@ -295,3 +296,13 @@ def test_without_langchain_one_sentence_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.startswith("MissingExtra This needs LangChain") and "reverie[langchain]" in done.stdout
+
+
+@pytest.mark.integration
+def test_the_example_runs(tmp_path: Path) -> None:
+    place = installed("langchain", "lib/python*/site-packages/langchain_anthropic").parent
+    example = Path(__file__).parents[2] / "examples" / "12_langchain.py"
+    code = f"import runpy, sys; sys.path.append({str(place)!r}); runpy.run_path({str(example)!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2 large results are on disk\nthe last prompt had the memory: True" in done.stdout

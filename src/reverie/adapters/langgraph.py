@@ -16,7 +16,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from reverie.errors import MissingExtra
+from reverie.errors import MissingExtra, UserError
 from reverie.library.memory import Memory
 from reverie.library.recording import read_origin
 from reverie.memory.changes import Change, WriteInfo, Writer
@@ -55,6 +55,7 @@ _WHY: Final = "Asked for by a program ({})."
 _ENCODED = re.compile(r"(?:=[0-9A-F]{2})+")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
 _TAKEN = (TEAM, LOGS, INDEX.removesuffix(".md"))
+_LONGEST: Final = 240
 _FEWEST: Final = 50
 """Memories that a search ranks at least, because those of other namespaces are left out afterwards."""
 
@@ -165,7 +166,10 @@ class ReverieStore(BaseStore):
 
 
 def _file(namespace: Namespace, key: str) -> str:
-    return "/".join(map(_encode, (*namespace, key))) + ".md"
+    parts = [_encode(label) for label in (*namespace, key)]
+    if any(len(part) > _LONGEST for part in parts):
+        raise UserError(f"{key[:60]!r} or its namespace is too long for the name of a memory: use shorter names.")
+    return "/".join(parts) + ".md"
 
 
 def _place(name: str) -> tuple[Namespace, str]:
