@@ -27,6 +27,16 @@ def test_it_does_the_same_without_async(tmp_path: Path) -> None:
         memory.list()
 
 
+def test_an_engine_takes_a_memory_without_async(tmp_path: Path) -> None:
+    from reverie.sync import Engine
+
+    with Memory.open(tmp_path / "m") as memory:
+        memory.remember("The staging port is 8080", origin="typed")
+        with Engine.open("talk", model="anthropic:claude-sonnet-5-5", memory=memory) as engine:
+            request = engine.prepare(messages=[{"role": "user", "content": "Which port does staging use?"}])
+    assert request.recalled == ("project_staging_port.md",) and "8080" in str(request.body["messages"])
+
+
 def test_it_works_inside_a_running_loop_and_in_threads(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m") as memory:
 

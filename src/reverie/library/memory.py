@@ -1,6 +1,6 @@
 """`Memory`: one memory directory for programs, with the gate, the trust and the versions that the commands have.
 
-Opening is cheap: everything else is imported and read at the first call. It knows no conversation; that is `Engine`.
+Opening is cheap: everything else is imported and read at the first call. Conversations are the work of `Engine`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Memory:
         request and returns a response or a text. Without one, code does this work. `model` names the model behind it.
         `settings`: values such as `{"dream.mode": "ask"}`, or a whole `Settings`.
 
-        Raises `UserError` if `path` cannot be a memory directory. It reads no file and makes none.
+        Raises `UserError` if `path` cannot be a memory directory. It does not read or make files.
         """
         from pathlib import Path
 
@@ -233,7 +233,7 @@ class Memory:
         return await self._run(lambda: list_waiting(self.opened, inferred=inferred))
 
     async def confirm(self, item: Waiting | Saved | Dreamt | str) -> Decided:
-        """Says yes for the user, who must have seen it.
+        """Confirms it for the user, who must have seen it.
 
         A held statement becomes a memory, an inferred one is confirmed, and a proposed dream is written.
 
@@ -245,7 +245,7 @@ class Memory:
         return await self._run(lambda: decide(self.opened, item, yes=True), writes=True)
 
     async def reject(self, item: Waiting | Saved | Dreamt | str) -> Decided:
-        """Says no for the user: what waits is dropped, an inferred statement is removed from its memory."""
+        """Rejects it for the user: what waits is dropped, an inferred statement is removed from its memory."""
         from reverie.library.decisions import decide
 
         return await self._run(lambda: decide(self.opened, item, yes=False), writes=True)
@@ -258,7 +258,7 @@ class Memory:
         `messages` are dictionaries in the shape of the Messages API. Give the whole conversation each time: turns that
         were read before are skipped. `origin` says whose the text of user messages is (default `entered`);
         `reverie_origin` on a text block says it for this block. If the model of `ask` fails, code does the work, and
-        `Extracted.problems` says so.
+        `Extracted.problems` has the reason.
         """
         from reverie.library.learning import extract
 
@@ -280,11 +280,15 @@ class Memory:
         """Waits for running calls and closes the index. A closed memory raises `UserError`; closing twice is fine."""
         if self._closed:
             return
-        if self._thread is not None or self._store is not None:
-            await self._run(self._end, writes=True)
-        self._closed = True
-        if self._thread is not None:
-            self._thread[1].shutdown(wait=False)
+        try:
+            if self._thread is not None:
+                await self._run(self._end, pulls=False)
+            if self._store is not None:
+                await self._run(self._store.push, pulls=False)
+        finally:
+            self._closed = True
+            if self._thread is not None:
+                self._thread[1].shutdown(wait=False)
 
     async def __aenter__(self) -> Memory:
         return self
@@ -317,9 +321,9 @@ class Memory:
             return await work
         finally:
             if self._store is not None:
-                await self._run(self._store.push)
+                await self._run(self._store.push, pulls=False)
 
-    async def _run(self, work: Callable[[], T], *, writes: bool = False) -> T:
+    async def _run(self, work: Callable[[], T], *, writes: bool = False, pulls: bool = True) -> T:
         """Runs work on the disk in the thread of this object, with what its store has to do before and after it."""
         import asyncio
         from concurrent.futures import ThreadPoolExecutor
@@ -332,11 +336,10 @@ class Memory:
         store = self._store
 
         def run() -> T:
-            if store is None:
-                return work()
-            store.pull()
+            if store is not None and pulls:
+                store.pull()
             done = work()
-            if writes:
+            if store is not None and writes:
                 store.push()
             return done
 
