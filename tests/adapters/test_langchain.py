@@ -19,7 +19,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from reverie.adapters.langchain_messages import WireRequest
-from reverie.errors import BlockingLimit
+from reverie.errors import BlockingLimit, UserError
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.simulator import Reply, Simulator
@@ -211,6 +211,33 @@ def test_a_fact_is_recalled_in_the_next_conversation(
     assert "Thursdays" in mind.bodies[-1] and "On which day" in mind.bodies[-1]
 
 
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_chat_model_writes_the_summary(vendor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Writer(Mind):
+        def __init__(self) -> None:
+            super().__init__(22)
+            self.asked = list[Any]()
+
+        async def reply(self, body: Any, *, purpose: str = "main") -> Reply:
+            last = json.dumps(body["messages"][-1]["content"][-1:])
+            if "tool_result" in last or len(body["messages"]) == 1:
+                return await super().reply(body, purpose=purpose)
+            self.asked.append(body)
+            said = "<summary>The files are read one by one, and counted in dozens.</summary>"
+            return Reply([{"type": "text", "text": said}], "end_turn")
+
+    mind = Writer()
+    simulator = Simulator(mind)
+    with running(simulator) as url:
+        model = chat_model(vendor, url, monkeypatch)
+        layers = open_layers(tmp_path, ask=model)
+        agent = make_agent(model, layers, InMemorySaver())
+        agent.invoke(asked("Check the files."), thread("t"))
+        layers.close()
+    assert mind.asked and simulator.ledger.totals()["errors"] == 0
+    assert "one by one, and counted in dozens" in mind.bodies[-1]
+
+
 def test_a_large_result_is_read_back_with_the_tool(tmp_path: Path) -> None:
     class Reader(Mind):
         async def reply(self, body: Any, *, purpose: str = "main") -> Any:
@@ -230,16 +257,23 @@ def test_a_large_result_is_read_back_with_the_tool(tmp_path: Path) -> None:
     assert "file 3, line 3600" in read.text and len(read.text) > 15_000
 
 
+def test_wrong_arguments_are_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"notes\.on"):
+        open_layers(tmp_path, settings={"notes.on": False})
+
+
 def test_nothing_of_ours_stops_the_agent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     blocked = tmp_path / "home"
-    blocked.write_text("a file where a folder should be")
     with running(Simulator(Mind(3))) as url:
         model = PlainChat(url=f"{url}/v1")
         for home, place in ((blocked, thread("t")), (tmp_path / "other", {})):
             layers = open_layers(home)
             agent = make_agent(model, layers, None)
+            if home == blocked:
+                blocked.write_text("a file where a folder should be")
             assert agent.invoke(asked("Check."), place)["messages"][-1].text.startswith("All files are in order")
             layers.close()
+    assert caplog.text.count("A request is sent without layers") == 6
     assert "the run has no thread_id" in caplog.text
     rules = " ".join(f"Rule {number} is about shelf {number * 7}." for number in range(9_000))
     agent = create_agent(model, system_prompt=rules, middleware=[open_layers(tmp_path / "third")])

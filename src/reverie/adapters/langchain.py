@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,13 +29,14 @@ from reverie.sync import Engine
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain.agents.middleware.types import ToolCallRequest
+    from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, ToolMessage
     from langchain_core.tools import StructuredTool
     from langgraph.config import get_config
     from langgraph.runtime import Runtime
     from langgraph.types import Command
 
-    from reverie.adapters.langchain_messages import WireRequest
+    from reverie.adapters.langchain_messages import WireRequest, ask_chat_model
 except ImportError as error:
     raise MissingExtra(
         "This needs LangChain 1.4 or newer; install it with: pip install 'reverie[langchain]'"
@@ -65,7 +67,8 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     Give it as the last middleware, so that it sees what is sent. The conversation is the `thread_id` of the run, or
     `conversation_id` for runs without one. `model` is the name by which Reverie knows the chat model; it is found if it
-    is not given. `read_tool` adds a tool that reads large results back. The other arguments are those of `Engine.open`.
+    is not given. `read_tool` adds a tool that reads large results back. `ask` may be a chat model. The other arguments
+    are those of `Engine.open`.
     Agents may be called with and without async. `close` waits for background work.
     """
 
@@ -75,7 +78,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         *,
         model: str | None = None,
         memory: Memory | None = None,
-        ask: Ask = None,
+        ask: Ask | BaseChatModel = None,
         window: int | None = None,
         home: Path | str | None = None,
         settings: Mapping[str, object] | None = None,
@@ -85,11 +88,14 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         super().__init__()
         self._fallback = conversation_id
         self._model = model
+        if isinstance(ask, BaseChatModel):
+            ask = partial(ask_chat_model, ask)
         self._given: dict[str, Any] = {"memory": memory, "ask": ask, "home": home, "settings": settings}
         self._given |= {"window": window, "on_event": on_event}
         self._engines = OrderedDict[str, tuple[Any, WireRequest]]()
         self._opening = threading.Lock()
-        self.tools = [self._read_tool()] if read_tool else []
+        checked = Engine.open("any", model=model or _ANY, wire="chat", **self._given)  # raises if one of them is wrong
+        self.tools = [self._read_tool(checked.read_tool["function"])] if read_tool else []
 
     # -- the slots of LangChain -----------------------------------------------------------------------------------
 
@@ -229,9 +235,8 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         except ReverieError as error:
             return str(error)
 
-    def _read_tool(self) -> StructuredTool:
+    def _read_tool(self, about: Mapping[str, Any]) -> StructuredTool:
         """The tool that reads large results back."""
-        about = Engine.open("any", model=_ANY).read_tool["function"]
         return StructuredTool.from_function(
             self._read, name=about["name"], description=about["description"], args_schema=about["parameters"]
         )

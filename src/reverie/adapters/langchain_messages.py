@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from langchain.agents.middleware import ModelRequest
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -67,8 +68,7 @@ class WireRequest:
         model: Any = request.model
         convert = _converter(request, model)
         body = convert([*_system(request), _AFTER])
-        is_anthropic = "anthropic" in str(model._llm_type)
-        wire: WireName = "responses" if "input" in body else "messages" if is_anthropic else "chat"
+        wire: WireName = "responses" if "input" in body else "messages" if _is_anthropic(model) else "chat"
         made = cls(request, body, convert, wire, {})
         known = before.converted if before is not None and before.wire == wire else {}
         for one in made._ours():
@@ -110,29 +110,15 @@ class WireRequest:
         """An answer as the response of the wire."""
         about, items = answer.response_metadata, self._convert_one(answer)
         made: JsonObject = {"id": about.get("id") or answer.id, "model": about.get("model_name")}
+        if self.wire == "messages":
+            content = [part.said for part in self._parts(items)]
+            said = {"role": "assistant", "content": content, "stop_reason": about.get("stop_reason")}
+            return made | said | {"usage": _usage(answer)}
         usage = as_object(answer.usage_metadata)
-        details = as_object(usage.get("input_token_details"))
-        read = details.get("cache_read") or 0
-        if self.wire != "messages":
-            made["usage"] = {
-                "input_tokens": usage.get("input_tokens"),
-                "output_tokens": usage.get("output_tokens"),
-                "input_tokens_details": {"cached_tokens": read},
-            }
-            reason = about.get("finish_reason")
-            chosen = [{"message": item, "finish_reason": reason} for item in items]
-            return made | ({"choices": chosen} if self.wire == "chat" else {"output": items})
-        split = {key: details.get(key) or 0 for key in ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")}
-        written = sum(split.values()) or details.get("cache_creation") or 0
-        made["usage"] = {
-            "input_tokens": max(0, (usage.get("input_tokens") or 0) - read - written),
-            "output_tokens": usage.get("output_tokens") or 0,
-            "cache_read_input_tokens": read,
-            "cache_creation_input_tokens": written,
-            "cache_creation": split,
-        }
-        content = [part.said for part in self._parts(items)]
-        return made | {"role": "assistant", "content": content, "stop_reason": about.get("stop_reason")}
+        details = {"cached_tokens": as_object(usage.get("input_token_details")).get("cache_read") or 0}
+        made["usage"] = {**usage, "input_tokens_details": details} if usage else {}
+        chosen = [{"message": item, "finish_reason": about.get("finish_reason")} for item in items]
+        return made | ({"choices": chosen} if self.wire == "chat" else {"output": items})
 
     # -- the way back ---------------------------------------------------------------------------------------------
 
@@ -212,6 +198,46 @@ class WireRequest:
         if parts[0].role == "system":
             return SystemMessage(item["content"])
         return HumanMessage(content) if content is not None else AIMessage([cast(Any, item)])
+
+
+async def ask_chat_model(model: BaseChatModel, body: JsonObject) -> JsonObject:
+    """Answers a Messages request with a chat model, for `ask`."""
+    given: list[BaseMessage] = [SystemMessage(body["system"])] if body.get("system") else []
+    for message in cast("list[JsonObject]", body["messages"]):
+        content, results = message["content"], list[JsonObject]()
+        if not _is_anthropic(model):  # LangChain would put the results behind the text
+            results = [block for block in content if block.get("type") == "tool_result"]
+            content = [block for block in content if block.get("type") != "tool_result"]
+        given += [ToolMessage(one.get("content") or "", tool_call_id=one["tool_use_id"]) for one in results]
+        given += [(AIMessage if message["role"] == "assistant" else HumanMessage)(content)] if content else []
+    if not _is_anthropic(model):
+        given = convert_to_messages(cast("list[Any]", convert_to_openai_messages(given)))
+    tools = cast("list[JsonObject]", body.get("tools") or [])
+    answer = await (model.bind_tools(tools) if tools else model).ainvoke(given)
+    calls = [
+        {"type": "tool_use", "id": one["id"], "name": one["name"], "input": one["args"]} for one in answer.tool_calls
+    ]
+    said = [{"type": "text", "text": str(answer.text)}] if answer.text else []
+    return {"content": [*said, *calls], "usage": _usage(answer)}
+
+
+def _usage(answer: AIMessage) -> JsonObject:
+    """The usage of an answer in the form of the Messages API, where the input does not include what is cached."""
+    usage = as_object(answer.usage_metadata)
+    details = as_object(usage.get("input_token_details"))
+    split = {key: details.get(key) or 0 for key in ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")}
+    read, written = details.get("cache_read") or 0, sum(split.values()) or details.get("cache_creation") or 0
+    return {
+        "input_tokens": max(0, (usage.get("input_tokens") or 0) - read - written),
+        "output_tokens": usage.get("output_tokens") or 0,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written,
+        "cache_creation": split,
+    }
+
+
+def _is_anthropic(model: Any) -> bool:
+    return "anthropic" in str(model._llm_type)
 
 
 def _converter(request: ModelRequest[Any], model: Any) -> Callable[[Sequence[BaseMessage]], JsonObject]:
