@@ -235,6 +235,8 @@ def test_a_chat_model_writes_the_summary(vendor: str, tmp_path: Path, monkeypatc
         agent.invoke(asked("Check the files."), thread("t"))
         layers.close()
     assert mind.asked and simulator.ledger.totals()["errors"] == 0
+    (row,) = [row for row in simulator.ledger.rows if row.usage.output_tokens == 18]
+    assert row.usage.cache_read_input_tokens > 10_000, "it reads the cache of the conversation"
     assert "one by one, and counted in dozens" in mind.bodies[-1]
 
 
