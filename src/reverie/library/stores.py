@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from reverie.errors import UserError
 from reverie.plugins import STORES, Plugin, find_plugin, guarded
@@ -36,7 +36,7 @@ class _OthersStore:
         self._made = made
         with guarded(self._whose):
             folder: Any = getattr(made, "folder", made)
-            self.folder = Path(os.fspath(folder))
+            self.folder = Path(cast("str", os.fspath(folder)))
 
     def pull(self) -> None:
         self._call("pull")
