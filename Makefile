@@ -11,7 +11,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print(max(2, (os.cpu_count() or 2) *
 # Tests start hundreds of processes: each would compile every module that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint soak attack integration prices evals bench pictures wheel clean
+.PHONY: run test lint soak attack integration adapters prices evals bench pictures wheel clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -81,6 +81,16 @@ integration: $(STAMP) .venv-claude-code-log/.installed .venv-real-model/.install
 	REVERIE_TEST_MODELS=$(CURDIR)/.venv-real-model/models \
 	$(BIN)/python -m pytest -m integration -rs
 
+# The SDKs that have an adapter fit into one environment, together with ours.
+.venv-adapters/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-adapters
+	.venv-adapters/bin/python $(PIP) -e ".[adapters]"
+	touch $@
+
+adapters: $(STAMP) .venv-adapters/.installed  ## one agent in five SDKs, with Reverie and without (700 MB on disk)
+	$(BIN)/pyright -p tools/pyright-adapters.json
+	.venv-adapters/bin/reverie lab adapters
+
 # litellm without what it needs: only its table of prices is read.
 .venv-prices/.installed:
 	$(PYTHON) -m venv .venv-prices
@@ -112,4 +122,4 @@ wheel: $(STAMP)
 	$(BIN)/python -m build --outdir dist
 
 clean:
-	rm -rf $(VENV) $(CLIENTS) .venv-claude-code-log .venv-real-model .venv-prices dist build .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(CLIENTS) .venv-claude-code-log .venv-real-model .venv-prices .venv-adapters dist build .pytest_cache .ruff_cache

@@ -167,6 +167,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("models", "list"): [Case(())],
         ("models", "path"): [Case(())],
         ("models", "remove"): [Case(("nonesuch",), works=False)],
+        ("lab", "adapters"): [Case(("--only", "nothing"), works=False, slow=True)],
         ("lab", "billing"): [Case((), slow=True)],
         ("lab", "dream"): [Case((str(work),), works=False, slow=True)],
         ("lab", "extraction"): [Case((str(work / "notes.md"),), works=False, slow=True)],

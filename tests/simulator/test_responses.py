@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from reverie.simulator import Simulator
+from reverie.simulator import Reply, Simulator
 from tests.simulator.test_http import get, served
 
 openai: Any
@@ -92,6 +93,47 @@ def test_a_response_can_continue_an_earlier_one() -> None:
         other = openai.OpenAI(base_url=f"{url}/v1", api_key="another", max_retries=0)
         with pytest.raises(openai.BadRequestError, match="not found"):
             other.responses.create(model="gpt-5", input="hi", previous_response_id=first.id)
+
+
+def test_a_conversation_can_be_compacted() -> None:
+    script = "when /summary/\n  say The port was found: 8080.\nend\nwhen /Go on/\n  say I know {text}\nend\n" + SCRIPT
+    with served(script) as (simulator, url):
+        client = asked(url)
+        common: dict[str, Any] = {"model": "gpt-5", "input": LONG}
+        first = client.responses.create(tools=[LOOK, PATCH], **common)
+        history = [{"role": "user", "content": LONG}, *results(first)]
+        compacted = client.responses.compact(model="gpt-5", input=history, instructions="Be short.")
+        said, sealed = compacted.output
+        assert said.role == "user" and said.content[0].text == LONG
+        assert sealed.type == "compaction" and "8080" not in sealed.encrypted_content
+        assert compacted.usage.input_tokens > first.usage.input_tokens
+        items = [item.model_dump(exclude_none=True) for item in compacted.output]
+        again = client.responses.compact(model="gpt-5", input=[*items, {"role": "user", "content": "Go on."}])
+        assert [item.type for item in again.output] == ["message", "message", "compaction"]
+        foreign = {"type": "compaction", "encrypted_content": "sim_?"}
+        told = client.responses.create(model="gpt-5", input=[*items, foreign, {"role": "user", "content": "Go on."}])
+        assert told.output_text == "I know Go on."
+        assert [row.endpoint for row in simulator.ledger.rows][1:3] == ["/v1/responses/compact"] * 2
+
+
+def test_a_summary_is_asked_for_with_what_was_said_before() -> None:
+    class Recorder:
+        bodies: ClassVar[list[Any]] = []
+
+        async def reply(self, body: Any, *, purpose: str = "main") -> Reply:
+            self.bodies.append(body)
+            return Reply([{"type": "text", "text": "It was about ships."}], "end_turn")
+
+    async def talk() -> None:
+        simulator = Simulator(Recorder())
+        first = await simulator.responses({"model": "gpt-5", "input": "Ships?"})
+        made = await simulator.compact({"model": "gpt-5", "previous_response_id": first["id"], "input": []})
+        await simulator.responses({"model": "gpt-5", "input": [*made["output"], {"role": "user", "content": "More."}]})
+
+    asyncio.run(talk())
+    texts = [[block["text"] for turn in body["messages"] for block in turn["content"]] for body in Recorder.bodies]
+    assert texts[1][:2] == ["Ships?", "It was about ships."] and "summary" in texts[1][2]
+    assert texts[2] == ["Ships?", "It was about ships.", "More."]
 
 
 def test_forms_that_the_request_fixes() -> None:

@@ -19,7 +19,14 @@ _MESSAGE_CHARACTERS = 1_000
 _CLOCK = '{"advance_s": 301}'
 _FAULT = '{"status": 529, "times": 1, "retry_after": 2}'
 _PROFILE = '{"/v1/messages": {"wait_s": 0.5, "pace_s": 0.02, "status": 529, "every": 10}}'
-ROUTES = ("/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions", "/v1/responses", "/v1/models")
+ROUTES = (
+    "/v1/messages",
+    "/v1/messages/count_tokens",
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/responses/compact",
+    "/v1/models",
+)
 """The routes that can have faults and a profile of their own."""
 EVERY_ROUTE = "*"
 

@@ -34,7 +34,7 @@ _START_S = 15.0
 _BODY_S = 60.0
 """The most time for the body of a request to arrive."""
 _CONNECTIONS = 200
-_COUNT, _CHAT, _RESPONSES, _MODELS = ROUTES[1:]
+_COUNT, _CHAT, _RESPONSES, _COMPACT, _MODELS = ROUTES[1:]
 
 
 def app(simulator: Simulator) -> Starlette:
@@ -51,6 +51,7 @@ def app(simulator: Simulator) -> Starlette:
             Route(_COUNT, site.count_tokens, methods=["POST"]),
             Route(_CHAT, site.chat, methods=["POST"]),
             Route(_RESPONSES, site.responses, methods=["POST"]),
+            Route(_COMPACT, site.compact, methods=["POST"]),
             Route(_MODELS, site.models),
             Route(_MODELS + "/{model:path}", site.model),
             Route("/_sim/ledger", site.ledger),
@@ -176,6 +177,10 @@ class _Site:
         return _json(await self._simulator.responses(body, headers), name)
 
     @_with_id
+    async def compact(self, request: Request, name: str) -> Response:
+        return _json(await self._simulator.compact(await _read(request), request.headers), name)
+
+    @_with_id
     async def models(self, request: Request, name: str) -> Response:
         await self._simulator.enter(_MODELS)
         data = [self._model(model) for model in self._simulator.meter.catalogue.names]
@@ -252,7 +257,7 @@ class _Site:
 
 
 def _refuse(path: str, error: ApiError, name: str) -> Response:
-    body = error.openai_wire() if path in (_CHAT, _RESPONSES) else error.wire(name)
+    body = error.openai_wire() if path in (_CHAT, _RESPONSES, _COMPACT) else error.wire(name)
     return _json(body, name, error.code, error.headers())
 
 

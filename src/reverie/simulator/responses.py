@@ -6,6 +6,7 @@ it.
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -24,6 +25,9 @@ _STREAMED = {
     "custom_tool_call": ("input", "response.custom_tool_call_input"),
 }
 """By kind of item: the field that is streamed, and the name of its events."""
+_SEALED = "sim_"
+"""The beginning of what this server sealed: the rest is a summary."""
+_SUMMARISE = "Write a summary of this conversation, so that it can go on with your summary alone."
 
 
 def to_messages(body: Object, earlier: Object | None = None) -> dict[str, Any]:
@@ -49,6 +53,40 @@ def with_instructions(plain: Object, body: Object) -> dict[str, Any]:
     given = body.get("instructions")
     first = [{"type": "text", "text": given}] if isinstance(given, str) and given else []
     return {**plain, "system": [*first, *plain["system"]]}
+
+
+def with_summary_asked(plain: Object) -> dict[str, Any]:
+    """The request with the question for a summary, as the server asks it to compact a conversation."""
+    turns = [*plain["messages"], {"role": "user", "content": [{"type": "text", "text": _SUMMARISE}]}]
+    return {**plain, "messages": turns}
+
+
+def compaction(name: str, plain: Object, content: Sequence[Object], usage: Usage, at: int) -> dict[str, Any]:
+    """A compacted conversation: what the user said, and one sealed item for everything else."""
+    said = [
+        {"type": "input_text", "text": block["text"]}
+        for turn in cast("list[Object]", plain["messages"])
+        if turn["role"] == "user"
+        for block in cast("list[Object]", turn["content"])
+        if block.get("type") == "text"
+    ]
+    frame = {"type": "message", "role": "user", "status": "completed"}
+    output = [{**frame, "id": f"msg_{name}_{number}", "content": [part]} for number, part in enumerate(said)]
+    summary = "".join(str(block["text"]) for block in content if block.get("type") == "text")
+    sealed = _SEALED + urlsafe_b64encode(summary.encode("utf-8", "replace")).decode()
+    item = {"type": "compaction", "id": f"cmp_{name}", "encrypted_content": sealed}
+    made = {"id": name, "object": "response.compaction", "created_at": at}
+    return {**made, "output": [*output, item], "usage": usage_wire(usage)}
+
+
+def _unsealed(given: object) -> str:
+    """The summary in what this server sealed; empty for anything else."""
+    if not isinstance(given, str) or not given.startswith(_SEALED):
+        return ""
+    try:
+        return urlsafe_b64decode(given.removeprefix(_SEALED)).decode()
+    except ValueError:
+        return ""
 
 
 def _check_settings(body: Object) -> None:
@@ -88,6 +126,8 @@ def _add_item(item: Object, path: str, system: list[dict[str, Any]], turns: list
         chat.add(turns, "assistant", [_call(item, path)])
     elif kind in RESULTS:
         chat.add(turns, "user", [_result(item, path)])
+    elif kind == "compaction" and (summary := _unsealed(item.get("encrypted_content"))):
+        chat.add(turns, "assistant", [{"type": "text", "text": summary}])
     elif kind != "reasoning":  # we never send any, and what others send is sealed
         chat.add(turns, "assistant", [{"type": "item", "item": dict(item)}])
 

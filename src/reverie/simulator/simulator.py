@@ -34,6 +34,7 @@ Headers = Mapping[str, str]
 _MOST_FAULTS = 1_000
 _PURPOSE_CHARACTERS = 64
 _MESSAGES, _CHAT, _RESPONSES = "/v1/messages", "/v1/chat/completions", "/v1/responses"
+_COMPACT = "/v1/responses/compact"
 _NO_PROFILE = RouteProfile()
 
 
@@ -185,6 +186,20 @@ class Simulator:
         answer = await self._respond(body, headers)
         return responses.response(answer.name, body, *answer.whole(), answer.started)
 
+    async def compact(self, body: Body, headers: Headers | None = None) -> dict[str, Any]:
+        """Compacts a conversation of the Responses API: one request that the responder answers with a summary."""
+        caller = caller_of(headers)
+        answer, said = await self._open_answer(
+            _COMPACT,
+            "resp_",
+            body,
+            headers,
+            lambda: self._whole_input(body, caller),
+            lambda made: responses.with_summary_asked(responses.with_instructions(made, body)),
+        )
+        content, _, usage = answer.whole()
+        return responses.compaction(answer.name, said, content, usage, answer.started)
+
     async def responses_stream(self, body: Body, headers: Headers | None = None) -> AsyncIterator[Event]:
         """Answers a request of the Responses API as events."""
         answer = await self._respond(body, headers)
@@ -240,24 +255,29 @@ class Simulator:
 
     async def _respond(self, body: Body, headers: Headers | None) -> _OpenAnswer:
         caller = caller_of(headers)
-
-        def plain() -> dict[str, Any]:
-            previous, earlier = body.get("previous_response_id"), None
-            if previous is not None:
-                kept = self._responses.get(previous, caller.workspace, 0)
-                if kept is None:
-                    said = f"Previous response with id '{str(previous)[:80]}' not found."
-                    raise ApiError(400, said, code="previous_response_not_found")
-                earlier = kept.body
-            return responses.to_messages(body, earlier)
-
         answer, said = await self._open_answer(
-            _RESPONSES, "resp_", body, headers, plain, lambda made: responses.with_instructions(made, body)
+            _RESPONSES,
+            "resp_",
+            body,
+            headers,
+            lambda: self._whole_input(body, caller),
+            lambda made: responses.with_instructions(made, body),
         )
         if body.get("store") is not False:
             kept = keep(said, answer.content, caller.workspace, answer.usage.prompt, 0)
             self._responses.put(answer.name, kept)
         return answer
+
+    def _whole_input(self, body: Body, caller: Caller) -> dict[str, Any]:
+        """A request of the Responses API in the form of the Messages API, with what it continues."""
+        previous, earlier = body.get("previous_response_id"), None
+        if previous is not None:
+            kept = self._responses.get(previous, caller.workspace, 0)
+            if kept is None:
+                said = f"Previous response with id '{str(previous)[:80]}' not found."
+                raise ApiError(400, said, code="previous_response_not_found")
+            earlier = kept.body
+        return responses.to_messages(body, earlier)
 
     async def _open_answer(
         self,

@@ -258,3 +258,37 @@ def overhead(as_json: bool) -> None:
 
     found = measure_overhead()
     answer(as_json, summary(found), table(found))
+
+
+_SDK_HELP = "Only this SDK: anthropic, langchain, openai-agents, pydantic-ai or claude-agent. Repeatable."
+_VARIANT_HELP = "Only runs with this: without, reverie, or a name in the second column of the table. Repeatable."
+
+
+@examples("reverie lab adapters", "reverie lab adapters --only langchain --json")
+@command.command("adapters")
+@click.option("--only", "names", metavar="NAME", multiple=True, help=_SDK_HELP)
+@click.option("--variant", "variants", metavar="NAME", multiple=True, help=_VARIANT_HELP)
+@click.option("--keep", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Keep the scratch here.")
+@json_option
+def adapters(names: tuple[str, ...], variants: tuple[str, ...], keep: Path | None, as_json: bool) -> None:
+    """Run one scripted agent in the SDKs of others, with Reverie and without, and compare the bills.
+
+    The agent reads 110 files in 120 steps, three of them with 200 KB, over the simulator. It sees only what is in its
+    requests: what it needs and does not see it reads again. In the middle its program is killed and started again, and
+    a second conversation asks for a fact of the first. Without Reverie the window has a million tokens, with it 64,000.
+    Next to them are the SDKs' own ways to keep a context small. An SDK that is not installed is left out:
+    `pip install 'reverie[adapters]'` installs all of them.
+
+    Exit codes: 0: everything that must hold with Reverie holds; 1: something does not; 2: wrong usage.
+    """
+    from reverie.lab.adapters.report import summary, table
+    from reverie.lab.adapters.run import cases, measure
+
+    def progress(done: int, of: int, name: str) -> None:
+        show_progress(f"{done} of {of} runs {name:<40}", ends_line=done == of)
+
+    found = measure(cases(names, variants), progress, keep)
+    figures = summary(found)
+    answer(as_json, figures, table(found))
+    if figures["wrong"]:
+        raise SystemExit(1)

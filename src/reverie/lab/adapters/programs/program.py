@@ -1,0 +1,101 @@
+"""What the programs of all SDKs share: arguments, the tool, and the record of answered turns.
+
+A program may be killed at any time. Started again with the same arguments, it goes on with the turn that was not
+answered. How it finds its conversation again is the matter of each SDK.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from argparse import ArgumentParser
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reverie.parsing import load_json
+
+SYSTEM = (
+    "You are the clerk of a harbour office. You check its archive step by step, read each file with the tool, and "
+    "answer in one sentence."
+)
+READ_HELP = "Read a file of the archive. With `find`, only the lines that contain this text."
+READ_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}, "find": {"type": "string"}},
+    "required": ["path"],
+}
+WITHOUT, REVERIE = "without", "reverie"
+_AROUND = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a program is told. `window`: the tokens that the model takes; `variant`: what keeps the context small."""
+
+    url: str
+    model: str
+    state: Path
+    conversation: str
+    variant: str
+    window: int
+    texts: tuple[str, ...]
+
+    @property
+    def openai_url(self) -> str:
+        return self.url + "/v1"
+
+    @property
+    def home(self) -> Path:
+        """The home of Reverie, if the variant uses it."""
+        return self.state / "reverie"
+
+    @property
+    def archive(self) -> Path:
+        return self.state / "archive"
+
+    def read_file(self, path: str, find: str = "") -> str:
+        """The text of a file of the archive, or what is around a text in it."""
+        try:
+            text = (self.archive / Path(path).name).read_text("utf-8")
+        except OSError as error:
+            return f"{path} cannot be read: {error.strerror}."
+        if not find:
+            return text
+        lines = text.splitlines()
+        hits = [number for number, line in enumerate(lines) if find in line]
+        near = sorted({at for hit in hits for at in range(max(0, hit - _AROUND), min(len(lines), hit + _AROUND + 1))})
+        return "\n".join(lines[at] for at in near) or f"{path} does not contain {find!r}."
+
+
+Turn = Callable[[str, bool], Awaitable[str]]
+"""Answers a text of the user. The second argument: a killed program began this turn, so the text was given before."""
+
+
+def options() -> Options:
+    """The arguments of the program."""
+    parser = ArgumentParser()
+    for name in ("url", "model", "state", "conversation", "variant"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--window", type=int, required=True)
+    parser.add_argument("texts", nargs="+")
+    given = parser.parse_args()
+    texts = tuple(given.texts)
+    return Options(given.url, given.model, Path(given.state), given.conversation, given.variant, given.window, texts)
+
+
+def answer_all(given: Options, turn: Turn) -> None:
+    """Answers the texts that are not answered yet, and prints all answers as JSON."""
+    asyncio.run(_answer_all(given, turn))
+
+
+async def _answer_all(given: Options, turn: Turn) -> None:
+    answered, begun = given.state / f"{given.conversation}.answers", given.state / f"{given.conversation}.begun"
+    answers: list[str] = load_json(answered.read_text("utf-8")) if answered.exists() else []
+    for number, text in enumerate(given.texts[len(answers) :], len(answers)):
+        resumed = begun.exists() and begun.read_text("utf-8") == str(number)
+        begun.write_text(str(number), "utf-8")
+        answers.append(await turn(text, resumed))
+        answered.write_text(json.dumps(answers), "utf-8")
+    print(json.dumps({"answers": answers}), flush=True)
