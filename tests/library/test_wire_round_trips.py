@@ -13,7 +13,7 @@ from reverie.simulator import chat as simulated_chat
 from reverie.simulator import responses as simulated_responses
 from tests.library.wire_items import PNG, Item, Items, anything, arguments, as_bytes, more, parts, said, written
 
-QUICK = settings(max_examples=25)
+QUICK = settings(max_examples=15)
 _IMAGE = {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}
 _LINK = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
 _FILE = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}}

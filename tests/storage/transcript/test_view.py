@@ -106,6 +106,8 @@ def test_orphans_second_answers_and_gaps_never_reach_the_api() -> None:
     log.append_message(result("c1", "second"))
     log.append_message(answer("m2", says("  ")))
     log.append_message(answer("m3", says("done")))
+    log.append_message(result("c2", "too late"))
+    log.append_message(person("go on"))
     messages = log.view.messages()
     is_sendable(messages)
     texts = [block.content for message in messages for block in message.tool_results]
