@@ -55,7 +55,9 @@ class Engine:
         conversation: Callable[[Callable[[Event], None]], ForeignConversation],
         wire: Wire,
         on_event: Callable[[Event], None] | None,
+        conversation_id: str,
     ) -> None:
+        self.conversation_id = conversation_id
         self._open = conversation
         self._wire = wire
         self._on_event = on_event
@@ -118,7 +120,7 @@ class Engine:
             )
             return ForeignConversation(parts, opened, emit=emit, clock=clock)
 
-        return cls(start, chosen, on_event)
+        return cls(start, chosen, on_event, conversation_id)
 
     # -- the four calls of a loop ---------------------------------------------------------------------------------
 
@@ -261,6 +263,11 @@ class Engine:
             total.saved,
             {name: one.cost for name, one in ledger.by("layer").items()},
         )
+
+    async def folder(self) -> Path:
+        """Returns the folder of this conversation below the home, for files that belong to it."""
+        async with self._at_work() as state:
+            return state.parts.places.session(state.parts.log.session_id)
 
     async def settle(self) -> None:
         """Waits until the background work is done."""

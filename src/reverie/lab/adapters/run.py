@@ -33,6 +33,8 @@ LIMIT_S = 900
 """The most time for one conversation."""
 _CLAUDE, _GPT = "claude-sonnet-5-5", "gpt-5.4"
 _KEPT_ERROR = 300
+_SOURCE = Path(__file__).parents[3]
+"""The programs run the same Reverie as this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,13 @@ class _Run:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, *told, *texts],
                 cwd=self._folder,
-                env={"PATH": os.defpath, "HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(self._folder)},
+                env={
+                    "PATH": os.defpath,
+                    "HOME": str(home),
+                    "LANG": "C.UTF-8",
+                    "TMPDIR": str(self._folder),
+                    "PYTHONPATH": str(_SOURCE),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
