@@ -92,10 +92,8 @@ def options() -> Options:
 def open_engine(given: Options, wire: Literal["messages", "chat", "responses"]) -> Engine:
     """The engine of the conversation, with the memory of all conversations."""
     memory = Memory.open(given.home / "memory", home=given.home)
-    model = f"{'anthropic' if wire == 'messages' else 'openai'}:{given.model}"
-    return Engine.open(
-        given.conversation, model=model, wire=wire, window=given.window, home=given.home, memory=memory
-    )
+    model = f"{'anthropic' if given.model.startswith('claude') else 'openai'}:{given.model}"
+    return Engine.open(given.conversation, model=model, wire=wire, window=given.window, home=given.home, memory=memory)
 
 
 def announced_breaks(home: Path) -> list[str]:
