@@ -25,10 +25,11 @@ from reverie.storage.atomic import storage_error
 from reverie.types import JsonObject
 
 try:
-    from agents import FunctionTool, RunConfig, RunHooks
     from agents.items import ModelResponse
-    from agents.memory import Session
+    from agents.memory import Session, SessionSettings
     from agents.run import CallModelData, ModelInputData
+
+    from agents import FunctionTool, RunConfig, RunHooks
 except ImportError as error:
     raise MissingExtra(
         "This needs the OpenAI Agents SDK 0.24 or newer; install it with: pip install 'reverie[openai-agents]'"
@@ -122,7 +123,7 @@ class ReverieSession:
     """A session of the SDK in the folder of the conversation, beside its transcript: a list of what was added and taken
     back, one line per call. A line that a crash cut off is left out."""
 
-    session_settings = None
+    session_settings: SessionSettings | None = None
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
