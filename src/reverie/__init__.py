@@ -13,62 +13,41 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from reverie.errors import (
         BlockingLimit as BlockingLimit,
-    )
-    from reverie.errors import (
         ModelError as ModelError,
-    )
-    from reverie.errors import (
         NoAnswer as NoAnswer,
-    )
-    from reverie.errors import (
         ReverieError as ReverieError,
-    )
-    from reverie.errors import (
         SessionBusy as SessionBusy,
-    )
-    from reverie.errors import (
         StorageError as StorageError,
-    )
-    from reverie.errors import (
         UserError as UserError,
     )
+    from reverie.library.engine import Engine as Engine
     from reverie.library.memory import Memory as Memory
+    from reverie.library.prepared import (
+        AnnouncedBreak as AnnouncedBreak,
+        CompactedMessages as CompactedMessages,
+        Cost as Cost,
+        KeptResult as KeptResult,
+        PreparedRequest as PreparedRequest,
+    )
     from reverie.library.results import (
         Decided as Decided,
-    )
-    from reverie.library.results import (
         Dreamt as Dreamt,
-    )
-    from reverie.library.results import (
         Extracted as Extracted,
-    )
-    from reverie.library.results import (
         Forgotten as Forgotten,
-    )
-    from reverie.library.results import (
         MemoryVersion as MemoryVersion,
-    )
-    from reverie.library.results import (
         Recalled as Recalled,
-    )
-    from reverie.library.results import (
         Remembered as Remembered,
-    )
-    from reverie.library.results import (
         Saved as Saved,
-    )
-    from reverie.library.results import (
         Statement as Statement,
-    )
-    from reverie.library.results import (
         Waiting as Waiting,
     )
-    from reverie.session.session import Session as Session
-    from reverie.session.session import ask as ask
+    from reverie.session.session import Session as Session, ask as ask
 
 PUBLIC = {
+    "reverie.library.engine": ("Engine",),
     "reverie.library.memory": ("Memory",),
     "reverie.session.session": ("Session", "ask"),
+    "reverie.library.prepared": ("PreparedRequest", "KeptResult", "CompactedMessages", "AnnouncedBreak", "Cost"),
     "reverie.library.results": (
         "Decided",
         "Dreamt",

@@ -97,8 +97,7 @@ def _inner(value: Any) -> Any:
 
 def _outer(value: Any) -> Any:
     """A result for the caller: an async object of ours becomes the one that waits."""
-    kind: Any = type(value)
-    made = _made.get(kind)
+    made = _made.get(value.__class__)
     if made is None:
         return value
     outer = made()

@@ -1,12 +1,14 @@
 # Written by `python -m reverie.library.reference --sync`: the types of what sync.py makes at run time.
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
+from reverie.events import Event
 from reverie.library.asking import Ask
+from reverie.library.prepared import CompactedMessages, Cost, KeptResult, PreparedRequest
 from reverie.library.results import (
     Decided,
     Dreamt,
@@ -21,6 +23,79 @@ from reverie.library.results import (
 from reverie.memory.opening import OpenedMemory
 from reverie.models.base import Model
 from reverie.settings import Settings
+from reverie.storage.transcript.session_log import Clock, utc_now
+
+class Engine:
+    """The layers around one conversation. Create it with `Engine.open`; one engine serves many requests."""
+
+    @classmethod
+    def open(
+        cls,
+        conversation_id: str,
+        *,
+        model: str,
+        memory: Memory | None = None,
+        ask: Ask | None = None,
+        wire: Literal["messages", "chat", "responses"] | None = None,
+        window: int | None = None,
+        cwd: Path | str | None = None,
+        home: Path | str | None = None,
+        settings: Mapping[str, object] | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        clock: Clock = utc_now,
+    ) -> Engine:
+        """Opens a conversation, new or known. It sends nothing and reads nothing yet."""
+    def prepare(
+        self,
+        *,
+        messages: Sequence[Mapping[str, Any]],
+        system: str | Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        max_tokens: int | None = None,
+        origin: str = "entered",
+        whole: bool | None = None,
+        **fields: Any,
+    ) -> PreparedRequest:
+        """Returns the request to send: old results cleared, the history compacted if it must be, memories that fit the
+        newest user message added, cache markers set."""
+    def observe(self, response: object) -> None:
+        """Takes in the response to the last prepared request: an object of an SDK or a dictionary. Its usage makes the
+        count exact and is booked; notes may be written in the background."""
+    def keep(self, tool_use_id: str, tool_name: str, output: object) -> KeptResult:
+        """Returns the tool result to put into your messages: `output`, or its beginning and the path of the whole if it
+        is large. `output` is a text, a list of content blocks, or anything that JSON can hold."""
+    def end_turn(self, *, answered: bool = True) -> None:
+        """Call when the user has the answer: lessons are written to memory, and a dream begins if its gates are open.
+        Both run in the background; `close` waits for them."""
+    def recover(self, error: object = "") -> bool:
+        """Call when the server says that the prompt is too long: makes the context shorter. Returns whether it did;
+        then prepare the request again."""
+    def compact(
+        self,
+        messages: Sequence[Mapping[str, Any]] = (),
+        *,
+        instructions: str = "",
+        origin: str = "entered",
+    ) -> CompactedMessages:
+        """Compacts now and returns the messages that replace the history. Later requests continue from there, and you
+        may go on passing the whole history, or begin again with these messages."""
+    @property
+    def read_tool(self) -> dict[str, Any]:
+        """The definition of a tool that reads kept results back, for agents without a file tool. Answer its calls with
+        `read`."""
+    def read(self, path: str, offset: int = 0) -> str:
+        """Returns a part of a kept result of this conversation, and says how to read on. Raises `UserError` for a path
+        that is not one."""
+    def cost(self) -> Cost:
+        """Returns what the conversation has cost so far, with the work beside it."""
+    def settle(self) -> None:
+        """Waits until the background work is done."""
+    def close(self) -> None:
+        """Waits for background work and closes the transcript."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
 class Memory:
     """One memory directory: topic files, their index, marks of trust, an inbox and all versions."""
@@ -46,6 +121,9 @@ class Memory:
     @property
     def path(self) -> Path:
         """The memory directory."""
+    @property
+    def is_of_project(self) -> bool:
+        """Whether it is the memory of a project, and not of a folder that was named."""
     def open_model(self) -> Model:
         """The model for work beside a conversation, as `ask` says."""
     def recall(self, text: str, k: int = 5) -> list[Recalled]:

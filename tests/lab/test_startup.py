@@ -23,12 +23,16 @@ def test_its_sessions_are_transcripts(tmp_path: Path) -> None:
 
 
 def test_ratios_are_to_the_bare_interpreter() -> None:
-    figures = Startup(bare_ms=10.0, version_ms=25.0, sessions_ms=80.0, remember_ms=95.0, runs=15).summary()
+    figures = Startup(
+        bare_ms=10.0, version_ms=25.0, sessions_ms=80.0, remember_ms=95.0, library_ms=30.0, runs=15
+    ).summary()
     assert figures["version_ratio"] == 2.5
     assert figures["sessions_ratio"] == 8.0
     assert figures["remember_ratio"] == 9.5
+    assert figures["library_ratio"] == 3.0
 
 
 def test_every_command_is_measured() -> None:
     figures = measure_startup(runs=1).summary()
     assert min(figures["version_ratio"], figures["sessions_ratio"], figures["remember_ratio"]) > 1
+    assert figures["library_ratio"] > 0

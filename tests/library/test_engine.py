@@ -14,6 +14,7 @@ import pytest
 
 from reverie.errors import BlockingLimit, UserError
 from reverie.library.engine import Engine
+from reverie.library.memory import Memory
 from tests.counts import SOAK
 from tests.library.talks import MODEL, SYSTEM, TOOLS, Player, make_talk
 
@@ -272,3 +273,94 @@ def test_a_home_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
         assert len((await engine.prepare(messages=history)).body["messages"]) == 3
 
     run(blocked, play)
+
+
+def test_a_server_that_repeats_its_call_ids_loses_no_result(tmp_path: Path) -> None:
+    def call(number: int) -> dict[str, Any]:
+        used = {"name": "read_file", "arguments": json.dumps({"path": f"{number}.txt"})}
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "call_0", "type": "function", "function": used}],
+        }
+
+    async def play(engine: Engine) -> None:
+        history: list[dict[str, Any]] = [{"role": "user", "content": "Read three files."}]
+        for number in range(3):
+            await engine.prepare(messages=history)
+            choice = {"index": 0, "finish_reason": "tool_calls", "message": call(number)}
+            await engine.observe({"id": f"c{number}", "model": "local", "choices": [choice]})
+            kept = await engine.keep("call_0", "read_file", f"content {number}")
+            history += [call(number), {"role": "tool", "tool_call_id": "call_0", "content": kept.content}]
+        body = (await engine.prepare(messages=history)).body
+        assert body["messages"] == history
+        assert (await engine.prepare(messages=history)).body == body
+
+    run(tmp_path, play, model="openai:local", wire="chat")
+
+
+def test_a_conversation_that_the_server_keeps_is_not_sent_twice(tmp_path: Path) -> None:
+    async def play(engine: Engine) -> None:
+        request = await engine.prepare(
+            messages=[{"role": "user", "content": "Hi"}], previous_response_id="resp_1", store=False
+        )
+        assert "previous_response_id" not in request.body and request.body["store"] is False
+        assert request.notices == ("previous_response_id left out: the engine sends the history itself",)
+
+    run(tmp_path, play, model="openai:gpt-5.5", wire="responses")
+
+
+def test_a_summary_is_asked_on_the_callers_own_prefix(tmp_path: Path) -> None:
+    asked = list[dict[str, Any]]()
+
+    async def ask(body: dict[str, Any]) -> str:
+        asked.append(body)
+        return "<summary>The user counts pears. They decided to count in dozens, because crates hold a dozen.</summary>"
+
+    async def play(engine: Engine) -> None:
+        history: list[dict[str, Any]] = []
+        last: dict[str, Any] = {}
+        for number in range(60):
+            history.append({"role": "user", "content": f"{number}: pears " + f"and apples {number} " * 150})
+            request = await engine.prepare(system=SYSTEM, tools=TOOLS, messages=history)
+            if asked:
+                break
+            last = request.body
+            await engine.observe(answer(f"Answer {number}.", usage=request.tokens))
+            history.append({"role": "assistant", "content": [{"type": "text", "text": f"Answer {number}."}]})
+        assert len(asked) == 1, "one summary, when the window was full"
+        assert _blocks(asked[0])[: len(_blocks(last))] == _blocks(last), "it reads the caller's cache"
+        assert asked[0]["model"] == "claude-sonnet-4-5"
+        assert "count in dozens" in texts(request.body) and [one.cause for one in request.breaks] == ["compacted"]
+        assert (await engine.cost()).by_purpose.keys() >= {"main", "compaction"}
+
+    run(tmp_path, play, ask=ask)
+
+
+def test_extraction_runs_apart_with_tools_of_ours(tmp_path: Path) -> None:
+    asked = list[dict[str, Any]]()
+    memory = Memory.open(tmp_path / "memory", home=tmp_path / "home")
+
+    async def ask(body: dict[str, Any]) -> dict[str, Any]:
+        asked.append(body)
+        path = str(tmp_path / "memory" / "feedback_tabs.md")
+        text = "---\nname: Tabs\ndescription: Indent with tabs\ntype: feedback\n---\n\nThe user indents with tabs.\n"
+        call = {"type": "tool_use", "id": "w1", "name": "Write", "input": {"file_path": path, "content": text}}
+        return {"content": [call], "stop_reason": "tool_use", "usage": {"input_tokens": 50, "output_tokens": 20}}
+
+    async def play(engine: Engine) -> None:
+        history: list[dict[str, Any]] = [{"role": "user", "content": "From now on, always indent with tabs."}]
+        await engine.prepare(system=SYSTEM, tools=TOOLS, messages=history)
+        await engine.observe(answer("I will."))
+        await engine.end_turn()
+        await engine.settle()
+        assert len(asked) == 1 and "Write" in [one["name"] for one in asked[0]["tools"]]
+        assert "always indent with tabs" in json.dumps(asked[0]["messages"])
+        second = Engine.open("another", model=MODEL, home=tmp_path / "home", memory=memory)
+        request = await second.prepare(messages=[{"role": "user", "content": "Indent this file, with tabs or spaces?"}])
+        assert request.recalled == ("feedback_tabs.md",)
+        assert "The user indents with tabs." in texts(request.body)
+        await second.close()
+
+    run(tmp_path / "home", play, ask=ask, memory=memory)
+    asyncio.run(memory.close())

@@ -34,6 +34,7 @@ _NAMES = {
     "version": "reverie --version",
     "sessions": "reverie sessions list",
     "remember": "reverie remember",
+    "library": "from reverie import Memory",
 }
 
 
@@ -45,6 +46,7 @@ class Startup:
     version_ms: float
     sessions_ms: float
     remember_ms: float
+    library_ms: float
     runs: int
 
     def summary(self) -> dict[str, Any]:
@@ -64,7 +66,7 @@ class Startup:
 
 
 def measure_startup(runs: int = RUNS) -> Startup:
-    """Starts the bare interpreter and three commands in turn, `runs` times each."""
+    """Starts the bare interpreter, three commands and a program with a memory in turn, `runs` times each."""
     with TemporaryDirectory(prefix="reverie-startup-") as folder:
         home, work = Path(folder) / "home", Path(folder) / "work"
         work.mkdir()
@@ -80,13 +82,13 @@ def measure_startup(runs: int = RUNS) -> Startup:
                 [*reverie, "--version"],
                 [*reverie, "sessions", "list"],
                 remember,
+                [sys.executable, "-c", _NAMES["library"]],
             )
             return [_time(command, work, env) for command in commands]
 
         # The first run of each fills the file cache and the bytecode cache; it is not counted.
         times = [run_each(number) for number in range(runs + 1)][1:]
-    bare, version, sessions, remember = (median(column) for column in zip(*times, strict=True))
-    return Startup(bare, version, sessions, remember, runs)
+    return Startup(*(median(column) for column in zip(*times, strict=True)), runs=runs)
 
 
 def write_sessions(home: Path, cwd: Path, count: int) -> None:

@@ -19,6 +19,7 @@ from reverie.layers.base import Break, BreakCause
 from reverie.library.forks import ApartFork
 from reverie.library.recognition import recognise
 from reverie.library.wires.base import GivenMessage
+from reverie.library.wires.calls import open_call, with_unique_calls
 from reverie.memory.opening import OpenedMemory
 from reverie.models.base import Request, Response
 from reverie.models.window import output_caps
@@ -167,8 +168,8 @@ class ForeignConversation:
         is_answer = bool(self._known) and not is_edited and not self.is_answered
         asked = next((i for i in range(len(new) - 1, -1, -1) if new[i].message.role == "assistant"), -1) + 1
         query = "\n\n".join(text for one in new[asked:] if (text := _said(one.message)))
-        for place, one in enumerate(new):
-            await self._append(one, is_answer=is_answer and place == 0)
+        for place, group in enumerate(_grouped(new)):
+            await self._append(group, is_answer=is_answer and place == 0)
         if query:
             await self.layers.begin_turn(query)
 
@@ -182,19 +183,20 @@ class ForeignConversation:
         self._emit(Notice(f"the caller changed the history from {place} on", "warning", "library"))
         return new - inside
 
-    async def _append(self, given: GivenMessage, *, is_answer: bool) -> None:
-        log, message = self.parts.log, given.message
+    async def _append(self, given: Sequence[GivenMessage], *, is_answer: bool) -> None:
+        """Appends one message, or the items of one response."""
+        log = self.parts.log
+        fields: JsonObject = {GIVEN: [one.fingerprint for one in given]}
+        message = with_unique_calls(log.view, _joined(given))
         if message.role == "assistant":
             self._answered = log.view.messages() if is_answer else self._answered
-            record = log.append_message(message, **{GIVEN: [given.fingerprint]} | ({} if is_answer else {TOLD: True}))
+            fields |= {} if is_answer else {TOLD: True}
         else:
             kept = [await self._keep(block) for block in message.content]
-            fields: JsonObject = {GIVEN: [given.fingerprint]}
+            message = replace(message, content=tuple(block for block, _ in kept))
             if stored := sum(size for _, size in kept):
                 fields["keptBytes"] = stored
-            blocks = tuple(block for block, _ in kept)
-            record = log.append_message(replace(message, content=blocks), **fields)
-        self._known += _items(record)
+        self._known += _items(log.append_message(message, **fields))
 
     async def _keep(self, block: Block) -> tuple[Block, int]:
         if not isinstance(block, ToolResultBlock) or block.content is None:
@@ -207,7 +209,8 @@ class ForeignConversation:
 
     async def keep(self, call: str, name: str, content: str | tuple[Block, ...]) -> ToolOutput:
         """Runs layer 1 on one result."""
-        return await self.layers.conversation.keep(ToolUseBlock(call, name, {}), ToolOutput(content))
+        own = open_call(self.parts.log.view, call)
+        return await self.layers.conversation.keep(ToolUseBlock(own, name, {}), ToolOutput(content))
 
     # -- requests and responses -----------------------------------------------------------------------------------
 
@@ -263,8 +266,8 @@ class ForeignConversation:
             talk.book(self._sent[0], response, self._sent[1])
         self._sent = None
         await talk.answer_began()
-        content = tuple(block for one in given for block in one.message.content)
-        await talk.observe(replace(response, content=content), **{GIVEN: [one.fingerprint for one in given]})
+        message = with_unique_calls(log.view, _joined(given))
+        await talk.observe(replace(response, content=message.content), **{GIVEN: [one.fingerprint for one in given]})
         self._known += _items(log.records[-1])
         await talk.after_response()
 
@@ -325,6 +328,22 @@ def _is_answer(record: Record) -> bool:
 
 def _is_said_by(role: str, record: Record) -> bool:
     return record.message is not None and record.message.role == role and not record.is_sidechain
+
+
+def _grouped(given: Sequence[GivenMessage]) -> list[list[GivenMessage]]:
+    """Returns each message alone, and the items of one response together."""
+    groups = list[list[GivenMessage]]()
+    for one in given:
+        if groups and one.message.role == groups[-1][-1].message.role == "assistant":
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
+
+
+def _joined(given: Sequence[GivenMessage]) -> Message:
+    blocks = tuple(block for one in given for block in one.message.content)
+    return replace(given[0].message, content=blocks) if given else Message("assistant", blocks)
 
 
 def _from(given: GivenMessage, origin: Origin) -> GivenMessage:

@@ -345,5 +345,11 @@ class Engine:
 
     def _body(self, state: ForeignConversation, request: Request, fields: Mapping[str, Any]) -> dict[str, Any]:
         header = state.parts.log.view.header
-        rest = {name: value for name, value in fields.items() if name != "thinking" or request.thinking is None}
+        kept_elsewhere = (
+            {"previous_response_id", "conversation"} & fields.keys() if self._wire.name == "responses" else ()
+        )
+        if kept_elsewhere:  # the body holds the whole conversation: with these, the server would see it twice
+            self._emit(Notice(f"{', '.join(sorted(kept_elsewhere))} left out: the engine sends the history itself"))
+        left_out = {*kept_elsewhere, *(("thinking",) if request.thinking is not None else ())}
+        rest = {name: value for name, value in fields.items() if name not in left_out}
         return self._wire.write_body(request, rest, header.form if header is not None else None)

@@ -79,12 +79,13 @@ class Memory:
     ) -> Memory:
         """Opens the memory directory at `path`, or without one the memory of the project in `cwd`.
 
-        `path`: a folder, `~` is expanded; the first write makes it. `scheme://…` is for stores of other packages.
+        `path`: a folder; `~` is expanded; the first write makes it. `scheme://…` is for stores of other packages.
         `cwd`: the working folder, for project settings and instruction files. Default: that of the process.
         `home`: Reverie's home, for indexes, logs and transcripts. Default: `REVERIE_HOME` or `~/.reverie`.
         `ask`: the model for `extract` and `dream`: a name, or an async function that gets the body of a Messages
         request and returns a response or a text. Without one, code does this work. `model` names the model behind it.
         `settings`: values such as `{"dream.mode": "ask"}`, or a whole `Settings`.
+
         Raises `UserError` if `path` cannot be a memory directory. It reads no file and makes none.
         """
         from pathlib import Path
@@ -279,11 +280,15 @@ class Memory:
         """Waits for running calls and closes the index. A closed memory raises `UserError`; closing twice is fine."""
         if self._closed:
             return
-        if self._thread is not None or self._store is not None:
-            await self._run(self._end, writes=True)
-        self._closed = True
-        if self._thread is not None:
-            self._thread[1].shutdown(wait=False)
+        try:
+            if self._thread is not None:
+                await self._run(self._end, pulls=False)
+            if self._store is not None:
+                await self._run(self._store.push, pulls=False)
+        finally:
+            self._closed = True
+            if self._thread is not None:
+                self._thread[1].shutdown(wait=False)
 
     async def __aenter__(self) -> Memory:
         return self
@@ -316,9 +321,9 @@ class Memory:
             return await work
         finally:
             if self._store is not None:
-                await self._run(self._store.push)
+                await self._run(self._store.push, pulls=False)
 
-    async def _run(self, work: Callable[[], T], *, writes: bool = False) -> T:
+    async def _run(self, work: Callable[[], T], *, writes: bool = False, pulls: bool = True) -> T:
         """Runs work on the disk in the thread of this object, with what its store has to do before and after it."""
         import asyncio
         from concurrent.futures import ThreadPoolExecutor
@@ -331,11 +336,10 @@ class Memory:
         store = self._store
 
         def run() -> T:
-            if store is None:
-                return work()
-            store.pull()
+            if store is not None and pulls:
+                store.pull()
             done = work()
-            if writes:
+            if store is not None and writes:
                 store.push()
             return done
 

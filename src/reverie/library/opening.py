@@ -120,6 +120,7 @@ def gather_parts(
 
 def library_overrides(given: Mapping[str, object], *, thinks: bool) -> dict[str, object]:
     """The settings of an engine: those of the caller, and what a foreign loop fixes. Nothing may change the context
-    between two calls; without a model of the caller's, code does the background work."""
-    fixed: dict[str, object] = {"compaction.idle": False}
-    return {**({} if thinks else {"background.mind": EMBEDDED}), **given, **fixed}
+    between two calls, so there are no notes of a model; a model writes a summary when the window is full. Without one,
+    code does all the work."""
+    by_default: dict[str, object] = {"notes.cadence": "reference"} if thinks else {"background.mind": EMBEDDED}
+    return {**by_default, **given, "compaction.idle": False}

@@ -11,6 +11,7 @@ import ast
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,7 +59,7 @@ def _section(node: ast.ClassDef | _Function) -> str:
     parts = [f"## {node.name}\n\n{_doc(node)}", fields]
     for method in _methods(node):
         if _is_property(method):
-            returns = f": {ast.unparse(method.returns)}" if method.returns else ""
+            returns = f": {_source(method.returns)}" if method.returns else ""
             parts.append(f"### {node.name}.{method.name}\n\n`{method.name}{returns}`\n\n{_doc(method)}")
         else:
             wait = "await " if isinstance(method, ast.AsyncFunctionDef) else ""
@@ -83,13 +84,13 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
         text = ""
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
             text = " ".join(below.value.value.split())
-        yield one.target.id, ast.unparse(one.annotation), text
+        yield one.target.id, _source(one.annotation), text
 
 
 def _signature(node: _Function) -> str:
     """Name, parameters and result, without `self`."""
     given = [one for one in _parameters(node) if one not in ("self", "cls")]
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    returns = f" -> {_source(node.returns)}" if node.returns else ""
     return f"{node.name}({', '.join(given)}){returns}"
 
 
@@ -108,14 +109,14 @@ def _parameters(node: _Function) -> list[str]:
 
 
 def _parameter(one: ast.arg, default: ast.expr | None) -> str:
-    kind = f": {ast.unparse(one.annotation)}" if one.annotation else ""
-    value = "" if default is None else (" = " if kind else "=") + _literal(default)
+    kind = f": {_source(one.annotation)}" if one.annotation else ""
+    value = "" if default is None else (" = " if kind else "=") + _source(default)
     return f"{one.arg}{kind}{value}"
 
 
-def _literal(value: ast.expr) -> str:
-    text = ast.unparse(value)
-    return f'"{value.value}"' if isinstance(value, ast.Constant) and isinstance(value.value, str) else text
+def _source(node: ast.expr) -> str:
+    """The source of a type or a default, with the quotation marks of this project."""
+    return ast.unparse(node).replace("'", '"')
 
 
 def _doc(node: ast.ClassDef | _Function) -> str:
@@ -131,18 +132,20 @@ def _first_line(node: ast.ClassDef | _Function) -> str:
 
 def sync_types() -> str:
     """The stub of `reverie.sync`: the same methods without async."""
-    classes, imports = list[str](), dict[str, set[str]]()
+    classes, imports, own = list[str](), dict[str, set[str]](), set[str]()
     for module, names in reverie.PUBLIC.items():
         known = _definitions(module)
         found = [node for name in names if isinstance(node := known[name], ast.ClassDef) and _has_coroutines(node)]
         if not found or not module.startswith("reverie.library"):
             continue
         classes += [_stub(node) for node in found]
+        own |= {node.name for node in found}
         used = {one.id for text in classes for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Name)}
         used |= {word for text in classes for word in re.findall(r"\bos\b", text)}
         for name, source in _imports(_tree(module)):
             if name in used:
                 imports.setdefault(source, set()).add(name)
+    imports = {source: names - own for source, names in imports.items() if names - own}
     imports.setdefault("types", set()).add("TracebackType")
     imports.setdefault("typing", set()).add("Self")
     plain = [f"import {name}" for name in sorted(imports.pop("", ()))]
@@ -172,23 +175,24 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _stub(node: ast.ClassDef) -> str:
-    lines = [f"class {node.name}:", f'    """{_first_paragraph(node)}"""', ""]
+    lines = [f"class {node.name}:", _first_paragraph(node, 4), ""]
     for method in _methods(node):
         lines += [f"    @{ast.unparse(one).replace('cached_property', 'property')}" for one in method.decorator_list]
-        returns = ast.unparse(method.returns) if method.returns else "None"
+        returns = _source(method.returns) if method.returns else "None"
         given = _parameters(method)
         line = f"    def {method.name}({', '.join(given)}) -> {returns}:"
         if len(line) > _WIDE:
             line = "\n".join([f"    def {method.name}(", *(f"        {one}," for one in given), f"    ) -> {returns}:"])
-        lines += [line, f'        """{_first_paragraph(method)}"""']
+        lines += [line, _first_paragraph(method, 8)]
     lines += ["    def __enter__(self) -> Self: ...", "    def __exit__("]
     kinds = ("type[BaseException] | None", "BaseException | None", "TracebackType | None")
     given = ", ".join(f"{name}: {kind}" for name, kind in zip(("kind", "error", "trace"), kinds, strict=True))
     return "\n".join([*lines, f"        self, {given}", "    ) -> None: ...", ""])
 
 
-def _first_paragraph(node: ast.ClassDef | _Function) -> str:
-    return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+def _first_paragraph(node: ast.ClassDef | _Function, indent: int) -> str:
+    text = " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+    return textwrap.indent(textwrap.fill(f'"""{text}"""', _WIDE - indent), " " * indent)
 
 
 if __name__ == "__main__":

@@ -56,8 +56,10 @@ def memory_place(places: Places, settings: Settings, check: RootCheck) -> Memory
     """Returns the memory directory, by the first rule that applies. If `check` refuses it, raises a `SettingsError`."""
     home = settings.places.user_home
     if settings.memory.path:
-        directory = _check(check, settings.memory.path, home, False, "environment REVERIE_MEMORY_PATH")
-        return MemoryPlace(directory, "REVERIE_MEMORY_PATH")
+        is_given = "memory.path" not in settings.sources  # by a program, with `Memory.open`
+        who = "given by the program" if is_given else "environment REVERIE_MEMORY_PATH"
+        directory = _check(check, settings.memory.path, home, False, who)
+        return MemoryPlace(directory, who.removeprefix("environment "))
     if settings.memory.directory:
         source = _source(settings, "memory.directory")
         directory = _check(check, settings.memory.directory, home, True, f"{source}: `memory.directory`")

@@ -168,10 +168,12 @@ class Session(Assembly):
 
     @property
     def tool_context(self) -> ToolContext:
+        """What the tools of the main agent see."""
         return self._thread.context
 
     @property
     def notes_path(self) -> Path:
+        """The file of the session notes."""
         return self.engine.notes.path
 
     def listen(self, listener: Callable[[Event], None]) -> None:
@@ -275,9 +277,11 @@ class Session(Assembly):
 
     @property
     def pins(self) -> dict[str, str]:
+        """The pinned texts by their ids."""
         return self.engine.compactor.pins
 
     def update_notes(self) -> Task[None]:
+        """Updates the session notes now, in the background."""
         return self.engine.notes.update_now()
 
     # -- one turn -------------------------------------------------------------------------------------------------

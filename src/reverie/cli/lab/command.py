@@ -59,7 +59,7 @@ def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
 def startup(runs: int, as_json: bool) -> None:
     """Measure how long commands take to start, compared with Python alone.
 
-    Runs `python -c pass`, `reverie --version` and `reverie sessions list` in turn and compares the medians.
+    Runs `python -c pass`, three commands and `from reverie import Memory` in turn and compares the medians.
     """
     from reverie.lab.startup import measure_startup
 
