@@ -6,7 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-LINES = {"large": 20_000, "middle": 400, "small": 20, "other": 20}
+ABOUT = "You are a clerk who reads logs. " * 250
+LINES = {"large": 20_000, "middle": 180, "small": 20, "other": 20}
 
 
 def read_log(name: str) -> str:

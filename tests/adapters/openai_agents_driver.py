@@ -15,7 +15,7 @@ from openai import AsyncOpenAI
 from agents import Agent, Runner, function_tool, set_default_openai_client, set_tracing_disabled
 from reverie import Engine, Memory
 from reverie.adapters.openai_agents import layers
-from tests.adapters.logs import read_log
+from tests.adapters.logs import ABOUT, read_log
 
 FOLDER = Path(os.environ["STATE"])
 
@@ -28,7 +28,7 @@ async def main(plan: dict[str, Any]) -> None:
     engine = Engine.open(
         plan["conversation"], model="openai:gpt-5.4", wire="responses", window=plan["window"], memory=memory
     )
-    agent = Agent(name="clerk", instructions="You are a clerk.", model="gpt-5.4", tools=[function_tool(read_log)])
+    agent = Agent(name="clerk", instructions=ABOUT, model="gpt-5.4", tools=[function_tool(read_log)])
     arguments, answers = layers(engine), list[str]()
     for text in plan["texts"]:
         said: Any = text
@@ -37,12 +37,12 @@ async def main(plan: dict[str, Any]) -> None:
                 await arguments["session"].pop_item()
             said = []
         if plan.get("stream"):
-            streamed = Runner.run_streamed(agent, said, max_turns=50, **arguments)
+            streamed = Runner.run_streamed(agent, said, max_turns=500, **arguments)
             events = [event.type async for event in streamed.stream_events()]
             assert "raw_response_event" in events
             answers.append(streamed.final_output)
         else:
-            answers.append((await Runner.run(agent, said, max_turns=50, **arguments)).final_output)
+            answers.append((await Runner.run(agent, said, max_turns=500, **arguments)).final_output)
     cost = dataclasses.asdict(await engine.cost())
     await engine.close()
     await memory.close()

@@ -20,7 +20,7 @@ from pydantic_ai.usage import UsageLimits
 
 from reverie import Engine, Memory
 from reverie.adapters.pydantic_ai import ReverieLayers
-from tests.adapters.logs import read_log
+from tests.adapters.logs import ABOUT, read_log
 
 FOLDER = Path(os.environ["STATE"])
 
@@ -36,13 +36,11 @@ async def main(plan: dict[str, Any]) -> None:
     engines = list[Engine]()
 
     def open_engine(conversation: str) -> Engine:
-        engines.append(
-            Engine.open(conversation, model=name, wire="messages", window=plan["window"], memory=memory)
-        )
+        engines.append(Engine.open(conversation, model=name, wire="messages", window=plan["window"], memory=memory))
         return engines[-1]
 
     capability = ReverieLayers(open_engine)
-    agent = Agent(model, system_prompt="You are a clerk.", tools=[read_log], capabilities=[capability])
+    agent = Agent(model, system_prompt=ABOUT, tools=[read_log], capabilities=[capability])
     file, answers = FOLDER / f"{plan['conversation']}.history", list[str]()
     for text in plan["texts"]:
         history = ModelMessagesTypeAdapter.validate_json(file.read_bytes()) if file.exists() else []

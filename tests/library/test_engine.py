@@ -364,3 +364,13 @@ def test_extraction_runs_apart_with_tools_of_ours(tmp_path: Path) -> None:
 
     run(tmp_path / "home", play, ask=ask, memory=memory)
     asyncio.run(memory.close())
+
+
+def test_a_response_without_a_model_is_booked_for_that_of_the_engine(tmp_path: Path) -> None:
+    async def play(engine: Engine) -> None:
+        await engine.prepare(messages=[{"role": "user", "content": "How much is it?"}])
+        await engine.observe({key: value for key, value in answer().items() if key != "model"})
+        assert (await engine.cost()).dollars > 0
+        assert (await engine.folder()).is_dir()
+
+    run(tmp_path, play)

@@ -23,6 +23,7 @@ from reverie.library.wires.calls import open_call, with_unique_calls
 from reverie.memory.opening import OpenedMemory
 from reverie.models.base import Request, Response
 from reverie.models.window import output_caps
+from reverie.models.wire import model_id
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.forks import SessionForks
@@ -261,6 +262,7 @@ class ForeignConversation:
     async def observe(self, response: Response, given: Sequence[GivenMessage]) -> None:
         """Records a response and books it; then notes may be due."""
         talk, log = self.layers.conversation, self.parts.log
+        response = replace(response, model=response.model or model_id(self.parts.model_name))
         self._answered = log.view.messages()
         if self._sent is not None:
             talk.book(self._sent[0], response, self._sent[1])
