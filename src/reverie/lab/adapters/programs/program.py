@@ -96,11 +96,12 @@ def open_engine(given: Options, wire: Literal["messages", "chat", "responses"]) 
     return Engine.open(given.conversation, model=model, wire=wire, window=given.window, home=given.home, memory=memory)
 
 
-def announced_breaks(home: Path) -> list[str]:
-    """The reasons of the cache breaks that the engines announced, in all conversations: their transcripts have them."""
+def announced_breaks(home: Path) -> list[dict[str, Any]]:
+    """The cache breaks that the engines announced, of all conversations and also of a killed program: the transcripts
+    have them. `read`: the tokens that the request could read."""
     records = (record for path in sorted(home.glob("projects/*/*.jsonl")) for record in read_records(path).records)
-    found = (from_record(record) for record in records)
-    return [one.announcement for one in found if isinstance(one, CacheBreak) and one.announcement is not None]
+    found = (one for record in records if isinstance(one := from_record(record), CacheBreak))
+    return [{"why": one.announcement, "read": one.read} for one in found if one.announcement is not None]
 
 
 def answer_all(given: Options, turn: Turn, close: Callable[[], Awaitable[None]] | None = None) -> None:
