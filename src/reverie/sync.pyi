@@ -153,9 +153,9 @@ class Memory:
     def inbox(self, *, inferred: bool = False) -> list[Waiting]:
         """What waits for the user: held statements and proposed dreams; with `inferred` also what nobody confirmed."""
     def confirm(self, item: Waiting | Saved | Dreamt | str) -> Decided:
-        """Says yes for the user, who must have seen it."""
+        """Confirms it for the user, who must have seen it."""
     def reject(self, item: Waiting | Saved | Dreamt | str) -> Decided:
-        """Says no for the user: what waits is dropped, an inferred statement is removed from its memory."""
+        """Rejects it for the user: what waits is dropped, an inferred statement is removed from its memory."""
     def extract(self, messages: Sequence[dict[str, Any]], *, origin: str | None = None) -> Extracted:
         """Learns from a conversation, turn by turn, as a session does after each turn."""
     def dream(self, *, review: bool = False) -> Dreamt:

@@ -1,6 +1,6 @@
 """`ask`: the model for work beside the conversation, as a caller gives it: a name, a function, a `Model`, or nothing.
 
-A function that raises, hangs or answers nonsense raises a `ModelError` that says so, and the embedded model takes over.
+If a function raises, hangs or answers nonsense, a `ModelError` has the reason, and the embedded model takes over.
 """
 
 from __future__ import annotations

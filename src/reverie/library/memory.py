@@ -1,6 +1,6 @@
 """`Memory`: one memory directory for programs, with the gate, the trust and the versions that the commands have.
 
-Opening is cheap: everything else is imported and read at the first call. It knows no conversation; that is `Engine`.
+Opening is cheap: everything else is imported and read at the first call. Conversations are the work of `Engine`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Memory:
         request and returns a response or a text. Without one, code does this work. `model` names the model behind it.
         `settings`: values such as `{"dream.mode": "ask"}`, or a whole `Settings`.
 
-        Raises `UserError` if `path` cannot be a memory directory. It reads no file and makes none.
+        Raises `UserError` if `path` cannot be a memory directory. It does not read or make files.
         """
         from pathlib import Path
 
@@ -233,7 +233,7 @@ class Memory:
         return await self._run(lambda: list_waiting(self.opened, inferred=inferred))
 
     async def confirm(self, item: Waiting | Saved | Dreamt | str) -> Decided:
-        """Says yes for the user, who must have seen it.
+        """Confirms it for the user, who must have seen it.
 
         A held statement becomes a memory, an inferred one is confirmed, and a proposed dream is written.
 
@@ -245,7 +245,7 @@ class Memory:
         return await self._run(lambda: decide(self.opened, item, yes=True), writes=True)
 
     async def reject(self, item: Waiting | Saved | Dreamt | str) -> Decided:
-        """Says no for the user: what waits is dropped, an inferred statement is removed from its memory."""
+        """Rejects it for the user: what waits is dropped, an inferred statement is removed from its memory."""
         from reverie.library.decisions import decide
 
         return await self._run(lambda: decide(self.opened, item, yes=False), writes=True)
@@ -258,7 +258,7 @@ class Memory:
         `messages` are dictionaries in the shape of the Messages API. Give the whole conversation each time: turns that
         were read before are skipped. `origin` says whose the text of user messages is (default `entered`);
         `reverie_origin` on a text block says it for this block. If the model of `ask` fails, code does the work, and
-        `Extracted.problems` says so.
+        `Extracted.problems` has the reason.
         """
         from reverie.library.learning import extract
 

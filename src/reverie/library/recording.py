@@ -24,7 +24,7 @@ _NOT_SAID = ("system", "developer")
 
 
 def read_origin(name: object, default: Origin = Origin.ENTERED) -> Origin:
-    """The origin that a caller names; `UserError` if there is none of this name."""
+    """The origin that a caller names; `UserError` if the name is unknown."""
     if name is None:
         return default
     if isinstance(name, str) and name in Origin._value2member_map_:
