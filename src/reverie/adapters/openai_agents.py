@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from reverie.adapters.faults import logged
-from reverie.errors import MissingExtra
+from reverie.errors import MissingExtra, ReverieError
 from reverie.library.engine import Engine
 from reverie.parsing import RECORD_DEPTH, Unparsable, load_json
+from reverie.plugins import guarded
 from reverie.regular_files import open_regular
 from reverie.storage.atomic import storage_error
 from reverie.types import JsonObject
@@ -35,7 +36,7 @@ except ImportError as error:
         "This needs the OpenAI Agents SDK 0.24 or newer; install it with: pip install 'reverie[openai-agents]'"
     ) from error
 
-__all__ = ["ReverieHooks", "ReverieSession", "RunArguments", "layers"]
+__all__ = ["ReverieHooks", "ReverieSession", "RunArguments", "layers", "read_tool"]
 
 
 class RunArguments(TypedDict):
@@ -55,6 +56,22 @@ def layers(engine: Engine, *, session: Session | None = None, run_config: RunCon
     hooks = ReverieHooks(engine)
     config = hooks.configure(run_config or RunConfig())
     return {"session": session or ReverieSession(engine), "run_config": config, "hooks": hooks}
+
+
+def read_tool(engine: Engine) -> FunctionTool:
+    """Returns a tool that reads large results back, for agents without a file tool."""
+
+    async def read(_context: object, given: str) -> str:
+        try:
+            with guarded("Reverie"):
+                return await engine.read(**load_json(given))
+        except ReverieError as error:
+            return str(error)
+
+    about = engine.read_tool
+    return FunctionTool(
+        about["name"], about["description"], about["parameters"], on_invoke_tool=read, strict_json_schema=False
+    )
 
 
 class ReverieHooks(RunHooks[Any]):

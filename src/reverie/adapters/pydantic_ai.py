@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reverie.adapters.faults import logged
-from reverie.errors import MissingExtra
-from reverie.library.engine import Engine
+from reverie.errors import MissingExtra, ReverieError
+from reverie.library.engine import READ_ABOUT, READ_TOOL, Engine
 
 try:
-    from pydantic_ai import RunContext
+    from pydantic_ai import FunctionToolset, RunContext, Tool
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.exceptions import ModelContextWindowExceededError, RetryModelRequest
     from pydantic_ai.messages import ModelResponse, ToolCallPart
@@ -39,13 +39,15 @@ class ReverieLayers(AbstractCapability[Any]):
 
     `engine` is the engine of one conversation, opened with `wire="messages"` for every model; or a function that gets
     the `conversation_id` of a run and returns an engine. It is called once per conversation; `close` closes what it
-    opened. Give this capability as the last one, so that it sees what is sent. With `cache`, pydantic-ai's own setting
+    opened. Give this capability as the last one, so that it sees what is sent. `read_tool` adds a tool that reads
+    large results back. With `cache`, pydantic-ai's own setting
     puts the cache markers of models that have some at the end of the instructions, the tools and the conversation,
     unless you have set `cache` yourself.
     """
 
     engine: Engine | Callable[[str], Engine]
     cache: bool = True
+    read_tool: bool = True
     _engines: dict[str, Engine] = field(default_factory=dict[str, Engine], init=False, repr=False)
 
     def _of(self, ctx: RunContext[Any]) -> Engine:
@@ -58,6 +60,16 @@ class ReverieLayers(AbstractCapability[Any]):
 
     def get_model_settings(self) -> Callable[[RunContext[Any]], ModelSettings]:
         return lambda ctx: ModelSettings(cache=True) if self.cache and not _caches(ctx) else ModelSettings()
+
+    def get_toolset(self) -> FunctionToolset[Any] | None:
+        async def read(ctx: RunContext[Any], path: str, offset: int = 0) -> str:
+            try:
+                return await self._of(ctx).read(path, offset)
+            except ReverieError as error:
+                return str(error)
+
+        tool = Tool[Any](read, takes_ctx=True, name=READ_TOOL, description=READ_ABOUT)
+        return FunctionToolset([tool]) if self.read_tool else None
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext

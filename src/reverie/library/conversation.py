@@ -37,6 +37,8 @@ from reverie.tools.base import Caller, ReadCache, ToolContext, ToolOutput
 from reverie.tools.registry import list_schemas, make_builtin_tools
 from reverie.types import Block, JsonObject, Message, Origin, Record, TextBlock, ToolResultBlock, ToolUseBlock
 
+READ_TOOL = "read_kept_result"
+"""The tool that reads kept results back. Its own results stay: else it would never show more than a path."""
 GIVEN = "given"
 """The field of a record with the fingerprints of the caller's items in it."""
 TOLD = "told"
@@ -210,6 +212,8 @@ class ForeignConversation:
 
     async def keep(self, call: str, name: str, content: str | tuple[Block, ...]) -> ToolOutput:
         """Runs layer 1 on one result."""
+        if name == READ_TOOL:
+            return ToolOutput(content)
         own = open_call(self.parts.log.view, call)
         return await self.layers.conversation.keep(ToolUseBlock(own, name, {}), ToolOutput(content))
 

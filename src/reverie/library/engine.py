@@ -18,7 +18,7 @@ from reverie.context.ledger import Ledger
 from reverie.errors import PromptTooLong, StorageError, UserError
 from reverie.events import Event, Notice
 from reverie.library.asking import Ask, open_ask
-from reverie.library.conversation import ForeignConversation
+from reverie.library.conversation import READ_TOOL, ForeignConversation
 from reverie.library.memory import Memory
 from reverie.library.opening import gather_parts, library_overrides
 from reverie.library.prepared import (
@@ -41,7 +41,10 @@ from reverie.storage.locks import LockTimeout, exclusive_in_loop
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import JsonObject, Origin
 
-READ_TOOL = "read_kept_result"
+READ_ABOUT = (
+    "Reads a tool result that was too large for the conversation and is kept in a file. "
+    "Give the path that stands in its place; continue with `offset` if there is more."
+)
 _WIRES = {"openai": "chat"}
 _LOCK_S = 300.0
 _READ_CHARACTERS = 20_000
@@ -221,18 +224,14 @@ class Engine:
             "required": ["path"],
             "additionalProperties": False,
         }
-        about = (
-            "Reads a tool result that was too large for the conversation and is kept in a file. "
-            "Give the path that stands in its place; continue with `offset` if there is more."
-        )
         match self._wire.name:
             case "messages":
-                return {"name": READ_TOOL, "description": about, "input_schema": schema}
+                return {"name": READ_TOOL, "description": READ_ABOUT, "input_schema": schema}
             case "chat":
-                told = {"name": READ_TOOL, "description": about, "parameters": schema}
+                told = {"name": READ_TOOL, "description": READ_ABOUT, "parameters": schema}
                 return {"type": "function", "function": told}
             case _:
-                return {"type": "function", "name": READ_TOOL, "description": about, "parameters": schema}
+                return {"type": "function", "name": READ_TOOL, "description": READ_ABOUT, "parameters": schema}
 
     async def read(self, path: str, offset: int = 0) -> str:
         """Returns a part of a kept result of this conversation, and says how to read on. Raises `UserError` for a path

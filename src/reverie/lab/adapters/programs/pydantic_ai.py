@@ -22,7 +22,7 @@ class Conversation:
         self._given = given
         self._file = given.state / f"{given.conversation}.history"
         self._engine: Engine | None = open_engine(given, "messages") if given.variant == REVERIE else None
-        layers = [ReverieLayers(self._engine)] if self._engine is not None else []
+        layers = [ReverieLayers(self._engine, read_tool=False)] if self._engine is not None else []
         provider = OpenAIProvider(base_url=given.openai_url, api_key="simulated")
         tool: Tool[Any] = Tool(given.read_file, name="read_file", description=READ_HELP)
         model = OpenAIChatModel(given.model, provider=provider)
