@@ -27,28 +27,30 @@ def call(name: str) -> str:
     return f'call read_log {{"name": "{name}"}}'
 
 
+def start(script: str, folder: Path, url: str, *arguments: str, dies: bool = False) -> Any:
+    """Runs a script beside this file and returns what it prints as JSON."""
+    if not PYTHON.exists():
+        pytest.skip("there is no environment with the SDKs of adapters (REVERIE_TEST_ADAPTERS)")
+    given = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
+    given |= {"SIMULATOR": url, "STATE": str(folder), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    command = [str(PYTHON), "-P", str(Path(__file__).with_name(script)), *arguments]
+    done = subprocess.run(command, env=given, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    print(done.stdout, done.stderr, file=sys.stderr)
+    assert done.returncode == (-signal.SIGKILL if dies else 0), done.stderr[-2_000:]
+    for failure in ("without layers", "not recorded", "not kept"):
+        assert failure not in done.stderr
+    return {} if dies else json.loads(done.stdout.strip().splitlines()[-1])
+
+
 class Agent:
     """One agent of an SDK; every run is a process of its own on the same home."""
 
     def __init__(self, sdk: str, folder: Path, server: Served, window: int = 1_000_000) -> None:
-        self._driver = Path(__file__).with_name(f"{sdk}_driver.py")
-        self._folder, self._server, self._window = folder, server, window
+        self._sdk, self._folder, self._server, self._window = sdk, folder, server, window
 
     def run(self, *texts: str, conversation: str = "first", dies: bool = False, **more: Any) -> dict[str, Any]:
-        if not PYTHON.exists():
-            pytest.skip("there is no environment with the SDKs of adapters (REVERIE_TEST_ADAPTERS)")
-        plan = {"texts": texts, "conversation": conversation, "window": self._window, **more}
-        given = {"PATH": os.environ["PATH"], "HOME": str(self._folder), "LANG": "C.UTF-8"}
-        given |= {"SIMULATOR": self._server.url, "STATE": str(self._folder), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-        command = [str(PYTHON), "-P", str(self._driver), json.dumps(plan)]
-        done = subprocess.run(
-            command, env=given, cwd=self._folder, capture_output=True, text=True, timeout=LIMIT_S, check=False
-        )
-        print(done.stdout, done.stderr, file=sys.stderr)
-        assert done.returncode == (-signal.SIGKILL if dies else 0), done.stderr[-2_000:]
-        for failure in ("without layers", "not recorded", "not kept"):
-            assert failure not in done.stderr
-        return {} if dies else json.loads(done.stdout.strip().splitlines()[-1])
+        plan = json.dumps({"texts": texts, "conversation": conversation, "window": self._window, **more})
+        return start(f"{self._sdk}_driver.py", self._folder, self._server.url, plan, dies=dies)
 
     @property
     def kept(self) -> list[Path]:

@@ -14,6 +14,7 @@ from tests.adapters.runs import (
     check_kill,
     check_results_restarts_and_recall,
     misses,
+    start,
 )
 
 pytestmark = pytest.mark.integration
@@ -41,3 +42,7 @@ def test_claude_reads_its_cache(tmp_path: Path) -> None:
         assert "cache_control" in str(mind.bodies[-1]) and str(agent.kept[0]) in mind.sent[-1]
         assert cost["cache_write_tokens"] > 0 and cost["cache_read_tokens"] > cost["cache_write_tokens"]
     assert misses(server) == []
+
+
+def test_parts(tmp_path: Path) -> None:
+    start("pydantic_ai_parts.py", tmp_path, "")
