@@ -310,6 +310,30 @@ def test_a_conversation_that_the_server_keeps_is_not_sent_twice(tmp_path: Path) 
     run(tmp_path, play, model="openai:gpt-5.5", wire="responses")
 
 
+def test_what_the_user_says_is_learnt_although_a_compaction_hides_it(tmp_path: Path) -> None:
+    memory = Memory.open(tmp_path / "memory", home=tmp_path, cwd=tmp_path)
+
+    async def play(engine: Engine) -> None:
+        said = "Check the logs. Remember that our home harbour is Bremerhaven."
+        history: list[dict[str, Any]] = [{"role": "user", "content": said}]
+        compacted = False
+        for number in range(40):
+            request = await engine.prepare(messages=history, whole=True)
+            compacted |= any("Compacted" in notice for notice in request.notices)
+            made = answer(f"I read {number}.", (f"call_{number}", "read_file"), usage=request.tokens)
+            if number == 39:
+                made = answer("All logs are in order.", usage=request.tokens)
+            await engine.observe(made)
+            logs = f"day {number}: a ship with pears came in\n" * 90
+            result = {"type": "tool_result", "tool_use_id": f"call_{number}", "content": logs}
+            history += [{"role": "assistant", "content": made["content"]}, {"role": "user", "content": [result]}]
+        await engine.end_turn()
+        await engine.settle()
+        assert compacted and ["Bremerhaven" in one.text for one in await memory.list()] == [True]
+
+    run(tmp_path, play, memory=memory)
+
+
 def test_a_summary_is_asked_on_the_callers_own_prefix(tmp_path: Path) -> None:
     asked = list[dict[str, Any]]()
 

@@ -24,7 +24,7 @@ from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.prompts import render
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import SessionLog
-from reverie.storage.transcript.view import View
+from reverie.storage.transcript.view import Entry, View
 from reverie.tools.base import Caller, Keeper, PathMapping, PermissionFunction, SeenFile, Tool, ToolContext
 from reverie.tools.registry import list_schemas
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolUseBlock
@@ -50,6 +50,11 @@ class ForkPoint:
     @property
     def view(self) -> View:
         return self.conversation.log.view
+
+    @property
+    def learnable(self) -> Sequence[Entry]:
+        """The messages that extraction may look at: those in view, because it continues the same prefix."""
+        return self.view.entries
 
     def starting(self, purpose: Purpose) -> ForkPoint:
         """Returns where a fork of this purpose starts: here."""

@@ -18,7 +18,7 @@ from reverie.events import Event
 from reverie.models.base import Model
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.storage.transcript.records import Payload
-from reverie.storage.transcript.view import View
+from reverie.storage.transcript.view import Entry, View
 from reverie.tools.base import Keeper, PathMapping, SeenFile, Tool, ToolOutput
 from reverie.types import Block, JsonObject, Message, Purpose, ToolUseBlock, Usage
 
@@ -223,6 +223,11 @@ class Fork(Protocol):
 
     @property
     def view(self) -> View: ...
+
+    @property
+    def learnable(self) -> Sequence[Entry]:
+        """The messages that extraction may look at."""
+        ...
 
     @property
     def tools(self) -> Mapping[str, Tool]: ...

@@ -15,6 +15,7 @@ from reverie.layers.l5_extraction.recordings import part_log
 from reverie.layers.l5_extraction.span import new_since
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.view import Entry
 from reverie.types import Purpose
 
 
@@ -25,12 +26,17 @@ class ApartFork(ForkPoint):
     parts: Parts
     header: Callable[[], SessionHeader]
 
+    @property
+    def learnable(self) -> Sequence[Entry]:
+        """All messages: a turn of a foreign loop is long, and a compaction in it hides what the user said first."""
+        return self.view.history
+
     def starting(self, purpose: Purpose) -> ForkPoint:
         talk, view = self.conversation, self.view
         if purpose is Purpose.EXTRACTION:
-            span = new_since(view.entries, [view.cursors.get(WRITER)])
-            first = len(view.entries) - len(span.entries)
-            log, _ = part_log(view.entries, first, len(view.entries), self.header(), self.parts)
+            said = self.learnable
+            first = len(said) - len(new_since(said, [view.cursors.get(WRITER)]).entries)
+            log, _ = part_log(said, first, len(said), self.header(), self.parts)
         else:
             log = talk.log.fork("apart")
             log.append(self.header())

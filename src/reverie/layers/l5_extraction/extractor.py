@@ -73,7 +73,7 @@ class Extractor:
         if self._state.running is not None:
             self._state, _ = self._state.ended(self.forks.kept())
             return ExtractionGate.RUNNING
-        span = new_since(parts.log.view.entries, self._cursors())
+        span = new_since(self.forks.now().learnable, self._cursors())
         if (skipped := self._why_skip(span)) is not None:
             return skipped
         if not self._state.is_due(every):
@@ -138,7 +138,7 @@ class Extractor:
     async def _run(self, turn: Fork, task: TaskHandle) -> None:
         parts, memory = self.parts, self.memory
         assert memory is not None
-        span = new_since(turn.view.entries, self._cursors())
+        span = new_since(turn.learnable, self._cursors())
         gate = self._why_skip(span)
         if gate is None and self.forks.may_begin(Purpose.EXTRACTION) is not None:
             gate = ExtractionGate.BUDGET
