@@ -6,69 +6,12 @@ daemon thread, so they also work inside a running event loop of the caller. Noth
 
 from __future__ import annotations
 
-import asyncio
-import atexit
 import inspect
-import os
-import threading
-import weakref
-from collections.abc import Coroutine
-from contextlib import suppress
-from typing import Any, Final, TypeVar, cast
+from typing import Any, cast
 
-from reverie.errors import ReverieError, UserError
+from reverie.library.blocking import blocking_loop
 
-T = TypeVar("T")
-
-_EXIT_S: Final = 10.0
-"""How long the end of the process waits for objects that were left open."""
 _BEFORE, _AFTER = "__aenter__", "__aexit__"
-
-
-class _Loop:
-    """One event loop in one daemon thread, for this process."""
-
-    def __init__(self) -> None:
-        self.process = os.getpid()
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever, name="reverie-sync", daemon=True)
-        self.thread.start()
-        self.open: weakref.WeakSet[Any] = weakref.WeakSet()
-        atexit.register(self.end)
-
-    def wait(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Runs a coroutine to its end. Its exception keeps its traceback."""
-        if threading.current_thread() is self.thread:
-            work.close()
-            raise UserError("A blocking call inside `ask` would wait for itself; use the async object there.")
-        future = asyncio.run_coroutine_threadsafe(work, self.loop)
-        try:
-            return future.result(timeout)
-        except BaseException:
-            future.cancel()  # Ctrl-C, for example: nobody waits for it any more
-            raise
-
-    def end(self) -> None:
-        """Closes what is still open when the process ends."""
-        if self.process != os.getpid() or not self.thread.is_alive():
-            return
-        for one in list(self.open):
-            with suppress(ReverieError, TimeoutError, RuntimeError):
-                self.wait(one.async_object.close(), _EXIT_S)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(_EXIT_S)
-
-
-_running: _Loop | None = None
-_starting = threading.Lock()
-
-
-def _loop() -> _Loop:
-    global _running
-    with _starting:
-        if _running is None or _running.process != os.getpid():  # threads do not live on in a fork
-            _running = _Loop()
-        return _running
 
 
 class _Waiting:
@@ -78,11 +21,11 @@ class _Waiting:
     """The object that does the work."""
 
     def __enter__(self) -> Any:
-        _loop().wait(getattr(self.async_object, _BEFORE)())
+        blocking_loop().wait(getattr(self.async_object, _BEFORE)())
         return self
 
     def __exit__(self, *about: Any) -> Any:
-        return _loop().wait(getattr(self.async_object, _AFTER)(*about))
+        return blocking_loop().wait(getattr(self.async_object, _AFTER)(*about))
 
     def __repr__(self) -> str:
         return f"sync.{self.async_object!r}"
@@ -102,14 +45,14 @@ def _outer(value: Any) -> Any:
         return value
     outer = made()
     outer.async_object = value
-    _loop().open.add(outer)
+    blocking_loop().open.add(outer)
     return outer
 
 
 def _call(target: Any, name: str, args: tuple[Any, ...], more: dict[str, Any]) -> Any:
     given, named = [_inner(one) for one in args], {key: _inner(value) for key, value in more.items()}
     result = getattr(target, name)(*given, **named)
-    return _outer(_loop().wait(result) if inspect.iscoroutine(result) else result)
+    return _outer(blocking_loop().wait(result) if inspect.iscoroutine(result) else result)
 
 
 def _make_method(source: type, name: str, found: Any) -> Any:

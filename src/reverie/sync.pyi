@@ -1,7 +1,7 @@
 # Written by `python -m reverie.library.reference --sync`: the types of what sync.py makes at run time.
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -20,6 +20,7 @@ from reverie.library.results import (
     Saved,
     Waiting,
 )
+from reverie.memory.changes import Evidence
 from reverie.memory.opening import OpenedMemory
 from reverie.models.base import Model
 from reverie.settings import Settings
@@ -67,9 +68,15 @@ class Engine:
     def end_turn(self, *, answered: bool = True) -> None:
         """Call when the user has the answer: lessons are written to memory, and a dream begins if its gates are open.
         Both run in the background; `close` waits for them."""
+    def knows(self, messages: Sequence[Mapping[str, Any]], *, model: str | None = None) -> bool:
+        """Whether a request belongs to this conversation, for programs that also ask other things: `model`, if it is
+        given, is the engine's; and nothing was answered yet, or the messages begin as the conversation does, or they
+        have a tool call or a long answer of it."""
     def recover(self, error: object = "") -> bool:
         """Call when the server says that the prompt is too long: makes the context shorter. Returns whether it did;
         then prepare the request again."""
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Returns what was said in the conversation, with its origins: `said` for `Memory.tool`."""
     def compact(
         self,
         messages: Sequence[Mapping[str, Any]] = (),
@@ -126,9 +133,9 @@ class Memory:
         """Whether it is the memory of a project, and not of a folder that was named."""
     def open_model(self) -> Model:
         """The model for work beside a conversation, as `ask` says."""
-    def recall(self, text: str, k: int = 5) -> list[Recalled]:
+    def recall(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> list[Recalled]:
         """The memories that fit a message, best first, at most `k`. Empty if nothing fits, or for a single word."""
-    def reminder(self, text: str, k: int = 5) -> str:
+    def reminder(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> str:
         """The memories that fit a message as one text for a prompt; empty if nothing fits."""
     def read(self, name: str) -> Remembered:
         """One memory by its name, its title or a clear part of its name. Raises `UserError` if there is none."""
@@ -146,6 +153,8 @@ class Memory:
         """Saves a text as a memory, or corrects the memory that says much the same."""
     def forget(self, name_or_words: str) -> Forgotten:
         """Removes the memory of this name or title, or the only one that clearly says these words."""
+    def tool(self, command: Mapping[str, Any], *, said: Sequence[str | Evidence] = ()) -> str:
+        """Carries out a command of the API's memory tool, and returns the text for the model."""
     def history(self, name: str | None = None, limit: int = 50) -> list[MemoryVersion]:
         """The versions of the directory or of one memory, newest first. Changes by hand become a version first."""
     def undo(self, version: str | None = None) -> MemoryVersion | None:

@@ -275,6 +275,37 @@ def test_a_home_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     run(blocked, play)
 
 
+def test_an_engine_knows_its_conversation(tmp_path: Path) -> None:
+    async def play(engine: Engine) -> None:
+        first = {"role": "user", "content": "Begin."}
+        assert await engine.knows([{"role": "user", "content": "Anything"}]), "nothing is answered yet"
+        await engine.prepare(messages=[first])
+        assert await engine.knows([{"role": "user", "content": "Another beginning"}])
+        call = {"type": "tool_use", "id": "c1", "name": "read_file", "input": {}}
+        await engine.observe({**answer("Fine."), "content": [call]})
+        result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "pears"}]}
+        assert await engine.knows([first]) and await engine.knows([first, {"role": "user", "content": "More"}])
+        assert await engine.knows([{"role": "assistant", "content": [call]}, result]), "the start was dropped"
+        assert not await engine.knows([{"role": "user", "content": "Write a title."}])
+        assert await engine.knows([first], model=MODEL.partition(":")[2])
+        assert not await engine.knows([first], model="claude-haiku-4-5")
+
+    run(tmp_path, play)
+
+
+def test_new_messages_that_are_given_again_without_an_answer_are_a_retry(tmp_path: Path) -> None:
+    async def play(engine: Engine) -> None:
+        first, more = ({"role": "user", "content": text} for text in ("Begin.", "Go on."))
+        await engine.prepare(messages=[first])
+        await engine.observe(answer("Fine."))
+        bodies = [(await engine.prepare(messages=[more], whole=False)).body for _ in range(3)]
+        assert bodies[0] == bodies[1] == bodies[2] and len(bodies[0]["messages"]) == 3
+        await engine.observe(answer("Fine again."))
+        assert len((await engine.prepare(messages=[more], whole=False)).body["messages"]) == 5, "said again"
+
+    run(tmp_path, play)
+
+
 def test_a_server_that_repeats_its_call_ids_loses_no_result(tmp_path: Path) -> None:
     def call(number: int) -> dict[str, Any]:
         used = {"name": "read_file", "arguments": json.dumps({"path": f"{number}.txt"})}

@@ -127,6 +127,15 @@ class ForeignConversation:
 
     # -- what the caller gives ------------------------------------------------------------------------------------
 
+    def knows(self, given: Sequence[GivenMessage]) -> bool:
+        """Whether the messages continue this conversation, or begin it: so far it has no answer."""
+        known = [one for one in self._known if one.fingerprint]
+        if all(one.record.message is None or one.record.message.role != "assistant" for one in known):
+            return True
+        told = [one.fingerprint for one in given if one.fingerprint]
+        unique = {one.fingerprint for one in known if one.is_unique}
+        return told[:1] == [known[0].fingerprint] or not unique.isdisjoint(told)
+
     def set_prefix(
         self, system: tuple[str, ...], tools: tuple[JsonObject, ...], thinking: JsonObject | None, form: JsonObject
     ) -> None:

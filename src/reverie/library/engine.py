@@ -30,9 +30,12 @@ from reverie.library.prepared import (
     as_blocks,
 )
 from reverie.library.wires import Wire, wire_named
+from reverie.memory.changes import Evidence
+from reverie.memory.evidence import gather_evidence
 from reverie.models.base import Request
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import facts_of
+from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.window import output_caps
 from reverie.paths import make_private
 from reverie.settings import find_home, load_settings
@@ -191,11 +194,29 @@ class Engine:
 
     # -- more -----------------------------------------------------------------------------------------------------
 
+    async def knows(self, messages: Sequence[Mapping[str, Any]], *, model: str | None = None) -> bool:
+        """Whether a request belongs to this conversation, for programs that also ask other things: `model`, if it is
+        given, is the engine's; and nothing was answered yet, or the messages begin as the conversation does, or they
+        have a tool call or a long answer of it."""
+        async with self._at_work() as state:
+            parts = state.parts
+            catalogue = Catalogue.load(parts.settings.catalogue.files)
+            if model is not None and facts_of(model, catalogue).name != parts.facts.name:
+                return False
+            return state.knows(self._wire.read_messages(messages))
+
     async def recover(self, error: object = "") -> bool:
         """Call when the server says that the prompt is too long: makes the context shorter. Returns whether it did;
         then prepare the request again."""
         async with self._at_work() as state:
-            return await state.layers.conversation.recover(PromptTooLong(str(error)))
+            said = model_error(ServerRefusal.read(400, {"message": str(error)}, {}, "no reason given"))
+            named = next((one for one in (error, said) if isinstance(one, PromptTooLong)), PromptTooLong(str(error)))
+            return await state.layers.conversation.recover(named)
+
+    async def evidence(self) -> tuple[Evidence, ...]:
+        """Returns what was said in the conversation, with its origins: `said` for `Memory.tool`."""
+        async with self._at_work() as state:
+            return gather_evidence(state.parts.log.view.history)
 
     async def compact(
         self, messages: Sequence[Mapping[str, Any]] = (), *, instructions: str = "", origin: str = "entered"

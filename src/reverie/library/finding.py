@@ -3,7 +3,7 @@ thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from time import time
 from typing import Any
 
@@ -22,15 +22,17 @@ from reverie.moments import to_datetime
 from reverie.text.folding import visible
 
 
-def recall(memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int) -> list[Recalled]:
+def recall(
+    memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int, without: Collection[str]
+) -> list[Recalled]:
     """The memories that fit `text`, best first."""
     return [
         Recalled(**_fields(memory, document, said), score=round(one.score, 4), why=one.why, missing=missing)
-        for one, document, said, missing in _find(memory, ranker, text, k)
+        for one, document, said, missing in _find(memory, ranker, text, k, without)
     ]
 
 
-def remind(memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int) -> str:
+def remind(memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int, without: Collection[str]) -> str:
     """The same as a text for a prompt."""
     found = [
         RecalledMemory(
@@ -41,18 +43,18 @@ def remind(memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int
             missing=missing,
             statements=tuple(said),
         )
-        for _, document, said, missing in _find(memory, ranker, text, k)
+        for _, document, said, missing in _find(memory, ranker, text, k, without)
     ]
     return render_reminder(found, time()) if found else ""
 
 
 def _find(
-    memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int
+    memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int, without: Collection[str]
 ) -> list[tuple[RankedMemory, Document, list[MarkedStatement], tuple[str, ...]]]:
     memory.require_on("nothing is recalled")
     if k < 1 or reason_against_recall(text, 0) is not None or not memory.directory.root.is_dir():
         return []
-    ranking, leads = by_trust(ranker().rank(text, limit=2 * k), memory, k)
+    ranking, leads = by_trust(ranker().rank(text, exclude=without, limit=2 * k), memory, k)
     gone = missing_names_in(memory)
     used = [one.path for one in ranking.shown if (lead := leads[one.path]) and lead.trust is Trust.INFERRED]
     LastUse(memory.directory.root).note(used, time())

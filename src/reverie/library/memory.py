@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from concurrent.futures import ThreadPoolExecutor
     from pathlib import Path
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Waiting,
     )
     from reverie.library.stores import Store
+    from reverie.memory.changes import Evidence
     from reverie.memory.opening import OpenedMemory
     from reverie.memory.recall.ranker import Ranker
     from reverie.models.base import Model
@@ -143,16 +144,17 @@ class Memory:
 
     # -- finding -----------------------------------------------------------------------------------------------------
 
-    async def recall(self, text: str, k: int = 5) -> list[Recalled]:
+    async def recall(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> list[Recalled]:
         """The memories that fit a message, best first, at most `k`. Empty if nothing fits, or for a single word.
 
+        `without` names memories to leave out, for example those that the conversation has already.
         Ranks on this machine, without a model. At most two inferred memories come while others fit as well.
         """
         from reverie.library.finding import recall
 
-        return await self._run(lambda: recall(self.opened, self._rank, _text(text), k))
+        return await self._run(lambda: recall(self.opened, self._rank, _text(text), k, without))
 
-    async def reminder(self, text: str, k: int = 5) -> str:
+    async def reminder(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> str:
         """The memories that fit a message as one text for a prompt; empty if nothing fits.
 
         Every line of a memory is quoted and cannot imitate a heading or a tag. Age, trust and evidence are beside it.
@@ -160,7 +162,7 @@ class Memory:
         """
         from reverie.library.finding import remind
 
-        return await self._run(lambda: remind(self.opened, self._rank, _text(text), k))
+        return await self._run(lambda: remind(self.opened, self._rank, _text(text), k, without))
 
     async def read(self, name: str) -> Remembered:
         """One memory by its name, its title or a clear part of its name. Raises `UserError` if there is none."""
@@ -208,6 +210,17 @@ class Memory:
         from reverie.library.writing import forget
 
         return await self._run(lambda: forget(self.opened, _text(name_or_words)), writes=True)
+
+    async def tool(self, command: Mapping[str, Any], *, said: Sequence[str | Evidence] = ()) -> str:
+        """Carries out a command of the API's memory tool, and returns the text for the model.
+
+        The commands are `view`, `create`, `str_replace`, `insert`, `delete` and `rename`, with paths below `/memories`.
+        A `ReverieError` has the text of an error. What an agent writes is judged by `said`, the user's
+        words: what does not follow from them waits in the inbox.
+        """
+        from reverie.library.memory_tool import run_command
+
+        return await self._run(lambda: run_command(self.opened, command, said), writes=True)
 
     async def history(self, name: str | None = None, limit: int = 50) -> list[MemoryVersion]:
         """The versions of the directory or of one memory, newest first. Changes by hand become a version first."""

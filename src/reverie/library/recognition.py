@@ -45,12 +45,13 @@ def _place(items: Sequence[str], count: int) -> int:
 def _recognise(
     known: list[str], given: list[str], unique: Collection[str], answered: bool, whole: bool | None
 ) -> Recognised:
+    is_again = bool(given) and known[-len(given) :] == given
     if whole is False:
-        return Recognised(len(known), 0)
+        return Recognised(len(known), len(given) if is_again and not answered else 0)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(known, given, strict=False)))
     if whole or same == len(known):
         return Recognised(same, same)
-    if given and known[-len(given) :] == given:
+    if is_again:
         return Recognised(len(known), len(given))  # the last request again
     if same == len(given) == 1 and answered:
         return Recognised(len(known), 0)  # the user says the first message again

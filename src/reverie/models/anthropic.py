@@ -55,10 +55,10 @@ class AnthropicModel(SdkModel):
                 return partial(client.beta.messages.create, **fixed, betas=list(betas))
             return partial(client.messages.create, **fixed)
 
-        return self._stream(request, create, body, _AnthropicAnswer())
+        return self._stream(request, create, body, AnthropicAnswer())
 
 
-class _AnthropicAnswer:
+class AnthropicAnswer:
     """Builds the response from the events of a stream."""
 
     def __init__(self) -> None:
@@ -89,6 +89,11 @@ class _AnthropicAnswer:
                 self.ended = True
             case _:
                 pass  # an unknown kind of event carries no content
+
+    def message(self) -> JsonObject:
+        """The response as the server gives it without a stream."""
+        content = [self._whole(index) for index in sorted(self._blocks)]
+        return {**self._message, "content": content, "usage": self._usage}
 
     def response(self) -> Response:
         return Response(
