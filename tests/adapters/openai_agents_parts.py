@@ -61,4 +61,3 @@ async def check_runs() -> None:
 
 asyncio.run(check_session())
 asyncio.run(check_runs())
-print("[]")

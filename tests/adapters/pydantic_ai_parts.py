@@ -65,4 +65,3 @@ summary = {"role": "user", "content": [{"type": "text", "text": "A summary."}]}
 made = history.rebuild([summary, *history.messages[6:]])
 assert [part.content for part in made[0].parts] == ["You are a clerk.", "A summary."]
 assert made[1] is given[6] and made[2] is given[7]
-print("[]")

@@ -27,19 +27,19 @@ def call(name: str) -> str:
     return f'call read_log {{"name": "{name}"}}'
 
 
-def start(script: str, folder: Path, url: str, *arguments: str, dies: bool = False) -> Any:
-    """Runs a script beside this file and returns what it prints as JSON."""
+def start(script: str, folder: Path, url: str = "", *arguments: str, dies: bool = False) -> str:
+    """Runs a script of this repository and returns the last line that it prints."""
     if not PYTHON.exists():
         pytest.skip("there is no environment with the SDKs of adapters (REVERIE_TEST_ADAPTERS)")
     given = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
     given |= {"SIMULATOR": url, "STATE": str(folder), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    command = [str(PYTHON), "-P", str(Path(__file__).with_name(script)), *arguments]
+    command = [str(PYTHON), "-P", str(ROOT / script), *arguments]
     done = subprocess.run(command, env=given, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     print(done.stdout, done.stderr, file=sys.stderr)
     assert done.returncode == (-signal.SIGKILL if dies else 0), done.stderr[-2_000:]
     for failure in ("without layers", "not recorded", "not kept"):
         assert failure not in done.stderr
-    return {} if dies else json.loads(done.stdout.strip().splitlines()[-1])
+    return (done.stdout.strip().splitlines() or [""])[-1]
 
 
 class Agent:
@@ -50,7 +50,8 @@ class Agent:
 
     def run(self, *texts: str, conversation: str = "first", dies: bool = False, **more: Any) -> dict[str, Any]:
         plan = json.dumps({"texts": texts, "conversation": conversation, "window": self._window, **more})
-        return start(f"{self._sdk}_driver.py", self._folder, self._server.url, plan, dies=dies)
+        said = start(f"tests/adapters/{self._sdk}_driver.py", self._folder, self._server.url, plan, dies=dies)
+        return {} if dies else json.loads(said)
 
     @property
     def kept(self) -> list[Path]:

@@ -28,6 +28,10 @@ def test_sessions_and_agents_as_tools(tmp_path: Path) -> None:
     read = 'call read_kept_result {"path": "/etc/passwd"}'
     mind = Mind(['call ask_helper {"input": "What is it?"}', "say A pear.", read, "say Done."])
     with serve(mind) as server:
-        start("openai_agents_parts.py", tmp_path, server.url)
+        start("tests/adapters/openai_agents_parts.py", tmp_path, server.url)
         assert "Ask somebody" not in mind.sent[1] and "A pear." in mind.sent[2] and "Ask somebody" in mind.sent[2]
     assert misses(server) == []
+
+
+def test_the_example_runs(tmp_path: Path) -> None:
+    assert start("examples/13_openai_agents.py", tmp_path).endswith("knows the harbour: True")

@@ -45,4 +45,8 @@ def test_claude_reads_its_cache(tmp_path: Path) -> None:
 
 
 def test_parts(tmp_path: Path) -> None:
-    start("pydantic_ai_parts.py", tmp_path, "")
+    start("tests/adapters/pydantic_ai_parts.py", tmp_path, "")
+
+
+def test_the_example_runs(tmp_path: Path) -> None:
+    assert start("examples/14_pydantic_ai.py", tmp_path).endswith("knows the harbour: True")

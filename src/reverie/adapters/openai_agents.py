@@ -21,7 +21,7 @@ from reverie.errors import MissingExtra, ReverieError
 from reverie.library.engine import Engine
 from reverie.parsing import RECORD_DEPTH, Unparsable, load_json
 from reverie.plugins import guarded
-from reverie.regular_files import open_regular
+from reverie.regular_files import open_regular, read_regular
 from reverie.storage.atomic import storage_error
 from reverie.types import JsonObject
 
@@ -37,6 +37,9 @@ except ImportError as error:
     ) from error
 
 __all__ = ["ReverieHooks", "ReverieSession", "RunArguments", "layers", "read_tool"]
+
+_LARGEST = 1 << 30
+"""The most bytes of a session."""
 
 
 class RunArguments(TypedDict):
@@ -171,7 +174,7 @@ class ReverieSession:
 
     async def _lines(self) -> list[Any]:
         path, lines = await self._path(), list[Any]()
-        for line in path.read_bytes().splitlines() if path.exists() else ():
+        for line in read_regular(path, _LARGEST).splitlines() if path.exists() else ():
             with suppress(Unparsable):
                 lines.append(load_json(line, depth=RECORD_DEPTH))
         return lines
