@@ -538,3 +538,33 @@ def test_a_closed_engine_and_an_impossible_window_are_refused(tmp_path: Path) ->
     run(tmp_path, play)
     with pytest.raises(UserError, match="at least 1,000"):
         run(tmp_path, lambda engine: engine.prepare(messages=hi), window=0)
+
+
+def test_a_response_without_a_model_is_booked_for_that_of_the_engine(tmp_path: Path) -> None:
+    async def play(engine: Engine) -> None:
+        await engine.prepare(messages=[{"role": "user", "content": "How much is it?"}])
+        await engine.observe({key: value for key, value in answer().items() if key != "model"})
+        assert (await engine.cost()).dollars > 0
+        assert (await engine.folder()).is_dir()
+
+    run(tmp_path, play)
+
+
+def test_what_was_read_back_is_not_kept_again(tmp_path: Path) -> None:
+    async def play(engine: Engine) -> None:
+        kept = await engine.keep("call_1", "fetch", "a line of a page\n" * 4_000)
+        assert kept.path is not None
+        part = await engine.read(str(kept.path))
+        again = await engine.keep("call_2", engine.read_tool["name"], part)
+        assert again.content == part and not again.is_replaced
+        history = [
+            {"role": "user", "content": "Read the page."},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "call_2", "name": "read_kept_result", "input": {}}],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_2", "content": part}]},
+        ]
+        assert part in str((await engine.prepare(messages=history)).body["messages"][-1]["content"][0]["content"])
+
+    run(tmp_path, play, window=SMALL)

@@ -25,6 +25,7 @@ from reverie.library.wires.calls import open_call, with_unique_calls
 from reverie.memory.opening import OpenedMemory
 from reverie.models.base import Request, Response
 from reverie.models.window import output_caps
+from reverie.models.wire import model_id
 from reverie.origins import fence
 from reverie.permissions.rules import Decision, Deny, ToolCall
 from reverie.prompts import render
@@ -49,6 +50,8 @@ from reverie.tools.base import Caller, ReadCache, ToolContext, ToolOutput
 from reverie.tools.registry import list_schemas, make_builtin_tools
 from reverie.types import Block, JsonObject, Message, Origin, Record, TextBlock, ToolResultBlock, ToolUseBlock
 
+READ_TOOL = "read_kept_result"
+"""The tool that reads kept results back. Its own results stay: else it would never show more than a path."""
 GIVEN = "given"
 """The field of a record with the fingerprints of the caller's items in it."""
 TOLD = "told"
@@ -257,6 +260,8 @@ class ForeignConversation:
 
     async def keep(self, call: str, name: str, content: str | tuple[Block, ...]) -> ToolOutput:
         """Runs layer 1 on one result."""
+        if name == READ_TOOL:
+            return ToolOutput(content)
         own = open_call(self.parts.log.view, call)
         return await self.layers.conversation.keep(ToolUseBlock(own, name, {}), ToolOutput(content))
 
@@ -313,7 +318,9 @@ class ForeignConversation:
         if self._sent is None and names and names == [one.fingerprint for one in self._known[-len(names) :]]:
             return  # observed twice
         self._answered = log.view.messages()
-        response = replace(response, id=self._unused_id(response.id), model=response.model or self.parts.model_name)
+        response = replace(
+            response, id=self._unused_id(response.id), model=response.model or model_id(self.parts.model_name)
+        )
         if self._sent is not None:
             talk.book(self._sent[0], response, self._sent[1])
         self._sent = None

@@ -18,7 +18,7 @@ from reverie.context.ledger import Ledger
 from reverie.errors import PromptTooLong, StorageError, UserError
 from reverie.events import Event, Notice
 from reverie.library.asking import Ask, open_ask
-from reverie.library.conversation import ForeignConversation
+from reverie.library.conversation import READ_TOOL, ForeignConversation
 from reverie.library.memory import Memory
 from reverie.library.opening import gather_parts, library_overrides
 from reverie.library.prepared import (
@@ -44,7 +44,10 @@ from reverie.storage.locks import LockTimeout, exclusive_in_loop
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import JsonObject, Origin
 
-READ_TOOL = "read_kept_result"
+READ_ABOUT = (
+    "Reads a tool result that was too large for the conversation and is kept in a file. "
+    "Give the path that stands in its place; continue with `offset` if there is more."
+)
 _WIRES = {"openai": "chat"}
 _LOCK_S = 300.0
 _READ_CHARACTERS = 20_000
@@ -60,7 +63,9 @@ class Engine:
         conversation: Callable[[Callable[[Event], None]], ForeignConversation],
         wire: Wire,
         on_event: Callable[[Event], None] | None,
+        conversation_id: str,
     ) -> None:
+        self.conversation_id = conversation_id
         self._open = conversation
         self._wire = wire
         self._on_event = on_event
@@ -124,7 +129,7 @@ class Engine:
             )
             return ForeignConversation(parts, opened, emit=emit, clock=clock)
 
-        return cls(start, chosen, on_event)
+        return cls(start, chosen, on_event, conversation_id)
 
     # -- the four calls of a loop ---------------------------------------------------------------------------------
 
@@ -246,18 +251,14 @@ class Engine:
             "required": ["path"],
             "additionalProperties": False,
         }
-        about = (
-            "Reads a tool result that was too large for the conversation and is kept in a file. "
-            "Give the path that stands in its place; continue with `offset` if there is more."
-        )
         match self._wire.name:
             case "messages":
-                return {"name": READ_TOOL, "description": about, "input_schema": schema}
+                return {"name": READ_TOOL, "description": READ_ABOUT, "input_schema": schema}
             case "chat":
-                told = {"name": READ_TOOL, "description": about, "parameters": schema}
+                told = {"name": READ_TOOL, "description": READ_ABOUT, "parameters": schema}
                 return {"type": "function", "function": told}
             case _:
-                return {"type": "function", "name": READ_TOOL, "description": about, "parameters": schema}
+                return {"type": "function", "name": READ_TOOL, "description": READ_ABOUT, "parameters": schema}
 
     async def read(self, path: str, offset: int = 0) -> str:
         """Returns a part of a kept result of this conversation that fits the window, and says how to read on. The files
@@ -290,6 +291,11 @@ class Engine:
             total.saved,
             {name: one.cost for name, one in ledger.by("layer").items()},
         )
+
+    async def folder(self) -> Path:
+        """Returns the folder of this conversation below the home, for files that belong to it."""
+        async with self._at_work() as state:
+            return state.parts.places.session(state.parts.log.session_id)
 
     async def settle(self) -> None:
         """Waits until the background work is done."""

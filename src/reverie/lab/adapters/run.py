@@ -33,6 +33,8 @@ LIMIT_S = 900
 """The most time for one conversation."""
 _CLAUDE, _GPT = "claude-sonnet-5-5", "gpt-5.4"
 _KEPT_ERROR = 300
+_SOURCE = Path(__file__).parents[3]
+"""The programs run the same Reverie as this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,9 @@ class Outcome:
     hit_rate: float = 0.0
     breaks: dict[str, int] = field(default_factory=dict[str, int])
     lost_tokens: int = 0
+    announced: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """The breaks that Reverie announced: why, and the tokens that the request could read."""
+    unannounced: int = 0
     steps: int = 0
     extra_reads: int = 0
     repeated: int = 0
@@ -183,11 +188,13 @@ class _Run:
         began = time.monotonic()
         with running(self._simulator) as url:
             try:
-                answers = self._converse(url, "first", task.messages())
-                report = task.check(answers[-1])
+                first = self._converse(url, "first", task.messages())
+                report = task.check(first["answers"][-1])
                 outcome.report, outcome.report_right = report.points, report.is_right
                 outcome.continued = self._killed and len(self._mind.steps) == task.STEPS
-                outcome.fact_used = task.FACT in self._converse(url, "second", [task.QUESTION])[-1]
+                second = self._converse(url, "second", [task.QUESTION])
+                outcome.fact_used = task.FACT in second["answers"][-1]
+                outcome.announced = second["announced"]
             except _Stopped as stopped:
                 outcome.failed = stopped.args[0]
         outcome.seconds = round(time.monotonic() - began, 1)
@@ -205,8 +212,8 @@ class _Run:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _converse(self, url: str, name: str, texts: Sequence[str]) -> list[str]:
-        """The answers of a conversation; a program that was killed is started again."""
+    def _converse(self, url: str, name: str, texts: Sequence[str]) -> dict[str, Any]:
+        """What the program of a conversation prints; one that was killed is started again."""
         code, output, errors = self._start(url, name, texts)
         if code == -signal.SIGKILL and self._killed:
             self._mind.steps.discard(task.KILLED_AT)  # it is asked for again, and that is right
@@ -214,7 +221,7 @@ class _Run:
         if code or not output.strip():
             said = next((line for line in reversed(errors.splitlines()) if line.strip()), "")
             raise _Stopped(f"ended with {code} after step {max(self._mind.steps, default=0)}: {said[:_KEPT_ERROR]}")
-        return load_json(output.strip().splitlines()[-1])["answers"]
+        return load_json(output.strip().splitlines()[-1])
 
     def _start(self, url: str, name: str, texts: Sequence[str]) -> tuple[int, str, str]:
         case = self._case
@@ -228,7 +235,13 @@ class _Run:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, *told, *texts],
                 cwd=self._folder,
-                env={"PATH": os.defpath, "HOME": str(home), "LANG": "C.UTF-8", "TMPDIR": str(self._folder)},
+                env={
+                    "PATH": os.defpath,
+                    "HOME": str(home),
+                    "LANG": "C.UTF-8",
+                    "TMPDIR": str(self._folder),
+                    "PYTHONPATH": str(_SOURCE),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -255,6 +268,8 @@ class _Run:
         outcome.largest = max((row.usage.prompt for row in ledger.rows), default=0)
         outcome.breaks = dict(Counter(row.miss.cause for row in ledger.rows if row.miss is not None))
         outcome.lost_tokens = totals["missed_tokens"]
+        missed = Counter(row.usage.cache_read_input_tokens for row in ledger.rows if row.miss is not None)
+        outcome.unannounced = (missed - Counter(one["read"] for one in outcome.announced)).total()
         outcome.steps, outcome.extra_reads = len(mind.steps), mind.extra_reads
         outcome.repeated, outcome.summaries = mind.repeated, mind.summaries
 

@@ -19,7 +19,9 @@ from agents import (
     set_default_openai_client,
     set_tracing_disabled,
 )
-from reverie.lab.adapters.programs.program import READ_HELP, REVERIE, SYSTEM, Options, answer_all, options
+from reverie.adapters.openai_agents import layers
+from reverie.lab.adapters.programs.program import READ_HELP, REVERIE, SYSTEM, Options, answer_all, open_engine, options
+from reverie.library.engine import Engine
 
 COMPACTION = "compaction"
 MOST_TURNS = 1_000
@@ -34,8 +36,12 @@ class Conversation:
         set_tracing_disabled(True)
         set_default_openai_client(self._client)
         self._session: Any = SQLiteSession(given.conversation, given.state / "sessions.db")
+        self._engine: Engine | None = None
+        self._more: dict[str, Any] = {}
         if given.variant == REVERIE:
-            raise SystemExit("There is no adapter for this SDK yet.")
+            self._engine = open_engine(given, "responses")
+            self._more = {**layers(self._engine)}
+            self._session = self._more.pop("session")
         if given.variant == COMPACTION:
             self._session = OpenAIResponsesCompactionSession(
                 given.conversation, self._session, client=self._client, model=given.model
@@ -50,8 +56,12 @@ class Conversation:
 
     async def turn(self, text: str, resumed: bool) -> str:
         said: Any = [] if resumed and await self._is_begun(text) else text
-        done = await Runner.run(self._agent, said, session=self._session, max_turns=MOST_TURNS)
+        done = await Runner.run(self._agent, said, session=self._session, max_turns=MOST_TURNS, **self._more)
         return str(done.final_output)
+
+    async def close(self) -> None:
+        if self._engine is not None:
+            await self._engine.close()
 
     async def _is_begun(self, text: str) -> bool:
         """The session has this text; calls at its end that have no result are taken off."""
@@ -63,4 +73,5 @@ class Conversation:
 
 
 if __name__ == "__main__":
-    answer_all(options(), Conversation(options()).turn)
+    conversation = Conversation(options())
+    answer_all(options(), conversation.turn, conversation.close)

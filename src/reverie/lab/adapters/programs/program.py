@@ -12,9 +12,13 @@ from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from reverie.library.engine import Engine
+from reverie.library.memory import Memory
 from reverie.parsing import load_json
+from reverie.storage.transcript.file import read_records
+from reverie.storage.transcript.records import CacheBreak, from_record
 
 SYSTEM = (
     "You are the clerk of a harbour office. You check its archive step by step, read each file with the tool, and "
@@ -85,12 +89,27 @@ def options() -> Options:
     return Options(given.url, given.model, Path(given.state), given.conversation, given.variant, given.window, texts)
 
 
-def answer_all(given: Options, turn: Turn) -> None:
-    """Answers the texts that are not answered yet, and prints all answers as JSON."""
-    asyncio.run(_answer_all(given, turn))
+def open_engine(given: Options, wire: Literal["messages", "chat", "responses"]) -> Engine:
+    """The engine of the conversation, with the memory of all conversations."""
+    memory = Memory.open(given.home / "memory", home=given.home)
+    model = f"{'anthropic' if given.model.startswith('claude') else 'openai'}:{given.model}"
+    return Engine.open(given.conversation, model=model, wire=wire, window=given.window, home=given.home, memory=memory)
 
 
-async def _answer_all(given: Options, turn: Turn) -> None:
+def announced_breaks(home: Path) -> list[dict[str, Any]]:
+    """The cache breaks that the engines announced, of all conversations and also of a killed program: the transcripts
+    have them. `read`: the tokens that the request could read."""
+    records = (record for path in sorted(home.glob("projects/*/*.jsonl")) for record in read_records(path).records)
+    found = (one for record in records if isinstance(one := from_record(record), CacheBreak))
+    return [{"why": one.announcement, "read": one.read} for one in found if one.announcement is not None]
+
+
+def answer_all(given: Options, turn: Turn, close: Callable[[], Awaitable[None]] | None = None) -> None:
+    """Answers the texts that are not answered yet, closes the conversation, and prints all answers as JSON."""
+    asyncio.run(_answer_all(given, turn, close))
+
+
+async def _answer_all(given: Options, turn: Turn, close: Callable[[], Awaitable[None]] | None) -> None:
     answered, begun = given.state / f"{given.conversation}.answers", given.state / f"{given.conversation}.begun"
     answers: list[str] = load_json(answered.read_text("utf-8")) if answered.exists() else []
     for number, text in enumerate(given.texts[len(answers) :], len(answers)):
@@ -98,4 +117,6 @@ async def _answer_all(given: Options, turn: Turn) -> None:
         begun.write_text(str(number), "utf-8")
         answers.append(await turn(text, resumed))
         answered.write_text(json.dumps(answers), "utf-8")
-    print(json.dumps({"answers": answers}), flush=True)
+    if close is not None:
+        await close()
+    print(json.dumps({"answers": answers, "announced": announced_breaks(given.home)}), flush=True)

@@ -10,7 +10,9 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import UsageLimits
 
-from reverie.lab.adapters.programs.program import READ_HELP, REVERIE, SYSTEM, Options, answer_all, options
+from reverie.adapters.pydantic_ai import ReverieLayers
+from reverie.lab.adapters.programs.program import READ_HELP, REVERIE, SYSTEM, Options, answer_all, open_engine, options
+from reverie.library.engine import Engine
 
 
 class Conversation:
@@ -19,12 +21,12 @@ class Conversation:
     def __init__(self, given: Options) -> None:
         self._given = given
         self._file = given.state / f"{given.conversation}.history"
-        if given.variant == REVERIE:
-            raise SystemExit("There is no adapter for this SDK yet.")
+        self._engine: Engine | None = open_engine(given, "messages") if given.variant == REVERIE else None
+        layers = [ReverieLayers(self._engine, read_tool=False)] if self._engine is not None else []
         provider = OpenAIProvider(base_url=given.openai_url, api_key="simulated")
         tool: Tool[Any] = Tool(given.read_file, name="read_file", description=READ_HELP)
         model = OpenAIChatModel(given.model, provider=provider)
-        self._agent: Agent[Any, str] = Agent(model, instructions=SYSTEM, tools=[tool])
+        self._agent: Agent[Any, str] = Agent(model, instructions=SYSTEM, tools=[tool], capabilities=layers)
 
     async def turn(self, text: str, resumed: bool) -> str:
         history = ModelMessagesTypeAdapter.validate_json(self._file.read_bytes()) if self._file.exists() else []
@@ -42,6 +44,11 @@ class Conversation:
         self._file.write_bytes(run.result.all_messages_json())
         return run.result.output
 
+    async def close(self) -> None:
+        if self._engine is not None:
+            await self._engine.close()
+
 
 if __name__ == "__main__":
-    answer_all(options(), Conversation(options()).turn)
+    conversation = Conversation(options())
+    answer_all(options(), conversation.turn, conversation.close)
