@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from reverie.context.engine import EngineHost, LayerEngine
@@ -19,6 +19,17 @@ from reverie.errors import BlockingLimit
 from reverie.events import Event, Notice, TaskChanged
 from reverie.layers.base import Break, BreakCause
 from reverie.library.forks import ApartFork
+from reverie.library.given import (
+    GIVEN,
+    TOLD,
+    grouped,
+    is_answer,
+    is_said_by,
+    joined,
+    known_items,
+    said_by_user,
+    with_origin,
+)
 from reverie.library.recognition import recognise
 from reverie.library.wires.base import GivenMessage
 from reverie.library.wires.calls import open_call, with_unique_calls
@@ -48,23 +59,10 @@ from reverie.storage.transcript.session_log import Clock
 from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, ReadCache, ToolContext, ToolOutput
 from reverie.tools.registry import list_schemas, make_builtin_tools
-from reverie.types import Block, JsonObject, Message, Origin, Record, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, JsonObject, Message, Origin, ToolResultBlock, ToolUseBlock
 
 READ_TOOL = "read_kept_result"
 """The tool that reads kept results back. Its own results stay: else it would never show more than a path."""
-GIVEN = "given"
-"""The field of a record with the fingerprints of the caller's items in it."""
-TOLD = "told"
-"""The field of an answer that was given to somebody else's request."""
-_LONG_ANSWER = 80
-"""Characters of an answer that is not repeated by accident."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    fingerprint: str
-    record: Record
-    is_unique: bool
 
 
 class ForeignConversation:
@@ -112,7 +110,7 @@ class ForeignConversation:
             log.load(log.path)
         self._fold()
         records = log.records
-        last = next((i for i in range(len(records) - 1, -1, -1) if _is_answer(records[i])), 0)
+        last = next((i for i in range(len(records) - 1, -1, -1) if is_answer(records[i])), 0)
         self._answered = View.of(conversation(records[:last])).messages()
         self._size = self._size_now()
 
@@ -132,12 +130,12 @@ class ForeignConversation:
 
     def _fold(self) -> None:
         """Derives what is known from the records."""
-        self._known = [one for record in conversation(self.parts.log.records) for one in _items(record)]
+        self._known = [one for record in conversation(self.parts.log.records) for one in known_items(record)]
 
     @property
     def is_answered(self) -> bool:
         """Whether the last known message is an answer."""
-        return bool(self._known) and _is_said_by("assistant", self._known[-1].record)
+        return bool(self._known) and is_said_by("assistant", self._known[-1].record)
 
     # -- what the caller gives ------------------------------------------------------------------------------------
 
@@ -201,12 +199,12 @@ class ForeignConversation:
         )
         is_edited = found.kept < len(self._known)
         start = self._go_back(found.kept, found.new) if is_edited else found.new
-        new = [_from(one, origin) for one in given[start:]]
+        new = [with_origin(one, origin) for one in given[start:]]
         # The first one answers the last request; other answers were not given to requests of ours.
         is_answer = bool(self._known) and not is_edited and not self.is_answered
         asked = next((i for i in range(len(new) - 1, -1, -1) if new[i].message.role == "assistant"), -1) + 1
-        query = "\n\n".join(text for one in new[asked:] if (text := _said(one.message)))
-        for place, group in enumerate(_grouped(new)):
+        query = "\n\n".join(text for one in new[asked:] if (text := said_by_user(one.message)))
+        for place, group in enumerate(grouped(new)):
             await self._append(group, is_answer=is_answer and place == 0)
         if query:
             await self.layers.begin_turn(query)
@@ -238,7 +236,7 @@ class ForeignConversation:
         """Appends one message, or the items of one response."""
         log = self.parts.log
         fields: JsonObject = {GIVEN: [one.fingerprint for one in given]}
-        message = with_unique_calls(log.view, _joined(given))
+        message = with_unique_calls(log.view, joined(given))
         if message.role == "assistant":
             self._answered = log.view.messages() if is_answer else self._answered
             fields |= {} if is_answer else {TOLD: True}
@@ -247,7 +245,7 @@ class ForeignConversation:
             message = replace(message, content=tuple(block for block, _ in kept))
             if stored := sum(size for _, size in kept):
                 fields["keptBytes"] = stored
-        self._known += _items(log.append_message(message, **fields))
+        self._known += known_items(log.append_message(message, **fields))
 
     async def _keep(self, block: Block) -> tuple[Block, int]:
         if not isinstance(block, ToolResultBlock) or block.content is None:
@@ -292,7 +290,7 @@ class ForeignConversation:
         """Yields why the next request may not continue the last one that was answered, from the records since then."""
         found = dict[BreakCause, str]()
         for record in reversed(self.parts.log.records if self._answered else ()):
-            if _is_answer(record):
+            if is_answer(record):
                 break
             match from_record(record):
                 case Clears():
@@ -325,17 +323,15 @@ class ForeignConversation:
             talk.book(self._sent[0], response, self._sent[1])
         self._sent = None
         await talk.answer_began()
-        message = with_unique_calls(log.view, _joined(given))
+        message = with_unique_calls(log.view, joined(given))
         await talk.observe(replace(response, content=message.content), **{GIVEN: names})
-        self._known += _items(log.records[-1])
+        self._known += known_items(log.records[-1])
         await talk.after_response()
 
     def _unused_id(self, name: str) -> str:
         """Returns an id that no other response has: some servers repeat theirs, and one id is one response."""
         used = {
-            record.message.id
-            for record in self.parts.log.records
-            if _is_said_by("assistant", record) and record.message
+            record.message.id for record in self.parts.log.records if is_said_by("assistant", record) and record.message
         }
         return name if name and name not in used else f"{name or 'response'}-{uuid.uuid4().hex[:12]}"
 
@@ -373,64 +369,6 @@ class ForeignConversation:
             await self.layers.close()
             parts.log.close()
             await parts.model.close()
-
-
-def _items(record: Record) -> list[_Known]:
-    given: list[str] = record.data.get(GIVEN) or []
-    return [_Known(fingerprint, record, _is_unique(record)) for fingerprint in given]
-
-
-def _is_unique(record: Record) -> bool:
-    """Whether no other message equals this one by accident: it has the id of a call, or is a long answer."""
-    message = record.message
-    if message is None:
-        return False
-    is_long = message.role == "assistant" and len(message.text) >= _LONG_ANSWER
-    return is_long or bool(message.tool_uses or message.tool_results)
-
-
-def _is_answer(record: Record) -> bool:
-    """Whether the record answers a request of this conversation."""
-    return _is_said_by("assistant", record) and not record.data.get(TOLD)
-
-
-def _is_said_by(role: str, record: Record) -> bool:
-    return record.message is not None and record.message.role == role and not record.is_sidechain
-
-
-def _grouped(given: Sequence[GivenMessage]) -> list[list[GivenMessage]]:
-    """Returns each message alone, and the items of one response together."""
-    groups = list[list[GivenMessage]]()
-    for one in given:
-        if groups and one.message.role == groups[-1][-1].message.role == "assistant":
-            groups[-1].append(one)
-        else:
-            groups.append([one])
-    return groups
-
-
-def _joined(given: Sequence[GivenMessage]) -> Message:
-    blocks = tuple(block for one in given for block in one.message.content)
-    return replace(given[0].message, content=blocks) if given else Message("assistant", blocks)
-
-
-def _from(given: GivenMessage, origin: Origin) -> GivenMessage:
-    """Returns the message with this origin for text of the user that names none."""
-    if origin is Origin.ENTERED or given.message.role != "user":
-        return given
-    blocks = tuple(
-        replace(block, origin=origin) if isinstance(block, TextBlock) and block.origin is Origin.ENTERED else block
-        for block in given.message.content
-    )
-    return replace(given, message=replace(given.message, content=blocks))
-
-
-def _said(message: Message) -> str:
-    """What the user says in a message; nothing for results and for text of others."""
-    if message.role != "user":
-        return ""
-    texts = (b.text for b in message.content if isinstance(b, TextBlock) and b.origin.is_users)
-    return "\n\n".join(text for text in texts if text.strip())
 
 
 async def _nobody_asks(_call: ToolCall) -> Decision:

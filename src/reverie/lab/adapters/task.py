@@ -37,7 +37,7 @@ FACT_WORD = "14:20"
 CLOSING_WORD = "heron"
 CUSTOMER = "Marlow and Sons"
 REPORT_WORDS = "Then write the report"
-QUESTION = "When do we deploy?"
+QUESTION = "At what time and on which day do we deploy?"
 UNKNOWN = "I do not know."
 
 _WORDS = "harbour pilot keel anchor signal ledger berth crane tide chart beacon cargo hull rope dock mooring buoy lamp"

@@ -7,6 +7,7 @@ from typing import Any
 
 from anthropic import AsyncAnthropic
 
+from reverie.adapters.anthropic import layers
 from reverie.lab.adapters.programs.program import (
     READ_HELP,
     READ_SCHEMA,
@@ -14,8 +15,10 @@ from reverie.lab.adapters.programs.program import (
     SYSTEM,
     Options,
     answer_all,
+    open_engine,
     options,
 )
+from reverie.library.engine import Engine
 from reverie.parsing import load_json
 
 MOST_TOKENS = 4_096
@@ -29,7 +32,9 @@ class Loop:
         self._given = given
         self._file = given.state / f"{given.conversation}.messages"
         self._messages: list[Any] = load_json(self._file.read_text("utf-8")) if self._file.exists() else []
-        self._client = client(given)
+        self._engine: Engine | None = open_engine(given, "messages") if given.variant == REVERIE else None
+        added = [layers(self._engine)] if self._engine is not None else []
+        self._client = AsyncAnthropic(base_url=given.url, api_key="simulated", max_retries=0, middleware=added)
 
     async def turn(self, text: str, resumed: bool) -> str:
         if not (resumed and self._messages):
@@ -38,6 +43,8 @@ class Loop:
             if self._messages[-1]["role"] == "assistant":
                 calls = [block for block in self._messages[-1]["content"] if block["type"] == "tool_use"]
                 if not calls:
+                    if self._engine is not None:
+                        await self._engine.settle()
                     return "".join(block.get("text", "") for block in self._messages[-1]["content"])
                 self._add({"role": "user", "content": [self._run(call) for call in calls]})
             answer = await self._client.messages.create(
@@ -60,13 +67,11 @@ class Loop:
         written.write_text(json.dumps(self._messages), "utf-8")
         written.replace(self._file)
 
-
-def client(given: Options) -> AsyncAnthropic:
-    """The client of the SDK."""
-    if given.variant == REVERIE:
-        raise SystemExit("There is no adapter for this SDK yet.")
-    return AsyncAnthropic(base_url=given.url, api_key="simulated", max_retries=0)
+    async def close(self) -> None:
+        if self._engine is not None:
+            await self._engine.close()
 
 
 if __name__ == "__main__":
-    answer_all(options(), Loop(options()).turn)
+    loop = Loop(options())
+    answer_all(options(), loop.turn, loop.close)

@@ -13,6 +13,7 @@ from claude_agent_sdk import (
     tool,
 )
 
+from reverie.adapters.claude_agent import Hooks, hooks
 from reverie.lab.adapters.programs.program import (
     READ_HELP,
     READ_SCHEMA,
@@ -22,6 +23,7 @@ from reverie.lab.adapters.programs.program import (
     answer_all,
     options,
 )
+from reverie.library.memory import Memory
 
 
 class Conversation:
@@ -30,8 +32,9 @@ class Conversation:
     def __init__(self, given: Options) -> None:
         self._given = given
         self._file = given.state / f"{given.conversation}.session"
+        self._hooks: Hooks | None = None
         if given.variant == REVERIE:
-            raise SystemExit("There is no adapter for this SDK yet.")
+            self._hooks = hooks(Memory.open(given.home / "memory", home=given.home), home=given.home)
 
     def _options(self) -> ClaudeAgentOptions:
         given = self._given
@@ -49,6 +52,7 @@ class Conversation:
             mcp_servers={"office": create_sdk_mcp_server("office", tools=[read_file])},
             allowed_tools=["mcp__office__read_file"],
             setting_sources=[],
+            hooks=self._hooks,
             cwd=given.state,
             resume=self._file.read_text("utf-8") if self._file.exists() else None,
             env={
@@ -73,6 +77,11 @@ class Conversation:
                     self._file.write_text(message.session_id, "utf-8")
         return answer
 
+    async def close(self) -> None:
+        if self._hooks is not None:
+            await self._hooks.close()
+
 
 if __name__ == "__main__":
-    answer_all(options(), Conversation(options()).turn)
+    conversation = Conversation(options())
+    answer_all(options(), conversation.turn, conversation.close)

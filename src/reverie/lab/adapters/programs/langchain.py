@@ -15,7 +15,9 @@ from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from pydantic import SecretStr
 
+from reverie.adapters.langchain import ReverieMiddleware
 from reverie.lab.adapters.programs.program import READ_HELP, REVERIE, SYSTEM, Options, answer_all, options
+from reverie.library.memory import Memory
 
 SHARE = 0.75
 """The part of the window at which the peers act."""
@@ -26,8 +28,6 @@ def middleware(given: Options, model: ChatAnthropic) -> list[Any]:
     """What keeps the context small, and LangChain's cache markers behind it."""
     trigger = int(given.window * SHARE)
     found: list[Any] = []
-    if given.variant == REVERIE:
-        raise SystemExit("There is no adapter for this SDK yet.")
     if given.variant in (EDITING, BOTH):
         found.append(ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=trigger)]))
     if given.variant in (SUMMARIZATION, BOTH):
@@ -40,6 +40,10 @@ class Agent:
 
     def __init__(self, given: Options) -> None:
         self._given = given
+        self._layers: ReverieMiddleware | None = None
+        if given.variant == REVERIE:  # it sets the markers itself
+            memory = Memory.open(given.home / "memory", home=given.home)
+            self._layers = ReverieMiddleware(memory=memory, window=given.window, home=given.home, read_tool=False)
         told: dict[str, Any] = {"model": given.model, "max_tokens": 4_096, "max_retries": 0}
         self._model = ChatAnthropic(base_url=given.url, api_key=SecretStr("simulated"), **told)
 
@@ -51,7 +55,7 @@ class Agent:
                 self._model,
                 tools=[tool],
                 system_prompt=SYSTEM,
-                middleware=middleware(given, self._model),
+                middleware=[self._layers] if self._layers is not None else middleware(given, self._model),
                 checkpointer=saver,
             )
             where: Any = {"configurable": {"thread_id": given.conversation}}
@@ -61,6 +65,11 @@ class Agent:
             state = await agent.ainvoke(said, where, durability="sync")
             return str(state["messages"][-1].text)
 
+    async def close(self) -> None:
+        if self._layers is not None:
+            await self._layers.aclose()
+
 
 if __name__ == "__main__":
-    answer_all(options(), Agent(options()).turn)
+    agent = Agent(options())
+    answer_all(options(), agent.turn, agent.close)
