@@ -1,14 +1,14 @@
 """What to keep of the new messages: per message one paragraph that states something outright, unchanged.
 
 A sentence cut out of its paragraph loses its reason and the meaning of its pronouns. So the whole paragraph is kept,
-without greetings, questions and tasks.
+without greetings, questions and tasks. A sentence that the user asks to keep is kept alone, with its reasons.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
@@ -18,6 +18,8 @@ from reverie.text.words import content_terms
 
 _LANGUAGES = ("en", "de")
 """In other languages too much of what it kept was wrong (decision 0034): there it only removes on request."""
+_SAYS_WHAT = 4
+"""Content words of a sentence that says by itself what to keep: "remember this" does not."""
 _STRENGTH = (MemoryType.USER, MemoryType.REFERENCE, MemoryType.FEEDBACK, MemoryType.PROJECT)
 """Of several kinds in one paragraph the first one counts."""
 
@@ -80,8 +82,17 @@ def _in_message(message: MarkedMessage) -> Iterator[Candidate]:
             is_order = any(one.leans and one.has("standing") for one in own)
             said = [one for one in own if _is_kept(one) or (is_order and one.has("requests"))]
             asked = [one.text for one in own if one.is_asked]
+            said = _asked_for(said) or said
             if not content_terms(" ".join(asked)) & content_terms(" ".join(one.text for one in said)):
                 yield Candidate(kind, tuple(said))  # otherwise its subject may be in the question
+
+
+def _asked_for(said: Sequence[Marked]) -> list[Marked]:
+    """The sentence that the user asks to keep, with the reasons after it; nothing if it does not say by itself what."""
+    for at, one in enumerate(said):
+        if one.has("remember") and len(content_terms(one.text)) >= _SAYS_WHAT:
+            return [one, *takewhile(lambda each: each.has("reason"), said[at + 1 :])]
+    return []
 
 
 def _is_kept(one: Marked) -> bool:
