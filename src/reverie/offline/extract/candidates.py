@@ -1,14 +1,14 @@
 """What to keep of the new messages: per message one paragraph that states something outright, unchanged.
 
 A sentence cut out of its paragraph loses its reason and the meaning of its pronouns. So the whole paragraph is kept,
-without greetings, questions and tasks. A sentence that the user asks to keep is kept alone, with its reasons.
+without greetings, questions and tasks. What the user asks to keep begins with that sentence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, takewhile
+from itertools import groupby
 
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
@@ -88,10 +88,10 @@ def _in_message(message: MarkedMessage) -> Iterator[Candidate]:
 
 
 def _asked_for(said: Sequence[Marked]) -> list[Marked]:
-    """The sentence that the user asks to keep, with the reasons after it; nothing if it does not say by itself what."""
+    """The sentence that the user asks to keep, and what follows it; nothing if it does not say by itself what."""
     for at, one in enumerate(said):
         if one.has("remember") and len(content_terms(one.text)) >= _SAYS_WHAT:
-            return [one, *takewhile(lambda each: each.has("reason"), said[at + 1 :])]
+            return list(said[at:])
     return []
 
 
