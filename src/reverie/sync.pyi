@@ -95,6 +95,8 @@ class Engine:
         that is not one."""
     def cost(self) -> Cost:
         """Returns what the conversation has cost so far, with the work beside it."""
+    def folder(self) -> Path:
+        """Returns the folder of this conversation below the home, for files that belong to it."""
     def settle(self) -> None:
         """Waits until the background work is done."""
     def close(self) -> None:
