@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from reverie.adapters.faults import logged
+from reverie.adapters.faults import check_wire, logged
 from reverie.errors import MissingExtra, ReverieError
 from reverie.library.engine import READ_ABOUT, READ_TOOL, Engine
 
@@ -50,12 +50,16 @@ class ReverieLayers(AbstractCapability[Any]):
     read_tool: bool = True
     _engines: dict[str, Engine] = field(default_factory=dict[str, Engine], init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.engine, Engine):
+            check_wire(self.engine, "messages")
+
     def _of(self, ctx: RunContext[Any]) -> Engine:
         if isinstance(self.engine, Engine):
             return self.engine
         name = str(ctx.conversation_id)
         if name not in self._engines:
-            self._engines[name] = self.engine(name)
+            self._engines[name] = check_wire(self.engine(name), "messages")
         return self._engines[name]
 
     def get_model_settings(self) -> Callable[[RunContext[Any]], ModelSettings]:
