@@ -68,8 +68,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     Give it as the last middleware, so that it sees what is sent. The conversation is the `thread_id` of the run, or
     `conversation_id` for runs without one. `model` is the name by which Reverie knows the chat model; it is found if it
     is not given. `read_tool` adds a tool that reads large results back. `ask` may be a chat model. The other arguments
-    are those of `Engine.open`.
-    Agents may be called with and without async. `close` waits for background work.
+    are those of `Engine.open`. Agents may be called with and without async. `close` waits for background work.
     """
 
     def __init__(
@@ -197,7 +196,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return _Sent(request)
 
     def _fill(self, engine: Any, wired: WireRequest) -> _Sent:
-        # A window of the caller's choice is smaller than the model's: the model's longest answer says nothing about it.
+        # The longest answer of the model belongs to the window of the model, not to one of the caller's choice.
         room = wired.max_tokens if self._given["window"] is None else None
         made = engine.prepare(**wired.given(), max_tokens=room, whole=True)
         for notice in made.notices:

@@ -46,7 +46,7 @@ class Part:
 
     @property
     def key(self) -> str:
-        """What equal parts share: markers and fields that say nothing do not count."""
+        """What equal parts share: markers and empty fields do not count."""
         said = {name: value for name, value in self.said.items() if name != _MARKER and value not in _NOTHING}
         return repr(sorted(said.items()))
 
