@@ -73,7 +73,7 @@ $(CLIENTS)/node/.installed:
 	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) opencode-ai @openai/codex && touch $@) \
 	|| echo "opencode and Codex cannot be installed here (npm is needed); their tests are skipped"
 
-integration: $(STAMP) .venv-claude-code-log/.installed .venv-real-model/.installed $(CLIENT_NAMES:%=$(CLIENTS)/%/.installed)  ## with programs and models of others (3 GB on disk)
+integration: $(STAMP) .venv-adapters/.installed .venv-claude-code-log/.installed .venv-real-model/.installed $(CLIENT_NAMES:%=$(CLIENTS)/%/.installed)  ## with programs and models of others (3 GB on disk)
 	REVERIE_HOME=$(CURDIR)/.venv-real-model $(BIN)/reverie models add minilm
 	REVERIE_TEST_CLIENTS=$(CURDIR)/$(CLIENTS) \
 	REVERIE_TEST_CLAUDE_CODE_LOG=$(CURDIR)/.venv-claude-code-log/bin/claude-code-log \

@@ -87,6 +87,9 @@ class Engine:
         """Compacts now and returns the messages that replace the history. Later requests continue from there, and you
         may go on passing the whole history, or begin again with these messages."""
     @property
+    def wire(self) -> str:
+        """The shape of your messages: "messages", "chat" or "responses"."""
+    @property
     def read_tool(self) -> dict[str, Any]:
         """The definition of a tool that reads kept results back, for agents without a file tool. Answer its calls with
         `read`."""

@@ -4,6 +4,7 @@ filters of the program. Fails with an assertion."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from agents.run import CallModelData, ModelInputData
 from openai import AsyncOpenAI
 
 from agents import Agent, RunConfig, Runner, set_default_openai_client, set_tracing_disabled
-from reverie import Engine
+from reverie import Engine, UserError
 from reverie.adapters.openai_agents import ReverieSession, layers, read_tool
 
 HOME = Path(os.environ["STATE"], "home")
@@ -59,5 +60,39 @@ async def check_runs() -> None:
         assert "is not a kept result" in str(done.to_input_list())
 
 
-asyncio.run(check_session())
-asyncio.run(check_runs())
+def check_wrong_wire() -> None:
+    try:
+        layers(Engine.open("chat", model=MODEL, home=HOME))
+    except UserError as error:
+        assert str(error) == 'This adapter needs an engine that was opened with wire="responses", not "chat".'
+    else:
+        raise AssertionError
+
+
+async def check_failures() -> None:
+    """What fails is logged, and the run goes on: here a function of the program that hears of an edited history."""
+    said = list[str]()
+    log = logging.getLogger("reverie.adapters")
+    log.propagate = False
+    log.addHandler(handler := logging.Handler())
+    handler.emit = lambda record: said.append(record.getMessage())
+
+    def fail(event: object) -> None:
+        raise RuntimeError(f"no {type(event).__name__}")
+
+    async with Engine.open("failing", model=MODEL, wire="responses", home=HOME, on_event=fail) as engine:
+        agent, arguments = Agent(name="clerk", model="gpt-5.4"), layers(engine)
+        for text in ("Hello", "Something else"):
+            await arguments["session"].clear_session()
+            assert (await Runner.run(agent, text, **arguments)).final_output == "Done."
+    assert said == ["This request is sent without layers: Reverie failed: RuntimeError: no Notice."]
+
+
+async def main() -> None:
+    check_wrong_wire()
+    await check_session()
+    await check_runs()
+    await check_failures()
+
+
+asyncio.run(main())

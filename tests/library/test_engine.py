@@ -568,3 +568,15 @@ def test_what_was_read_back_is_not_kept_again(tmp_path: Path) -> None:
         assert part in str((await engine.prepare(messages=history)).body["messages"][-1]["content"][0]["content"])
 
     run(tmp_path, play, window=SMALL)
+
+
+def test_a_home_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def play() -> None:
+        memory = Memory.open("memory", home="home")
+        await memory.remember("We always count pears in dozens.")
+        async with Engine.open("here", model=MODEL, home="home", memory=memory) as engine:
+            assert (await engine.folder()).is_relative_to(tmp_path / "home")
+
+    asyncio.run(play())

@@ -1,4 +1,4 @@
-"""What every adapter does with a failure of ours: it is logged, and the agent goes on without the layer."""
+"""What adapters do with a failure of ours: it is logged, and the agent goes on without the layer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from reverie.errors import BlockingLimit, ReverieError
+from reverie.errors import BlockingLimit, ReverieError, UserError
+from reverie.library.engine import Engine
 from reverie.plugins import guarded
 
 _log = logging.getLogger("reverie.adapters")
@@ -22,3 +23,10 @@ def logged(what: str) -> Generator[None]:
         raise
     except ReverieError as error:
         _log.warning("%s: %s", what, error)
+
+
+def check_wire(engine: Engine, wanted: str) -> Engine:
+    """Returns the engine. Raises `UserError` if it was opened for messages of another shape."""
+    if engine.wire != wanted:
+        raise UserError(f'This adapter needs an engine that was opened with wire="{wanted}", not "{engine.wire}".')
+    return engine

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
-from reverie.adapters.faults import logged
+from reverie.adapters.faults import check_wire, logged
 from reverie.errors import MissingExtra, ReverieError
 from reverie.library.engine import Engine
 from reverie.parsing import RECORD_DEPTH, Unparsable, load_json
@@ -81,7 +81,7 @@ class ReverieHooks(RunHooks[Any]):
     """The layers around the model calls of one conversation. For hooks of your own, inherit and call `super()`."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self._engine = check_wire(engine, "responses")
         self._agent: object = None
         """The agent of the run; an agent that is called as a tool has a conversation of its own."""
         self._is_sent = False

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from reverie.adapters.faults import logged
+from reverie.adapters.faults import check_wire, logged
 from reverie.errors import MissingExtra, ReverieError
 from reverie.library.engine import READ_ABOUT, READ_TOOL, Engine
 
@@ -31,6 +31,8 @@ except ImportError as error:
 __all__ = ["ReverieLayers"]
 
 _MOST_ATTEMPTS = 3
+_OPEN = 64
+"""Conversations that are kept open; the transcripts have all of them."""
 
 
 @dataclass
@@ -38,11 +40,10 @@ class ReverieLayers(AbstractCapability[Any]):
     """The layers around the conversations of an agent.
 
     `engine` is the engine of one conversation, opened with `wire="messages"` for every model; or a function that gets
-    the `conversation_id` of a run and returns an engine. It is called once per conversation; `close` closes what it
-    opened. Give this capability as the last one, so that it sees what is sent. `read_tool` adds a tool that reads
-    large results back. With `cache`, pydantic-ai's own setting
-    puts the cache markers of models that have some at the end of the instructions, the tools and the conversation,
-    unless you have set `cache` yourself.
+    the `conversation_id` of a run and returns an engine; `close` closes what it opened. Give this capability as the
+    last one, so that it sees what is sent. `read_tool` adds a tool that reads large results back. With `cache`,
+    pydantic-ai's own setting puts cache markers at the end of the instructions, the tools and the conversation, for
+    models that need them, unless you have set a cache yourself.
     """
 
     engine: Engine | Callable[[str], Engine]
@@ -50,12 +51,16 @@ class ReverieLayers(AbstractCapability[Any]):
     read_tool: bool = True
     _engines: dict[str, Engine] = field(default_factory=dict[str, Engine], init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.engine, Engine):
+            check_wire(self.engine, "messages")
+
     def _of(self, ctx: RunContext[Any]) -> Engine:
         if isinstance(self.engine, Engine):
             return self.engine
         name = str(ctx.conversation_id)
         if name not in self._engines:
-            self._engines[name] = self.engine(name)
+            self._engines[name] = check_wire(self.engine(name), "messages")
         return self._engines[name]
 
     def get_model_settings(self) -> Callable[[RunContext[Any]], ModelSettings]:
@@ -75,6 +80,8 @@ class ReverieLayers(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         with logged("This request is sent without layers"):
+            while len(self._engines) > _OPEN:
+                await self._engines.pop(next(iter(self._engines))).close()
             given = History.of(request_context.messages)
             parameters = request_context.model_request_parameters
             system = [part.content for part in parameters.instruction_parts or ()] + [

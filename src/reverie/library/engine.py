@@ -239,6 +239,11 @@ class Engine:
             return CompactedMessages(shown, done.tokens_before, done.tokens_after, done.text, done.notice)
 
     @property
+    def wire(self) -> str:
+        """The shape of your messages: "messages", "chat" or "responses"."""
+        return self._wire.name
+
+    @property
     def read_tool(self) -> dict[str, Any]:
         """The definition of a tool that reads kept results back, for agents without a file tool. Answer its calls with
         `read`."""

@@ -98,9 +98,7 @@ def load_settings(
     `overrides` are `section.key` → value from the command line. `Settings.warnings` names the ignored values. `home`
     replaces that of the environment.
     """
-    env = os.environ if env is None else env
-    if home is not None:
-        env = {**env, "REVERIE_HOME": str(home)}
+    env = _with_home(os.environ if env is None else env, home)
     user_home = paths.user_home(env)
     home = paths.reverie_home(env)
     repo = paths.find_repo(cwd)
@@ -148,7 +146,12 @@ def load_settings(
 
 def find_home(given: Path | str | None = None) -> Path:
     """Returns Reverie's home, for those who use no other setting. `given` replaces that of the environment."""
-    return paths.reverie_home(os.environ if given is None else {**os.environ, "REVERIE_HOME": str(given)})
+    return paths.reverie_home(_with_home(os.environ, given))
+
+
+def _with_home(env: Mapping[str, str], home: Path | str | None) -> Mapping[str, str]:
+    """The environment with the home that a program gives; unlike that of the environment, it may be relative."""
+    return env if home is None else {**env, "REVERIE_HOME": str(Path(home).expanduser().absolute())}
 
 
 def explain_settings(settings: Settings) -> list[ExplainedSetting]:
