@@ -354,7 +354,10 @@ def test_what_the_user_says_is_learnt_although_a_compaction_hides_it(tmp_path: P
         for number in range(40):
             request = await engine.prepare(messages=history, whole=True)
             compacted |= any("Compacted" in notice for notice in request.notices)
-            made = answer(f"I read {number}.", (f"call_{number}", "read_file"), usage=request.tokens)
+            long = (
+                f"I read {number}: " + f"ship {number} has pears and plums. " * 120
+            )  # results are cleared, answers stay
+            made = answer(long, (f"call_{number}", "read_file"), usage=request.tokens)
             if number == 39:
                 made = answer("All logs are in order.", usage=request.tokens)
             await engine.observe(made)
@@ -580,3 +583,25 @@ def test_a_home_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             assert (await engine.folder()).is_relative_to(tmp_path / "home")
 
     asyncio.run(play())
+
+
+def test_old_results_of_any_tool_are_cleared_and_can_be_read_back(tmp_path: Path) -> None:
+    async def play(engine: Engine) -> None:
+        history: list[dict[str, Any]] = [{"role": "user", "content": "Look at all orders."}]
+        causes, first = list[str](), "order 0: pears\n" * 300
+        for number in range(60):
+            request = await engine.prepare(system=SYSTEM, tools=TOOLS, messages=history)
+            causes += [one.cause for one in request.breaks]
+            said = answer(f"I look at order {number}.", (f"call_{number}", "find_order"), usage=request.tokens)
+            await engine.observe(said)
+            text = first.replace("order 0", f"order {number}")
+            result = {"type": "tool_result", "tool_use_id": f"call_{number}", "content": text}
+            history += [{"role": "assistant", "content": said["content"]}, {"role": "user", "content": [result]}]
+        assert "cleared" in causes and "compacted" not in causes
+        body = (await engine.prepare(messages=history)).body
+        shown = body["messages"][2]["content"][0]["content"]
+        path = re.search(r"(/\S+/call_0\.txt)", shown)
+        assert path is not None and len(shown) < 400
+        assert Path(path[1]).read_text() == first and (await engine.read(path[1])).startswith(first[:1000])
+
+    run(tmp_path, play, window=200_000)

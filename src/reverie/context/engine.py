@@ -63,6 +63,8 @@ class EngineHost:
     """Blocks that the model must see again after a compaction."""
     keeps_notes: bool = True
     """False: notes are written by code when a compaction needs them, and not between two requests."""
+    clears_any_tool: bool = False
+    """Whether results of unknown tools may be cleared, after a copy is on disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,7 @@ class LayerEngine:
                 is_on=parts.flags.on,
                 numbers=lambda: parts.numbers(MicrocompactNumbers, "microcompact"),
                 folder=self._folder,
+                any_tool=self._host.clears_any_tool,
             ),
             "collapse": Collapse(self._collapse_at, str(parts.places.cwd)),
             "autocompact": AutoCompact(self.compaction),

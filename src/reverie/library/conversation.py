@@ -91,6 +91,7 @@ class ForeignConversation:
                 ensure_header=lambda: None,
                 in_turn=lambda: False,
                 keeps_notes=False,
+                clears_any_tool=True,
             ),
             tasks=self.tasks,
             accounts=self.accounts,

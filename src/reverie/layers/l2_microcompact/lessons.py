@@ -10,7 +10,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from reverie.layers.l2_microcompact.results import CLEARABLE, subject_of
+from reverie.models.wire import as_object
 from reverie.storage.transcript.view import Entry, View
+from reverie.types import ToolUseBlock
 
 KEPT_ROUNDS = 30
 """A result that was requested again stays for this many rounds; for twice as many each time it happens again."""
@@ -27,6 +29,7 @@ EXPECTED = 0.2
 class Lessons:
     """The lessons of one conversation. `follow` brings them up to date."""
 
+    any_tool: bool = False
     rounds: int = 0
     again: Counter[str] = field(default_factory=Counter[str])
     """How often a cleared result was requested again, by tool."""
@@ -42,14 +45,15 @@ class Lessons:
     _response: str | None = None
     _tools: dict[str, str] = field(default_factory=dict[str, str])
     _last: dict[str, str] = field(default_factory=dict[str, str])
+    _about: dict[str, str] = field(default_factory=dict[str, str])
     _counted: int = 0
 
     @classmethod
-    def of(cls, view: View) -> Lessons:
+    def of(cls, view: View, *, any_tool: bool = False) -> Lessons:
         """Returns the lessons of a view. They are kept with the view, so that a round costs only what is new."""
         lessons = view.derived.get(cls)
         if lessons is None:
-            lessons = view.derived[cls] = cls()
+            lessons = view.derived[cls] = cls(any_tool)
         lessons.follow(view)
         return lessons
 
@@ -82,13 +86,20 @@ class Lessons:
             self._response = message.id
             self.rounds += 1
         for call in message.tool_uses:
-            if call.name not in CLEARABLE:
+            if call.name not in CLEARABLE and not self.any_tool:
                 continue
             self._tools[call.id] = call.name
-            about = subject_of(call)
+            about = self._read_back(call) or subject_of(call)
+            self._about[call.id] = about
             before, self._last[about] = self._last.get(about), call.id
             if before is not None and view.gone_at.get(before, at + 1) <= at:
                 self._learn(about, call.name, was_cleared=before in view.cleared)
+
+    def _read_back(self, call: ToolUseBlock) -> str:
+        """What a call is about that reads the file of a cleared result; empty for other calls."""
+        given = as_object(call.input).values() if self.any_tool else ()
+        names = (value.rpartition("/")[2].partition(".")[0] for value in given if isinstance(value, str))
+        return next((self._about[name] for name in names if name in self._about), "")
 
     def _learn(self, about: str, tool: str, *, was_cleared: bool) -> None:
         self.kept[about] = self.rounds + KEPT_ROUNDS * 2 ** min(self._times[about], 8)

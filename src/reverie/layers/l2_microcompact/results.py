@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from reverie.layers.l1_tool_results.replacement import file_name
+from reverie.layers.l1_tool_results.replacement import file_name, holds_image, text_and_form
 from reverie.models.features import begins_turn
 from reverie.models.tokens import estimate_block, estimate_text
 from reverie.moments import parse_time
@@ -20,8 +20,9 @@ from reverie.prompts import render
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Json, JsonObject, Message, ToolResultBlock, ToolUseBlock
 
-CLEARABLE = frozenset({"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetch", "Edit", "Write"})
-"""Tools whose results may be cleared: they can run again, or their effect is on disk."""
+CLEARABLE = frozenset({"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetch", "Edit", "Write", "read_kept_result"})
+"""Tools whose results may be cleared: they can run again, or their effect is on disk. Results of other tools may be
+cleared in a foreign loop (`any_tool`), after a copy is on disk."""
 
 _AGAIN = {
     "Read": "read the file again if needed.",
@@ -71,6 +72,8 @@ class ClearableResult:
     repeated: bool = False
     saves: int = 0
     """Tokens that clearing it removes from the prompt."""
+    copy: tuple[Path, str] | None = None
+    """The file that must hold this text before it is cleared."""
 
 
 @dataclass(slots=True)
@@ -78,6 +81,7 @@ class ResultIndex:
     """What layer 2 knows about one conversation. `follow` brings it up to date."""
 
     folder: Path | None = None
+    any_tool: bool = False
     held: list[ClearableResult] = field(default_factory=list[ClearableResult])
     rounds: int = 0
     fresh: int = 0
@@ -99,11 +103,11 @@ class ResultIndex:
     _about: dict[str, list[ClearableResult]] = field(default_factory=dict[str, list[ClearableResult]])
 
     @classmethod
-    def of(cls, view: View, folder: Path | None = None) -> ResultIndex:
+    def of(cls, view: View, folder: Path | None = None, *, any_tool: bool = False) -> ResultIndex:
         """Returns the index of a view. It is kept with the view, so that a round costs only what is new."""
         index = view.derived.get(cls)
-        if index is None or index.folder != folder:
-            index = view.derived[cls] = cls(folder)
+        if index is None or index.folder != folder or index.any_tool != any_tool:
+            index = view.derived[cls] = cls(folder, any_tool)
         index.follow(view)
         return index
 
@@ -172,14 +176,18 @@ class ResultIndex:
             return  # an orphan or a second result: not in view
         replaced = view.replaced.get(block.tool_use_id)
         tokens = estimate_block(block) if replaced is None else estimate_text(replaced)
-        if call.name not in CLEARABLE or block.tool_use_id in view.cleared:
+        text = replaced if replaced is not None else block.text
+        kept_in = self._find_kept_file(block.tool_use_id, text)
+        copy = None
+        if call.name not in CLEARABLE and kept_in is None:
+            copy = self._make_copy(block) if replaced is None else None
+            kept_in = str(copy[0]) if copy is not None else None
+        is_lost = call.name not in CLEARABLE and (kept_in is None or not self.any_tool)
+        if is_lost or block.tool_use_id in view.cleared:
             marker = view.cleared.get(block.tool_use_id)
             self._pass(tokens if marker is None else estimate_text(marker))
             return
-        text = replaced if replaced is not None else block.text
-        marker = render_marker(
-            call.name, kept_in=self._find_kept_file(block.tool_use_id, text), failed=bool(block.is_error)
-        )
+        marker = render_marker(call.name, kept_in=kept_in, failed=bool(block.is_error))
         subject = subject_of(call)
         held = ClearableResult(
             block.tool_use_id,
@@ -191,6 +199,7 @@ class ResultIndex:
             estimate_text(marker),
             self.rounds,
             saves=tokens - estimate_text(marker),
+            copy=copy,
         )
         if held.saves <= 0:
             self._pass(tokens)
@@ -213,6 +222,13 @@ class ResultIndex:
         self.turn += tokens
         if self.held:
             self.held[-1].gap += tokens
+
+    def _make_copy(self, block: ToolResultBlock) -> tuple[Path, str] | None:
+        """Returns the file for a result that cannot be asked for again; None if it cannot be cleared."""
+        if not self.any_tool or self.folder is None or not block.content or holds_image(block.content):
+            return None
+        text, structured = text_and_form(block.content)
+        return self.folder / file_name(block.tool_use_id, structured=structured), text
 
     def _find_kept_file(self, call_id: str, text: str) -> str | None:
         """Returns the file of layer 1 that holds this result. Its name must be in the text and in our folder."""

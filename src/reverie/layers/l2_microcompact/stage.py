@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from reverie.layers.base import Break, BreakCause, Now, StageCommit, Steps
+from reverie.layers.base import Break, BreakCause, Now, StageCommit, Steps, WriteFile
 from reverie.layers.l2_microcompact.economic import Outlook, Rates, best_cut, describe_clears, outlook
 from reverie.layers.l2_microcompact.lessons import Lessons
 from reverie.layers.l2_microcompact.results import CLEARABLE, ClearableResult, ResultIndex
@@ -41,6 +41,13 @@ class MicrocompactNumbers:
     server_target: int = 40_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Clearing:
+    strategy: Literal["time", "economic"]
+    chosen: Sequence[ClearableResult]
+    why: str
+
+
 @dataclass(eq=False, slots=True)
 class Microcompact:
     """The layer 2 of one conversation. `is_on` reads a kill switch, `numbers` the current settings."""
@@ -53,30 +60,36 @@ class Microcompact:
     is_on: Callable[[str], bool] = lambda _flag: True
     numbers: Callable[[], MicrocompactNumbers] = MicrocompactNumbers
     folder: Path | None = None
+    any_tool: bool = False
+    """Whether results of tools that we do not know may be cleared too, after a copy is on disk."""
     outlook: Callable[[ResultIndex, int, Rates], Outlook] = outlook
 
     def steps(self, view: View, now: Now) -> Steps | None:
-        decided = self._decide(view, ResultIndex.of(view, self.folder), now) if now.main_thread else None
-        return _at_once(decided) if decided is not None else None
+        if not now.main_thread:
+            return None
+        decided = self._decide(view, ResultIndex.of(view, self.folder, any_tool=self.any_tool), now)
+        if decided is None:
+            return None
+        return _clear(decided) if isinstance(decided, _Clearing) else _at_once(decided)
 
-    def _decide(self, view: View, index: ResultIndex, now: Now) -> StageCommit | None:
+    def _decide(self, view: View, index: ResultIndex, now: Now) -> StageCommit | _Clearing | None:
         if index.held:
             found = self._by_time(index, now) or self._by_price(view, index, now) or self._in_cache(index)
             if found is not None:
                 return found
         return self._at_server(view, index, now)
 
-    def _by_time(self, index: ResultIndex, now: Now) -> StageCommit | None:
+    def _by_time(self, index: ResultIndex, now: Now) -> _Clearing | None:
         """After a long pause the server's cache is gone, so old results go before everything is written again."""
         rested_s = (now.time - index.answered_at).total_seconds() if index.answered_at is not None else 0.0
         if rested_s < _SHORTEST_PAUSE_S or not self.is_on(TIME):
             return None
         numbers = self.numbers()
         old = _older_results(index, numbers.keep_recent) if rested_s >= numbers.pause_minutes * 60 else []
-        return _commit_clears("time", old, "the conversation rested and the cache is gone") if old else None
+        return _Clearing("time", old, "the conversation rested and the cache is gone") if old else None
 
-    def _by_price(self, view: View, index: ResultIndex, now: Now) -> StageCommit | None:
-        lessons = Lessons.of(view)
+    def _by_price(self, view: View, index: ResultIndex, now: Now) -> _Clearing | None:
+        lessons = Lessons.of(view, any_tool=self.any_tool)
         if not self.is_on(ECONOMIC) or lessons.is_resting:
             return None
         ttl = view.header.ttl if view.header is not None else "5m"
@@ -91,7 +104,7 @@ class Microcompact:
             lessons=lessons,
             broken=now.broken,
         )
-        return _commit_clears("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
+        return _Clearing("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
 
     def _in_cache(self, index: ResultIndex) -> StageCommit | None:
         """Deletes old results inside the server's cache, for endpoints that can. Messages and prefix stay; the deletion
@@ -139,12 +152,26 @@ def _at_once(commit: StageCommit) -> Steps:
     return commit
 
 
-def _commit_clears(strategy: Literal["time", "economic"], chosen: Sequence[ClearableResult], why: str) -> StageCommit:
+def _clear(wanted: _Clearing) -> Steps:
+    """Writes the copies, then clears. A result whose copy cannot be written stays."""
+    copied = [(held, WriteFile(held.copy[0], _bytes(held.copy[1]))) for held in wanted.chosen if held.copy is not None]
+    lost = set[str]()
+    if copied:
+        results = yield [effect for _, effect in copied]
+        lost = {held.call_id for (held, _), done in zip(copied, results, strict=True) if not done.ok}
+    chosen = [held for held in wanted.chosen if held.call_id not in lost]
+    if not chosen:
+        return StageCommit()
     saved = sum(held.saves for held in chosen)
-    record = Clears(strategy, {held.call_id: held.marker for held in chosen}, saved)
-    what = describe_clears(chosen, f"cleared: {why}")
+    record = Clears(wanted.strategy, {held.call_id: held.marker for held in chosen}, saved)
+    what = describe_clears(chosen, f"cleared: {wanted.why}")
     # Clearing that pays is everyday work and is in the ledger. A pause is worth a notice.
-    return StageCommit((record,), breaks=Break(BreakCause.CLEARED, what), notice=what if strategy == "time" else None)
+    notice = what if wanted.strategy == "time" else None
+    return StageCommit((record,), breaks=Break(BreakCause.CLEARED, what), notice=notice)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 BETA = "context-management-2025-06-27"
