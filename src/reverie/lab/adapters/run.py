@@ -20,10 +20,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from reverie.context.cache_watch import LEAST_DROP, SHARE
 from reverie.errors import UserError
 from reverie.lab.adapters import task
 from reverie.lab.adapters.mind import Mind
 from reverie.lab.adapters.programs.program import REVERIE, WITHOUT
+from reverie.models.window import scaled
 from reverie.parsing import load_json
 from reverie.simulator import Simulator
 from reverie.simulator.http import running
@@ -268,7 +270,15 @@ class _Run:
         outcome.largest = max((row.usage.prompt for row in ledger.rows), default=0)
         outcome.breaks = dict(Counter(row.miss.cause for row in ledger.rows if row.miss is not None))
         outcome.lost_tokens = totals["missed_tokens"]
-        missed = Counter(row.usage.cache_read_input_tokens for row in ledger.rows if row.miss is not None)
+        least = scaled(LEAST_DROP, self._case.window)
+        missed = Counter(
+            read
+            for row in ledger.rows
+            if row.miss is not None
+            and (lost := row.miss.lost_tokens) >= least
+            # As Reverie counts breaks: a few tokens at the end of a long prompt are none.
+            and (read := row.usage.cache_read_input_tokens) < SHARE * (read + lost)
+        )
         outcome.unannounced = (missed - Counter(one["read"] for one in outcome.announced)).total()
         outcome.steps, outcome.extra_reads = len(mind.steps), mind.extra_reads
         outcome.repeated, outcome.summaries = mind.repeated, mind.summaries
