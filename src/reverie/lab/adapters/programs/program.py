@@ -18,7 +18,7 @@ from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.parsing import load_json
 from reverie.storage.transcript.file import read_records
-from reverie.storage.transcript.records import CacheBreak, from_record
+from reverie.storage.transcript.records import Clears, CompactBoundary, Fold, Rewind, from_record
 
 SYSTEM = (
     "You are the clerk of a harbour office. You check its archive step by step, read each file with the tool, and "
@@ -97,11 +97,19 @@ def open_engine(given: Options, wire: Literal["messages", "chat", "responses"]) 
 
 
 def announced_breaks(home: Path) -> list[dict[str, Any]]:
-    """The cache breaks that the engines announced, of all conversations and also of a killed program: the transcripts
-    have them. `read`: the tokens that the request could read."""
-    records = (record for path in sorted(home.glob("projects/*/*.jsonl")) for record in read_records(path).records)
-    found = (one for record in records if isinstance(one := from_record(record), CacheBreak))
-    return [{"why": one.announcement, "read": one.read} for one in found if one.announcement is not None]
+    """The requests for which an engine announced a break, of all conversations and also of a killed program: the
+    transcripts have them. `read`: the tokens that the request could read."""
+    found = list[dict[str, Any]]()
+    for path in sorted(home.glob("projects/*/*.jsonl")):
+        why = ""
+        for record in read_records(path).records:
+            if isinstance(from_record(record), Clears | CompactBoundary | Fold | Rewind):
+                why = record.subtype or ""
+            usage = record.message.usage if record.message is not None else None
+            if why and usage is not None:
+                found.append({"why": why, "read": usage.cache_read_input_tokens})
+                why = ""
+    return found
 
 
 def answer_all(given: Options, turn: Turn, close: Callable[[], Awaitable[None]] | None = None) -> None:
