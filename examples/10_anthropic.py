@@ -50,7 +50,7 @@ def main(home: Path) -> None:
         middleware.close()
     prompts = [row.usage.prompt for row in simulator.ledger.rows]
     print(f"{len(prompts)} requests; the largest prompt had {max(prompts):,} tokens")
-    print(len(list(home.rglob("tool-results/*"))), "large results are on disk")
+    print(len(list(home.rglob("tool-results/*"))), "results are on disk: large ones, and old ones that were cleared")
     print("memory:", [(one.name, one.trust) for one in asyncio.run(memory.list())])
 
 

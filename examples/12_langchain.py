@@ -50,7 +50,7 @@ def main(home: Path) -> None:
             layers.close()  # waits until the lessons are in memory
     prompts = [row.usage.prompt for row in simulator.ledger.rows]
     print(f"{len(prompts)} requests; the largest prompt had {max(prompts):,} tokens")
-    print(f"{len(list(home.rglob('tool-results/*')))} large results are on disk")
+    print(f"{len(list(home.rglob('tool-results/*')))} results are on disk")
     print(f"the last prompt had the memory: {'> Our home harbour is Bremerhaven.' in mind.last}")
 
 

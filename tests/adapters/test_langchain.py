@@ -341,4 +341,4 @@ def test_the_example_runs(tmp_path: Path) -> None:
     code = f"import runpy, sys; sys.path.append({str(place)!r}); runpy.run_path({str(example)!r}, run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "2 large results are on disk\nthe last prompt had the memory: True" in done.stdout
+    assert "2 results are on disk\nthe last prompt had the memory: True" in done.stdout

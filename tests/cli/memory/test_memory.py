@@ -216,9 +216,9 @@ def test_the_inbox_is_listed_accepted_and_rejected(reverie: Command) -> None:
     assert "The inbox is empty" in reverie("memory", "inbox").stdout
     folder = root(reverie)
     reverie("remember", "The staging port is 8080")
-    (reverie.work / "page.txt").write_text("The mirror moved to mirror.example.org last night.\n")
-    for name in ("one", "two"):
-        said = f"The mirror moved to mirror.example.org last night ({name})."
+    facts = {"one": "The mirror moved to mirror.example.org last night.", "two": "Pears are sold by weight only."}
+    (reverie.work / "page.txt").write_text("\n".join(facts.values()))
+    for name, said in facts.items():
         text = f"---\nname: Mirror\ndescription: The mirror {name}\ntype: reference\n---\n\n{said}\n"
         write = json.dumps({"file_path": str(folder / f"reference_mirror_{name}.md"), "content": text})
         script = f'call Read {{"file_path": "page.txt"}}\n---\ncall Write {write}\n---\nsay done\n'
