@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reverie import __version__
-from reverie.errors import UserError
+from reverie.errors import StorageError, UserError
 from reverie.flags import Flags
 from reverie.models.base import Capabilities, Model, ModelEvent, Request, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
@@ -84,6 +84,7 @@ def gather_parts(
     is_own: bool,
     window: int | None,
     clock: Clock,
+    on_storage_error: Callable[[StorageError], None],
 ) -> SessionParts:
     """Builds the parts of one conversation, with its transcript loaded if there is one."""
     places = Places.of(cwd, settings)
@@ -103,6 +104,7 @@ def gather_parts(
         home=places.home,
         fsync=settings.transcript.fsync,
         clock=clock,
+        on_storage_error=on_storage_error,
     )
     return SessionParts(
         settings=settings,

@@ -134,6 +134,8 @@ class Transcript:
         self.path = path
         self._fsync = fsync
         self._fd: int | None = None
+        self._end = -1
+        """The size of the file after our last write."""
         self._unsaved = list[bytes]()
 
     @property
@@ -167,6 +169,9 @@ class Transcript:
         if os.fstat(self._fd).st_nlink == 0:
             raise FileNotFoundError(2, "the transcript was removed while the session was running")
         before = os.lseek(self._fd, 0, os.SEEK_END)
+        if before != self._end:  # another process wrote here, and may have died in the middle of a line
+            self._repair(self._fd)
+            before = os.lseek(self._fd, 0, os.SEEK_END)
         try:
             view = memoryview(block)
             while view:
@@ -176,6 +181,7 @@ class Transcript:
         except OSError:
             os.ftruncate(self._fd, before)  # a full disk must not leave half a record
             raise
+        self._end = before + len(block)
 
     def _open(self) -> int:
         make_private_dir(self.path.parent)
@@ -209,6 +215,12 @@ class Transcript:
             os.ftruncate(fd, size - len(fragment))
         else:
             os.write(fd, b"\n")
+
+    def release(self) -> None:
+        """Closes the file as it is; the next record opens the one that has this path then."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
 
     def close(self) -> None:
         """Writes unsaved records, if the disk accepts them now, and closes the file. An empty file is removed."""

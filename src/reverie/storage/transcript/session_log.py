@@ -97,6 +97,17 @@ class SessionLog:
         self.bad = loaded.bad
         self._refold()
 
+    def reload(self) -> None:
+        """Reads the own file again as it is now. One that was removed has no records: the conversation starts over."""
+        if self._transcript is None:
+            return
+        self._transcript.release()
+        if self._transcript.path.exists():
+            self.load(self._transcript.path)
+        else:
+            self.records, self.bad = [], []
+            self._refold()
+
     def append_message(self, message: Message, **fields: object) -> Record:
         """Records one message after the current head, with the origins of its blocks."""
         return self._append(self._of_message(message, fields))
