@@ -6,6 +6,8 @@ import asyncio
 import json
 import resource
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -212,3 +214,33 @@ def test_odd_arguments_of_a_model_and_odd_outputs_of_a_tool_get_one_sentence(tmp
         await memory.close()
 
     asyncio.run(run())
+
+
+WORKER = """
+import asyncio, sys
+from reverie import Engine
+
+home, who, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+async def main():
+    for number in range(count):
+        async with Engine.open("talk", model="anthropic:claude-sonnet-4-5", home=home) as engine:
+            await engine.prepare(messages=[{"role": "user", "content": f"{who} asks {number}."}], whole=False)
+            answer = [{"type": "text", "text": f"Answer to {who}, {number}."}]
+            await engine.observe({"role": "assistant", "content": answer, "usage": {"input_tokens": 9}})
+
+asyncio.run(main())
+"""
+
+
+def test_processes_that_open_one_conversation_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    count, names = 16, ("Ann", "Bob", "Cid")
+    started = [subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path), who, str(count)]) for who in names]
+    assert [process.wait(60) for process in started] == [0, 0, 0]
+
+    async def run() -> str:
+        return json.dumps((await open_engine(tmp_path).prepare(messages=[user("And now?")])).body)
+
+    body = asyncio.run(run())
+    told = [text for who in names for n in range(count) for text in (f"{who} asks {n}.", f"Answer to {who}, {n}.")]
+    assert [text for text in told if body.count(text) != 1] == []

@@ -107,13 +107,12 @@ class ForeignConversation:
     # -- the transcript -------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        log = self.parts.log
+        log, self._size = self.parts.log, self._size_now()  # before reading: what others append meanwhile is seen later
         log.reload()
         self._fold()
         records = log.records
         last = next((i for i in range(len(records) - 1, -1, -1) if is_answer(records[i])), 0)
         self._answered = View.of(conversation(records[:last])).messages()
-        self._size = self._size_now()
 
     def _size_now(self) -> int:
         path = self.parts.log.path

@@ -169,9 +169,8 @@ class Transcript:
         if os.fstat(self._fd).st_nlink == 0:
             raise FileNotFoundError(2, "the transcript was removed while the session was running")
         before = os.lseek(self._fd, 0, os.SEEK_END)
-        if before != self._end:  # another process wrote here, and may have died in the middle of a line
-            self._repair(self._fd)
-            before = os.lseek(self._fd, 0, os.SEEK_END)
+        if before not in (0, self._end) and os.pread(self._fd, 1, before - 1) != b"\n":
+            block = b"\n" + block  # another process died in the middle of a line, or is writing one
         try:
             view = memoryview(block)
             while view:
@@ -216,9 +215,9 @@ class Transcript:
         else:
             os.write(fd, b"\n")
 
-    def release(self) -> None:
-        """Closes the file as it is; the next record opens the one that has this path then."""
-        if self._fd is not None:
+    def release_removed(self) -> None:
+        """Closes a file that was removed; the next record opens the one that has this path then."""
+        if self._fd is not None and os.fstat(self._fd).st_nlink == 0:
             os.close(self._fd)
             self._fd = None
 

@@ -101,7 +101,7 @@ class SessionLog:
         """Reads the own file again as it is now. One that was removed has no records: the conversation starts over."""
         if self._transcript is None:
             return
-        self._transcript.release()
+        self._transcript.release_removed()
         if self._transcript.path.exists():
             self.load(self._transcript.path)
         else:
