@@ -89,13 +89,13 @@ def test_a_transcript_that_is_damaged_under_an_open_engine(tmp_path: Path, damag
         for number in range(3):  # each time by another process, and by the one that is open
             request = await engine.prepare(messages=history)
             assert len(request.body["messages"]) == len(history)
-            assert damage in ("torn", "lost line") or number or any("cut" in text for text in request.notices)
+            assert damage == "torn" or number or any("cut" in text for text in request.notices)
             await engine.observe(response(said(f"Later {number}")))
             history += [said(f"Later {number}"), user(f"More {number}")]
             later = open_engine(tmp_path)
             again = await later.prepare(messages=history)
             assert len(again.body["messages"]) == len(history)
-            assert not again.breaks or damage == "lost line"
+            assert not again.breaks
             await later.close()
         fresh = open_engine(tmp_path)
         only_new = await fresh.prepare(messages=[user("Only this is new")])

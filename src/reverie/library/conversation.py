@@ -44,7 +44,6 @@ from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.forks import SessionForks
 from reverie.session.parts import SessionParts, new_header, open_accounts
 from reverie.storage.transcript.chain import can_be_parent, conversation
-from reverie.storage.transcript.file import has_lines_without
 from reverie.storage.transcript.records import (
     Clears,
     CompactBoundary,
@@ -75,7 +74,8 @@ class ForeignConversation:
         self._memory = memory
         self._emit = emit
         self._clock = clock
-        self._size = 0
+        self._others = 0
+        """The bytes of the transcript that this process did not write."""
         self._answered: tuple[Message, ...] = ()
         """The messages of the last request that was answered."""
         self.tasks = Tasks(parts.background, self._task_changed)
@@ -107,28 +107,25 @@ class ForeignConversation:
     # -- the transcript -------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        log, self._size = self.parts.log, self._size_now()  # before reading: what others append meanwhile is seen later
+        log = self.parts.log
+        self._others = self._written_by_others()  # before reading: what others append meanwhile is seen later
         log.reload()
         self._fold()
         records = log.records
         last = next((i for i in range(len(records) - 1, -1, -1) if is_answer(records[i])), 0)
         self._answered = View.of(conversation(records[:last])).messages()
 
-    def _size_now(self) -> int:
-        path = self.parts.log.path
-        return path.stat().st_size if path is not None and path.exists() else 0
+    def _written_by_others(self) -> int:
+        log = self.parts.log
+        return (log.path.stat().st_size if log.path is not None and log.path.exists() else 0) - log.written
 
     def refresh(self) -> None:
         """Reads the transcript again if another process has appended to it."""
-        log, size = self.parts.log, self._size_now()
-        mark = f'"opening":"{log.opening}"'.encode()
-        if log.path is None or size == self._size:
-            return
-        if size < self._size:
+        others = self._written_by_others()
+        if others < self._others:
             self._emit(Notice("the transcript was removed or cut: what it held is lost", "warning", "storage"))
-        if size < self._size or has_lines_without(log.path, self._size, mark):
+        if others != self._others:
             self._load()
-        self._size = size
 
     def _fold(self) -> None:
         """Derives what is known from the records."""

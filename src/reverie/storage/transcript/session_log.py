@@ -72,13 +72,13 @@ class SessionLog:
             self._common["home"] = self._home
 
     @property
-    def opening(self) -> str:
-        """The id that every record of this opening of the log has."""
-        return str(self._common["opening"])
-
-    @property
     def path(self) -> Path | None:
         return self._transcript.path if self._transcript is not None else None
+
+    @property
+    def written(self) -> int:
+        """The bytes by which this log has made its file longer."""
+        return self._transcript.written if self._transcript is not None else 0
 
     @property
     def unsaved(self) -> int:
