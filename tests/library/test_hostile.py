@@ -216,6 +216,27 @@ def test_odd_arguments_of_a_model_and_odd_outputs_of_a_tool_get_one_sentence(tmp
     asyncio.run(run())
 
 
+def test_an_odd_response_leaves_nothing_that_a_server_refuses(tmp_path: Path) -> None:
+    async def run() -> None:
+        engine = open_engine(tmp_path)
+        await engine.prepare(messages=[user("Hello there")])
+        with pytest.raises(UserError):
+            await engine.observe({"type": "error", "error": {"message": "overloaded"}})
+        odd = [5, None, {}, {"type": "text"}, {"type": "text", "text": "Hello"}]
+        await engine.observe({"role": "assistant", "content": odd, "context_management": {"applied_edits": 7}})
+        request = await engine.prepare(messages=[user("And now?")])
+        assert [one["text"] for one in request.body["messages"][1]["content"]] == ["Hello"]
+        await engine.observe({"role": "assistant", "content": "A plain text"})
+        request = await engine.prepare(messages=[user("And then?")])
+        assert request.body["messages"][3]["content"][0]["text"] == "A plain text"
+        with pytest.raises(UserError):
+            await engine.prepare(messages=[user("More")], max_tokens="many")  # type: ignore[arg-type]
+        with pytest.raises(UserError):
+            await Engine.open(7, model=MODEL, home=tmp_path).prepare(messages=[user("Hi")])  # type: ignore[arg-type]
+
+    asyncio.run(run())
+
+
 WORKER = """
 import asyncio, sys
 from reverie import Engine

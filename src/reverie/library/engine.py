@@ -158,6 +158,7 @@ class Engine:
         async with self._at_work() as state:
             before = set(state.parts.log.view.surfaced)
             wire = self._wire
+            check_given(max_tokens or 0, int, "max_tokens")
             self._set_prefix(state, system, messages, tools, fields.get("thinking"))
             given = wire.read_messages(messages, continued=whole is False)
             await state.take_in(given, whole=whole, origin=read_origin(origin))

@@ -13,6 +13,7 @@ from pathlib import Path
 from reverie import __version__
 from reverie.errors import StorageError, UserError
 from reverie.flags import Flags
+from reverie.library.prepared import check_given
 from reverie.models.base import Capabilities, Model, ModelEvent, Request, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.registry import EMBEDDED, facts_of
@@ -30,6 +31,7 @@ _NOT_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 def session_id_of(conversation_id: str) -> str:
     """Returns the session id of a conversation. An id that cannot be a file name gets a hash, so that two ids never
     become one."""
+    check_given(conversation_id, str, "conversation_id")
     if not conversation_id.strip():
         raise UserError("a conversation needs an id: any text that names it, for example the id of a ticket")
     with suppress(UserError):

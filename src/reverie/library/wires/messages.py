@@ -56,12 +56,16 @@ class MessagesWire:
 
     def read_answer(self, response: object) -> list[GivenMessage]:
         content = plain_object(response, "response").get("content")
+        content = [{"type": "text", "text": content}] if isinstance(content, str) and content else content
         blocks = cast("list[Json]", content) if isinstance(content, list) else []
         said = [{key: value for key, value in as_object(block).items() if value is not None} for block in blocks]
+        said = [block for block in said if block.get("type") and (block["type"] != "text" or "text" in block)]
         return [_read({"role": "assistant", "content": said}, "response")]
 
     def read_response(self, response: object) -> Response:
         given = plain_object(response, "response")
+        if given.get("type") == "error":
+            raise UserError("This is an error of the server, not a response: it is not part of the conversation.")
         edits = as_object(given.get("context_management")).get("applied_edits")
         usage = as_object(given.get("usage"))
         return Response(
@@ -72,7 +76,9 @@ class MessagesWire:
             stop_reason=str(given.get("stop_reason") or "end_turn"),
             usage=Usage.parse(usage) or Usage(),
             request_id=request_id(response),
-            applied_edits=tuple(as_object(edit) for edit in cast("list[Json]", edits or [])),
+            applied_edits=tuple(
+                as_object(edit) for edit in cast("list[Json]", edits if isinstance(edits, list) else [])
+            ),
             raw_usage=usage,
         )
 
