@@ -43,8 +43,7 @@ from reverie.prompts import render
 from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.forks import SessionForks
 from reverie.session.parts import SessionParts, new_header, open_accounts
-from reverie.storage.transcript.chain import conversation
-from reverie.storage.transcript.file import has_lines_without
+from reverie.storage.transcript.chain import can_be_parent, conversation
 from reverie.storage.transcript.records import (
     Clears,
     CompactBoundary,
@@ -75,7 +74,8 @@ class ForeignConversation:
         self._memory = memory
         self._emit = emit
         self._clock = clock
-        self._size = 0
+        self._others = 0
+        """The bytes of the transcript that this process did not write."""
         self._answered: tuple[Message, ...] = ()
         """The messages of the last request that was answered."""
         self.tasks = Tasks(parts.background, self._task_changed)
@@ -101,33 +101,31 @@ class ForeignConversation:
             clock=clock,
         )
         self._tools = make_builtin_tools(parts.settings.tools, window=parts.limits.window)
-        self._sent: tuple[Request, datetime] | None = None
+        self._sent: tuple[Request, datetime, int] | None = None
+        """The request that waits for its response, when it was sent, and how many items were known."""
 
     # -- the transcript -------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
         log = self.parts.log
-        if log.path is not None and log.path.exists():
-            log.load(log.path)
+        self._others = self._written_by_others()  # before reading: what others append meanwhile is seen later
+        log.reload()
         self._fold()
         records = log.records
         last = next((i for i in range(len(records) - 1, -1, -1) if is_answer(records[i])), 0)
         self._answered = View.of(conversation(records[:last])).messages()
-        self._size = self._size_now()
 
-    def _size_now(self) -> int:
-        path = self.parts.log.path
-        return path.stat().st_size if path is not None and path.exists() else 0
+    def _written_by_others(self) -> int:
+        log = self.parts.log
+        return (log.path.stat().st_size if log.path is not None and log.path.exists() else 0) - log.written
 
     def refresh(self) -> None:
         """Reads the transcript again if another process has appended to it."""
-        log, size = self.parts.log, self._size_now()
-        mark = f'"opening":"{log.opening}"'.encode()
-        if log.path is None or size == self._size:
-            return
-        if size < self._size or has_lines_without(log.path, self._size, mark):
+        others = self._written_by_others()
+        if others < self._others:
+            self._emit(Notice("the transcript was removed or cut: what it held is lost", "warning", "storage"))
+        if others != self._others:
             self._load()
-        self._size = size
 
     def _fold(self) -> None:
         """Derives what is known from the records."""
@@ -225,9 +223,16 @@ class ForeignConversation:
 
     def _go_back(self, kept: int, new: int) -> int:
         """Leaves the known items after the first `kept` out; returns the first given one to append."""
-        gone = self._known[kept].record
+        log, gone = self.parts.log, self._known[kept].record
         inside = sum(1 for one in self._known[:kept] if one.record is gone)  # items of one response
-        self.parts.log.append(Rewind(gone.parent, "edited"))
+        header, before = log.view.header, gone.parent
+        for record in conversation(log.records):  # its parent may be lost, in a damaged file
+            if record.uuid == gone.uuid:
+                break
+            before = record.uuid if can_be_parent(record) else before
+        log.append(Rewind(before, "edited"))
+        if log.view.header is None and header is not None:
+            log.append(header)
         self._fold()
         place = "the start" if kept == inside else f"message {kept - inside + 1}"
         self._emit(Notice(f"the caller changed the history from {place} on", "warning", "library"))
@@ -284,7 +289,7 @@ class ForeignConversation:
         now = self._clock()
         if talk.account is not None:
             talk.account.sending(request, now)
-        self._sent = (request, now)
+        self._sent = (request, now, len(self._known))
         return request
 
     def _unsent_breaks(self) -> Iterator[Break]:
@@ -314,8 +319,10 @@ class ForeignConversation:
         """Records a response and books it; then notes may be due."""
         talk, log = self.layers.conversation, self.parts.log
         names = [one.fingerprint for one in given]
-        if self._sent is None and names and names == [one.fingerprint for one in self._known[-len(names) :]]:
-            return  # observed twice
+        is_open = self._sent is not None and self._sent[2] == len(self._known)
+        if not is_open and names and names == [one.fingerprint for one in self._known[-len(names) :]]:
+            self._sent = None
+            return  # observed twice, by this process or another one
         self._answered = log.view.messages()
         response = replace(
             response, id=self._unused_id(response.id), model=response.model or model_id(self.parts.model_name)

@@ -28,7 +28,9 @@ from reverie.library.prepared import (
     KeptResult,
     PreparedRequest,
     as_blocks,
+    check_given,
 )
+from reverie.library.recording import read_origin
 from reverie.library.wires import Wire, wire_named
 from reverie.memory.changes import Evidence
 from reverie.memory.evidence import gather_evidence
@@ -38,11 +40,12 @@ from reverie.models.registry import facts_of
 from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.window import output_caps
 from reverie.paths import make_private
+from reverie.session.parts import in_memory
 from reverie.settings import find_home, load_settings
 from reverie.settings.schema import with_values
 from reverie.storage.locks import LockTimeout, exclusive_in_loop
 from reverie.storage.transcript.session_log import Clock, utc_now
-from reverie.types import JsonObject, Origin
+from reverie.types import JsonObject
 
 READ_ABOUT = (
     "Reads a tool result that was too large for the conversation and is kept in a file. "
@@ -126,6 +129,7 @@ class Engine:
                 is_own=callable(ask) or ask == model,
                 window=window,
                 clock=clock,
+                on_storage_error=lambda error: emit(in_memory(error)),
             )
             return ForeignConversation(parts, opened, emit=emit, clock=clock)
 
@@ -154,19 +158,22 @@ class Engine:
         async with self._at_work() as state:
             before = set(state.parts.log.view.surfaced)
             wire = self._wire
+            check_given(max_tokens or 0, int, "max_tokens")
             self._set_prefix(state, system, messages, tools, fields.get("thinking"))
             given = wire.read_messages(messages, continued=whole is False)
-            await state.take_in(given, whole=whole, origin=_origin(origin))
+            await state.take_in(given, whole=whole, origin=read_origin(origin))
             if not state.parts.log.view.messages():
                 raise UserError("there is nothing to send: `messages` holds no message that a server accepts")
             request = await state.prepare(max_tokens or self._output_cap(state))
             budget = state.layers.conversation.budget()
+            body = self._body(state, request, fields)
+            notices, self._notices = tuple(self._notices), []  # also those of calls since the last request
             return PreparedRequest(
-                body=self._body(state, request, fields),
+                body=body,
                 breaks=tuple(AnnouncedBreak(one.cause.value, one.why) for one in state.layers.conversation.breaks),
                 tokens=budget.used,
                 window=budget.window,
-                notices=tuple(self._notices),
+                notices=notices,
                 recalled=tuple(name for name in state.parts.log.view.surfaced if name not in before),
             )
 
@@ -180,6 +187,7 @@ class Engine:
         """Returns the tool result to put into your messages: `output`, or its beginning and the path of the whole if it
         is large. `output` is a text, a list of content blocks, or anything that JSON can hold."""
         async with self._at_work() as state:
+            check_given(tool_use_id, str, "tool_use_id")
             content = as_blocks(output)
             kept = await state.keep(tool_use_id, tool_name, content)
         if kept.content is content:
@@ -230,7 +238,7 @@ class Engine:
         may go on passing the whole history, or begin again with these messages."""
         async with self._at_work() as state:
             self._set_prefix(state, None, messages, None, None)
-            await state.take_in(self._wire.read_messages(messages), origin=_origin(origin))
+            await state.take_in(self._wire.read_messages(messages), origin=read_origin(origin))
             done = await state.layers.compactor.compact(instructions)
             request = await state.prepare(self._output_cap(state))
             body = self._body(state, request, {})
@@ -271,6 +279,8 @@ class Engine:
         async with self._at_work() as state:
             places, name = state.parts.places, state.parts.log.session_id
             most = min(_READ_CHARACTERS, state.layers.result_limit(READ_TOOL) - _READ_ON)
+        check_given(path, str, "path")
+        check_given(offset, int, "offset")
         wanted = Path(path)
         own = wanted.parent in (places.tool_results(name), places.session(name) / "requests")
         if not (own or wanted == places.transcript(name)) or wanted.is_symlink() or not wanted.is_file():
@@ -331,7 +341,6 @@ class Engine:
         async with self._alone:
             if self._closed:
                 raise UserError("this engine is closed: open the conversation again")
-            self._notices = []
             if self._state is None:
                 self._state = self._open(self._emit)
             state = self._state
@@ -388,9 +397,3 @@ class Engine:
         left_out = {*kept_elsewhere, *(("thinking",) if request.thinking is not None else ())}
         rest = {name: value for name, value in fields.items() if name not in left_out}
         return self._wire.write_body(request, rest, header.form if header is not None else None)
-
-
-def _origin(name: str) -> Origin:
-    if name not in {one.value for one in Origin}:
-        raise UserError(f"{name!r} is not an origin: use {', '.join(one.value for one in Origin)}")
-    return Origin(name)

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from reverie.errors import UserError
+from reverie.library.prepared import check_given
 from reverie.memory.changes import Change, Evidence, WriteInfo, Writer
 from reverie.memory.evidence import select_near
 from reverie.memory.opening import OpenedMemory
@@ -32,9 +33,10 @@ _NEAR: Final = 2
 def run_command(memory: OpenedMemory, command: Mapping[str, Any], said: Sequence[str | Evidence]) -> str:
     """Carries out a command and returns the text for the model. `UserError` has the text of an error."""
     memory.require_on("the memory tool does nothing")
+    check_given(command, Mapping, "command")
     evidence = tuple(one if isinstance(one, Evidence) else Evidence(Origin.ENTERED, one) for one in said)
     tool = _MemoryTool(memory, WriteInfo(Writer.AGENT, "Written with the memory tool.", evidence=evidence))
-    commands: dict[Any, Callable[[], str]] = {
+    commands: dict[str, Callable[[], str]] = {
         "view": lambda: tool.view(_text(command, "path"), command.get("view_range")),
         "create": lambda: tool.create(_text(command, "path"), _text(command, "file_text")),
         "str_replace": lambda: tool.replace(
@@ -46,9 +48,9 @@ def run_command(memory: OpenedMemory, command: Mapping[str, Any], said: Sequence
         "delete": lambda: tool.delete(_text(command, "path")),
         "rename": lambda: tool.rename(_text(command, "old_path"), _text(command, "new_path")),
     }
-    wanted = command.get("command")
+    wanted = str(command.get("command"))
     if wanted not in commands:
-        raise UserError(f"Unknown command {str(wanted)[:40]!r}; there are {', '.join(commands)}.")
+        raise UserError(f"Unknown command {wanted[:40]!r}; there are {', '.join(commands)}.")
     return commands[wanted]()
 
 

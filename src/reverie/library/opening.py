@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reverie import __version__
-from reverie.errors import UserError
+from reverie.errors import StorageError, UserError
 from reverie.flags import Flags
+from reverie.library.prepared import check_given
 from reverie.models.base import Capabilities, Model, ModelEvent, Request, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.registry import EMBEDDED, facts_of
@@ -30,6 +31,7 @@ _NOT_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 def session_id_of(conversation_id: str) -> str:
     """Returns the session id of a conversation. An id that cannot be a file name gets a hash, so that two ids never
     become one."""
+    check_given(conversation_id, str, "conversation_id")
     if not conversation_id.strip():
         raise UserError("a conversation needs an id: any text that names it, for example the id of a ticket")
     with suppress(UserError):
@@ -84,6 +86,7 @@ def gather_parts(
     is_own: bool,
     window: int | None,
     clock: Clock,
+    on_storage_error: Callable[[StorageError], None],
 ) -> SessionParts:
     """Builds the parts of one conversation, with its transcript loaded if there is one."""
     places = Places.of(cwd, settings)
@@ -103,6 +106,7 @@ def gather_parts(
         home=places.home,
         fsync=settings.transcript.fsync,
         clock=clock,
+        on_storage_error=on_storage_error,
     )
     return SessionParts(
         settings=settings,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reverie.errors import UserError
 from reverie.types import Block, Origin, parse_block
 
 
@@ -79,4 +80,13 @@ def as_blocks(output: object) -> str | tuple[Block, ...]:
         return output
     if isinstance(output, list) and output and all(isinstance(one, dict) and "type" in one for one in output):  # pyright: ignore
         return tuple(parse_block(one, Origin.TOOL) for one in output)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return json.dumps(output, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(output, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UserError(f"the output of the tool is not JSON ({error}): give a text") from None
+
+
+def check_given(value: object, kind: type, name: str) -> None:
+    """Raises `UserError` if a caller, or the model whose arguments it passes on, gives something else."""
+    if not isinstance(value, kind):
+        raise UserError(f"`{name}` is {type(value).__name__}: give {kind.__name__}")

@@ -91,7 +91,7 @@ def gather(
         fsync=settings.transcript.fsync,
         clock=clock,
         # Without a lease this was reported already.
-        on_storage_error=lambda error: emit(_in_memory(error)) if lease is not None else None,
+        on_storage_error=lambda error: emit(in_memory(error)) if lease is not None else None,
     )
     try:
         if found is not None:
@@ -210,11 +210,12 @@ def _lease(places: Places, session_id: str, emit: Callable[[Event], None]) -> Le
         make_private(folder)
         return Lease.take(folder / Lease.NAME, info={"session": session_id, "socket": str(places.socket(session_id))})
     except StorageError as error:
-        emit(_in_memory(error))
+        emit(in_memory(error))
         return None
 
 
-def _in_memory(error: StorageError) -> Notice:
+def in_memory(error: StorageError) -> Notice:
+    """The notice that the disk refuses the transcript."""
     text = str(error).rstrip(".")
     return Notice(f"{text}; the conversation continues in memory and is lost when it ends.", "error", "storage")
 

@@ -33,7 +33,8 @@ from reverie.types import (
 ORIGIN = "reverie_origin"
 """The field with which a caller says who wrote a text. It is never sent."""
 
-_NOT_COUNTED = ("cache_control", ORIGIN, ITEM)
+NOT_COUNTED = ("cache_control", ORIGIN, ITEM)
+"""Fields that say nothing."""
 _DEPTH = 100
 
 
@@ -137,9 +138,11 @@ def request_id(response: object) -> str | None:
 
 
 def take_origin(given: JsonObject, otherwise: Origin) -> Origin:
-    """Removes the origin that the caller names from a part of a message, and returns it."""
+    """Removes the origin that the caller names from a part of a message, and returns it. A mark can say that a text is
+    not the user's; it never makes text of a tool or a model the user's."""
     named = given.pop(ORIGIN, None)
-    return Origin.named(named) if isinstance(named, str) else otherwise
+    found = Origin.named(named) if isinstance(named, str) else otherwise
+    return found if otherwise.is_users or not found.is_given else otherwise
 
 
 def fingerprint(role: str, blocks: Sequence[Block], name: Json = None) -> str:
@@ -177,5 +180,5 @@ def counted(value: Json) -> Json:
         return [counted(part) for part in cast("list[Json]", value)]
     if not isinstance(value, dict):
         return value
-    parts = ((key, counted(part)) for key, part in cast(JsonObject, value).items() if key not in _NOT_COUNTED)
+    parts = ((key, counted(part)) for key, part in cast(JsonObject, value).items() if key not in NOT_COUNTED)
     return {key: part for key, part in parts if part is not None and part not in ("", [], {})}

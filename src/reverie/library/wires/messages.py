@@ -6,12 +6,14 @@ ours. Not kept: fields of a message beside role and content, and `reverie_origin
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from reverie.errors import UserError
 from reverie.library.wires.base import (
+    NOT_COUNTED,
     GivenMessage,
     GivenSystem,
     fingerprint,
@@ -25,7 +27,7 @@ from reverie.library.wires.items import foreign
 from reverie.models import wire
 from reverie.models.base import Request, Response
 from reverie.models.wire import as_object
-from reverie.types import Block, Json, JsonObject, Message, Origin, Usage, parse_block, without_item
+from reverie.types import ITEM, Block, Json, JsonObject, Message, Origin, Usage, parse_block, without_item
 
 _ORIGINS = {"assistant": Origin.MODEL, "user": Origin.ENTERED}
 _LIMIT = "max_tokens"
@@ -54,12 +56,16 @@ class MessagesWire:
 
     def read_answer(self, response: object) -> list[GivenMessage]:
         content = plain_object(response, "response").get("content")
+        content = [{"type": "text", "text": content}] if isinstance(content, str) and content else content
         blocks = cast("list[Json]", content) if isinstance(content, list) else []
         said = [{key: value for key, value in as_object(block).items() if value is not None} for block in blocks]
+        said = [block for block in said if block.get("type") and (block["type"] != "text" or "text" in block)]
         return [_read({"role": "assistant", "content": said}, "response")]
 
     def read_response(self, response: object) -> Response:
         given = plain_object(response, "response")
+        if given.get("type") == "error":
+            raise UserError("This is an error of the server, not a response: it is not part of the conversation.")
         edits = as_object(given.get("context_management")).get("applied_edits")
         usage = as_object(given.get("usage"))
         return Response(
@@ -70,7 +76,9 @@ class MessagesWire:
             stop_reason=str(given.get("stop_reason") or "end_turn"),
             usage=Usage.parse(usage) or Usage(),
             request_id=request_id(response),
-            applied_edits=tuple(as_object(edit) for edit in cast("list[Json]", edits or [])),
+            applied_edits=tuple(
+                as_object(edit) for edit in cast("list[Json]", edits if isinstance(edits, list) else [])
+            ),
             raw_usage=usage,
         )
 
@@ -99,7 +107,19 @@ def _read(item: JsonObject, path: str) -> GivenMessage:
 def _block(part: Json, origin: Origin) -> Block:
     if not isinstance(part, dict):
         return parse_block(part, origin)
-    made = dict(without_item(cast(JsonObject, part)))
-    own = take_origin(made, Origin.TOOL if made.get("type") == "tool_result" else origin)
-    made.pop("cache_control", None)
+    given = cast(JsonObject, part)
+    is_result = given.get("type") == "tool_result"
+    own, made = take_origin(dict(given), Origin.TOOL if is_result else origin), _cleaned(given)
+    if is_result and isinstance(made.get("content"), list):
+        made["content"] = [_cleaned(one) for one in cast("list[Json]", made["content"])]
     return parse_block(made, own)
+
+
+def _cleaned(part: Json) -> Json:
+    """Returns a block without markers and fields of ours. Our own type of block is ours to make: here it is a text."""
+    if not isinstance(part, dict):
+        return part
+    given = cast(JsonObject, part)
+    if given.get("type") == ITEM:
+        return {"type": "text", "text": json.dumps(given)}
+    return {key: value for key, value in given.items() if key not in NOT_COUNTED}

@@ -111,16 +111,6 @@ def read_records(path: Path) -> Loaded:
     return Loaded(records, bad, doubled)
 
 
-def has_lines_without(path: Path, start: int, mark: bytes) -> bool:
-    """Whether a line after the first `start` bytes does not contain `mark`."""
-    try:
-        with path.open("rb") as file:
-            file.seek(start)
-            return any(line.strip() and mark not in line for line in file)
-    except OSError as error:
-        raise storage_error(error, path, "read the transcript") from error
-
-
 def _why(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8 at byte {error.start}"
@@ -134,6 +124,8 @@ class Transcript:
         self.path = path
         self._fsync = fsync
         self._fd: int | None = None
+        self.written = 0
+        """The bytes by which this object has made the file longer."""
         self._unsaved = list[bytes]()
 
     @property
@@ -167,6 +159,8 @@ class Transcript:
         if os.fstat(self._fd).st_nlink == 0:
             raise FileNotFoundError(2, "the transcript was removed while the session was running")
         before = os.lseek(self._fd, 0, os.SEEK_END)
+        if before and os.pread(self._fd, 1, before - 1) != b"\n":
+            block = b"\n" + block  # another process died in the middle of a line, or is writing one
         try:
             view = memoryview(block)
             while view:
@@ -176,6 +170,7 @@ class Transcript:
         except OSError:
             os.ftruncate(self._fd, before)  # a full disk must not leave half a record
             raise
+        self.written += len(block)
 
     def _open(self) -> int:
         make_private_dir(self.path.parent)
@@ -207,8 +202,15 @@ class Transcript:
             finally:
                 os.close(aside)
             os.ftruncate(fd, size - len(fragment))
+            self.written -= len(fragment)
         else:
-            os.write(fd, b"\n")
+            self.written += os.write(fd, b"\n")
+
+    def release_removed(self) -> None:
+        """Closes a file that was removed; the next record opens the one that has this path then."""
+        if self._fd is not None and os.fstat(self._fd).st_nlink == 0:
+            os.close(self._fd)
+            self._fd = None
 
     def close(self) -> None:
         """Writes unsaved records, if the disk accepts them now, and closes the file. An empty file is removed."""

@@ -72,13 +72,13 @@ class SessionLog:
             self._common["home"] = self._home
 
     @property
-    def opening(self) -> str:
-        """The id that every record of this opening of the log has."""
-        return str(self._common["opening"])
-
-    @property
     def path(self) -> Path | None:
         return self._transcript.path if self._transcript is not None else None
+
+    @property
+    def written(self) -> int:
+        """The bytes by which this log has made its file longer."""
+        return self._transcript.written if self._transcript is not None else 0
 
     @property
     def unsaved(self) -> int:
@@ -96,6 +96,17 @@ class SessionLog:
         self.records = [move_home(record, self._home) for record in loaded.records] if self._home else loaded.records
         self.bad = loaded.bad
         self._refold()
+
+    def reload(self) -> None:
+        """Reads the own file again as it is now. One that was removed has no records: the conversation starts over."""
+        if self._transcript is None:
+            return
+        self._transcript.release_removed()
+        if self._transcript.path.exists():
+            self.load(self._transcript.path)
+        else:
+            self.records, self.bad = [], []
+            self._refold()
 
     def append_message(self, message: Message, **fields: object) -> Record:
         """Records one message after the current head, with the origins of its blocks."""
