@@ -86,6 +86,8 @@ class View:
         self._usage_id: str | None = None
         self._joined: list[JoinedMessage] = []
         self._calls: dict[str, str] = {}
+        self._asked: set[str] = set()
+        """The calls of the last response; only these can get a result."""
         self._answers: dict[str, JoinedMessage] = {}
         self._kept_aside: tuple[str, list[Entry]] | None = None
         self._reminded: tuple[Message, str, Message] | None = None
@@ -208,7 +210,7 @@ class View:
         self.on_disk, self.cleared_tokens = [], 0
         self.meter.reset(same_prompt=same_prompt and self.header is not None)
         self.gone_at = dict.fromkeys(self._answers, len(self.history)) | self.gone_at
-        self._calls, self._answers = {}, {}
+        self._calls, self._answers, self._asked = {}, {}, set()
         self.last_usage, self._usage_id, self._kept_aside = None, None, None
 
     def _add(self, entry: Entry, *, counted: bool = True) -> None:
@@ -233,6 +235,10 @@ class View:
             self.last_usage, self._usage_id = usage, message.id
         self.meter.append(Message("assistant", tuple(blocks)))
         earlier = self._earlier_part(message.id)
+        if blocks:
+            goes_on = earlier is not None or (bool(self._joined) and self._joined[-1].role == "assistant")
+            self._asked = self._asked if goes_on else set()
+            self._asked.update(block.id for block in blocks if isinstance(block, ToolUseBlock))
         if earlier is not None:
             earlier.blocks += blocks
             earlier.frozen = self._joined[-1].frozen = None
@@ -250,11 +256,10 @@ class View:
 
     def _add_user(self, message: Message) -> None:
         shown, answered = list[Block](), set[str]()
-        waiting = {call.id for call in self.open_calls}
         for block in message.content:
             if isinstance(block, ToolResultBlock):
                 call = block.tool_use_id
-                if call not in waiting or call in answered:
+                if call not in self._asked or call in self._answers or call in answered:
                     continue  # an orphan, a late or a second answer: the API refuses them
                 answered.add(call)
                 if call in self.gone_at and call not in self.cleared:
