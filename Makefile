@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 MINUTES ?= 60
 # Half as many again as there are processors: many tests wait for processes and sockets.
-WORKERS ?= $(shell $(PYTHON) -c "import os; print(max(2, (os.cpu_count() or 2) * 3 // 2))")
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(max(2, (os.cpu_count() or 2) * 2))")
 
 # Tests start hundreds of processes: each would compile every module that it imports.
 unexport PYTHONDONTWRITEBYTECODE
