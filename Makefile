@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 MINUTES ?= 60
-# Half as many again as there are processors: many tests wait for processes and sockets.
+# Twice as many as there are processors: many tests wait for processes and sockets.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(max(2, (os.cpu_count() or 2) * 2))")
 
 # Tests start hundreds of processes: each would compile every module that it imports.
