@@ -61,7 +61,7 @@ class Engine:
         newest user message added, cache markers set."""
     def observe(self, response: object) -> None:
         """Takes in the response to the last prepared request: an object of an SDK or a dictionary. Its usage makes the
-        count exact and is booked; notes may be written in the background."""
+        count exact and is booked."""
     def keep(self, tool_use_id: str, tool_name: str, output: object) -> KeptResult:
         """Returns the tool result to put into your messages: `output`, or its beginning and the path of the whole if it
         is large. `output` is a text, a list of content blocks, or anything that JSON can hold."""

@@ -10,20 +10,19 @@ import asyncio
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from reverie.errors import BlockingLimit, MissingExtra, PromptTooLong, ReverieError
+from reverie.adapters.faults import logged
+from reverie.errors import MissingExtra, PromptTooLong, ReverieError
 from reverie.events import Event
 from reverie.library.asking import Ask
 from reverie.library.engine import READ_TOOL
 from reverie.library.memory import Memory
 from reverie.models.server_errors import ServerRefusal, model_error
-from reverie.plugins import guarded
 from reverie.sync import Engine
 
 try:
@@ -47,7 +46,6 @@ __all__ = ["ReverieMiddleware"]
 Result = ToolMessage | Command[Any]
 
 _log = logging.getLogger("reverie.adapters")
-_OURS: Final = "Reverie"
 _ANY: Final = "openai:any"
 _OPEN: Final = 64
 """Conversations that are kept open; the transcript has all of them."""
@@ -136,7 +134,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def after_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
         if (engine := self._opened()) is not None:
-            with _logged("The end of a turn was not recorded"):
+            with logged("The end of a turn was not recorded"):
                 engine.end_turn()
 
     async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> None:
@@ -186,7 +184,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return engine, wired
 
     def _prepare(self, request: ModelRequest[Any]) -> _Sent:
-        with _logged("A request is sent without layers"):
+        with logged("A request is sent without layers"):
             conversation = self._conversation()
             if not conversation:
                 raise ReverieError("the run has no thread_id, and ReverieMiddleware has no conversation_id.")
@@ -205,7 +203,7 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _recover(self, sent: _Sent, refusal: Exception) -> _Sent:
         """Makes the context shorter after the server refused it; without an engine if it cannot."""
-        with _logged("The prompt is too long and was not made shorter"):
+        with logged("The prompt is too long and was not made shorter"):
             if sent.wired is not None and _is_too_long(refusal) and sent.engine.recover(refusal):
                 return self._fill(sent.engine, sent.wired)
         return _Sent(sent.request)
@@ -214,14 +212,14 @@ class ReverieMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         messages = [response] if isinstance(response, AIMessage) else response.result
         answer = next((one for one in messages if isinstance(one, AIMessage)), None)
         if sent.wired is not None and answer is not None:
-            with _logged("An answer was not recorded"):
+            with logged("An answer was not recorded"):
                 sent.engine.observe(sent.wired.response(answer))
 
     def _keep(self, result: Result, request: ToolCallRequest) -> Result:
         """Layer 1. After a restart in the middle of a turn there is no engine yet: then `prepare` does the same."""
         engine, call = self._opened(), request.tool_call
         if engine is not None and isinstance(result, ToolMessage) and call["name"] != READ_TOOL:
-            with _logged("A tool result was not kept"):
+            with logged("A tool result was not kept"):
                 content: Any = result.content  # pyright: ignore[reportUnknownMemberType]
                 kept = engine.keep(str(call["id"]), call["name"], content)
                 return result.model_copy(update={"content": kept.content}) if kept.is_replaced else result
@@ -245,15 +243,3 @@ def _is_too_long(error: Exception) -> bool:
     """Whether the server says that the prompt does not fit, in the words of any vendor."""
     refusal = ServerRefusal.read(getattr(error, "status_code", 400), getattr(error, "body", None), {}, str(error))
     return isinstance(model_error(refusal), PromptTooLong)
-
-
-@contextmanager
-def _logged(what: str) -> Generator[None]:
-    """Logs any failure of ours; the agent goes on."""
-    try:
-        with guarded(_OURS):
-            yield
-    except BlockingLimit:
-        raise
-    except ReverieError as error:
-        _log.warning("%s: %s", what, error)

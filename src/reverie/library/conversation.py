@@ -60,9 +60,6 @@ from reverie.tools.base import Caller, ReadCache, ToolContext, ToolOutput
 from reverie.tools.registry import list_schemas, make_builtin_tools
 from reverie.types import Block, JsonObject, Message, Origin, ToolResultBlock, ToolUseBlock
 
-READ_TOOL = "read_kept_result"
-"""The tool that reads kept results back. Its own results stay: else it would never show more than a path."""
-
 
 class ForeignConversation:
     """The layers around one foreign conversation."""
@@ -264,8 +261,6 @@ class ForeignConversation:
 
     async def keep(self, call: str, name: str, content: str | tuple[Block, ...]) -> ToolOutput:
         """Runs layer 1 on one result."""
-        if name == READ_TOOL:
-            return ToolOutput(content)
         own = open_call(self.parts.log.view, call)
         return await self.layers.conversation.keep(ToolUseBlock(own, name, {}), ToolOutput(content))
 
@@ -316,7 +311,7 @@ class ForeignConversation:
         yield from (Break(cause, why) for cause, why in reversed(found.items()))
 
     async def observe(self, response: Response, given: Sequence[GivenMessage]) -> None:
-        """Records a response and books it; then notes may be due."""
+        """Records a response and books it."""
         talk, log = self.layers.conversation, self.parts.log
         names = [one.fingerprint for one in given]
         is_open = self._sent is not None and self._sent[2] == len(self._known)

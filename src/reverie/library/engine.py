@@ -17,8 +17,9 @@ from typing import Any, Literal
 from reverie.context.ledger import Ledger
 from reverie.errors import PromptTooLong, StorageError, UserError
 from reverie.events import Event, Notice
+from reverie.layers.l1_tool_results.replacement import READ_TOOL
 from reverie.library.asking import Ask, open_ask
-from reverie.library.conversation import READ_TOOL, ForeignConversation
+from reverie.library.conversation import ForeignConversation
 from reverie.library.memory import Memory
 from reverie.library.opening import gather_parts, library_overrides
 from reverie.library.prepared import (
@@ -49,7 +50,7 @@ from reverie.types import JsonObject
 
 READ_ABOUT = (
     "Reads a tool result that was too large for the conversation and is kept in a file. "
-    "Give the path that stands in its place; continue with `offset` if there is more."
+    "Give the path that is shown in its place; continue with `offset` if there is more."
 )
 _WIRES = {"openai": "chat"}
 _LOCK_S = 300.0
@@ -179,7 +180,7 @@ class Engine:
 
     async def observe(self, response: object) -> None:
         """Takes in the response to the last prepared request: an object of an SDK or a dictionary. Its usage makes the
-        count exact and is booked; notes may be written in the background."""
+        count exact and is booked."""
         async with self._at_work() as state:
             await state.observe(self._wire.read_response(response), self._wire.read_answer(response))
 

@@ -14,7 +14,10 @@ from reverie.models.window import scaled
 from reverie.prompts import render
 from reverie.types import Block, ImageBlock, TextBlock
 
-NEVER_PERSISTED = frozenset({"Read"})
+READ_TOOL = "read_kept_result"
+"""The tool with which agents in other loops read kept results back."""
+NEVER_PERSISTED = frozenset({"Read", READ_TOOL})
+"""Tools that read files: what they return would never be seen if it went to disk again."""
 HARD_CAP_BYTES = 400_000
 """No result larger than this is ever sent, whatever the settings."""
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from reverie.layers.l1_tool_results.replacement import file_name, holds_image, text_and_form
+from reverie.layers.l1_tool_results.replacement import READ_TOOL, file_name, holds_image, text_and_form
 from reverie.models.features import begins_turn
 from reverie.models.tokens import estimate_block, estimate_text
 from reverie.moments import parse_time
@@ -20,7 +20,7 @@ from reverie.prompts import render
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Json, JsonObject, Message, ToolResultBlock, ToolUseBlock
 
-CLEARABLE = frozenset({"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetch", "Edit", "Write", "read_kept_result"})
+CLEARABLE = frozenset({"Read", "Bash", "Grep", "Glob", "WebSearch", "WebFetch", "Edit", "Write", READ_TOOL})
 """Tools whose results may be cleared: they can run again, or their effect is on disk. Results of other tools may be
 cleared in a foreign loop (`any_tool`), after a copy is on disk."""
 
