@@ -23,7 +23,8 @@ FLOORS = (
     "agents",
     "session",
     "library sync",
-    "adapters",
+    "adapters daemon",
+    "connect",
     "cli lab __main__",
 )
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names.split()}
