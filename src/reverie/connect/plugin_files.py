@@ -91,9 +91,10 @@ def hook_script(agent: str, home: Path, socket: Path) -> bytes:
     return (
         "#!/bin/sh\n"
         f"# Passes one event to the service of Reverie {__version__}. Written by `reverie connect`.\n"
-        'test -z "$REVERIE_INSIDE" || exit 0\n'
         f"python={python}\n"
-        f'test -x "$python" && test -r {hook} || exit 0\n'
+        f'if test -n "$REVERIE_INSIDE" || ! test -x "$python" || ! test -r {hook}; then\n'
+        "  exec cat >/dev/null\n"  # the agent must not get an error while it writes
+        "fi\n"
         f'exec "$python" -I -S {hook} {agent} "$1" {shlex.quote(str(home))} {shlex.quote(str(socket))}\n'
     ).encode()
 
@@ -105,7 +106,7 @@ def _command_script(home: Path) -> bytes:
         f"# Runs a command of Reverie {__version__}. Written by `reverie connect`.\n"
         f"python={python}\n"
         'test -x "$python" || { echo "$python is gone; run: reverie connect claude-code"; exit; }\n'
-        f'REVERIE_HOME={shlex.quote(str(home))} exec "$python" -P -m reverie "$@" 2>&1\n'
+        f'REVERIE_HOME={shlex.quote(str(home))} "$python" -P -m reverie "$@" 2>&1 || true\n'
     ).encode()
 
 
