@@ -101,7 +101,7 @@ class Policy:
 def find_policy(marketplace: Path, managed: Path = _MANAGED) -> Policy | None:
     """The rule of an administrator that keeps our plug-in or its hooks from running; None if there is none."""
     for file in (managed / "managed-settings.json", *sorted(managed.glob("managed-settings.d/*.json"))):
-        rules = _read(file)
+        rules = read_object(file)
         for key in ("disableAllHooks", "allowManagedHooksOnly"):
             if rules.get(key) is True:
                 return Policy(file, key)
@@ -124,7 +124,7 @@ def _matches(rule: Json, marketplace: Path) -> bool:
         return False
 
 
-def _read(file: Path) -> JsonObject:
+def read_object(file: Path) -> JsonObject:
     """The JSON object in a file; empty if there is none that can be read."""
     try:
         found = load_json(read_regular(file).decode("utf-8-sig"))
@@ -145,7 +145,7 @@ class Loading:
 
 def find_loading(path: Path) -> Loading:
     """What a settings file says about the plug-in."""
-    data = _read(path)
+    data = read_object(path)
     enabled, marketplace = get_value(data, ENABLED), get_value(data, (*MARKETPLACE, "source", "path"))
     return Loading(
         path,
@@ -157,7 +157,7 @@ def find_loading(path: Path) -> Loading:
 
 def find_other_installs(claude: Path) -> list[str]:
     """Plug-ins with our name that Claude Code has installed from another marketplace."""
-    plugins = _read(claude / "plugins" / "installed_plugins.json").get("plugins")
+    plugins = read_object(claude / "plugins" / "installed_plugins.json").get("plugins")
     names = cast("JsonObject", plugins) if isinstance(plugins, dict) else {}
     return [name for name in names if name.startswith(f"{NAME}@") and name != PLUGIN]
 
