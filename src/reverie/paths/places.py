@@ -72,6 +72,19 @@ def _digest(text: str) -> str:
     return hashlib.sha256(os.fsencode(text)).hexdigest()[:16]
 
 
+def daemon_socket(home: Path) -> Path:
+    """Returns where the service behind the hooks listens. It depends only on the home: hooks run in any environment."""
+    path = home / "run" / "daemon.sock"
+    if len(os.fsencode(path)) <= SOCKET_BYTES:
+        return path
+    return Path("/tmp") / f"reverie-{os.getuid()}" / f"{_digest(f'{home}//daemon')}.sock"
+
+
+def daemon_lock(home: Path) -> Path:
+    """Returns the file whose lock says which process serves the hooks of this home."""
+    return home / "run" / "daemon.lock"
+
+
 def check_name(name: str, what: str) -> str:
     """Returns `name` if it is a safe file name; else raises a `UserError` that says what it was for."""
     if not _SAFE.fullmatch(name):
