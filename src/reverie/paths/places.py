@@ -63,6 +63,11 @@ def replace_signs(path: Path) -> str:
     return _NOT_ALPHANUMERIC.sub(lambda found: "--" if found[0] > "\uffff" else "-", str(path))
 
 
+def hooks_folder(home: Path) -> Path:
+    """Returns the folder with what sessions of other agents were told."""
+    return home / "hooks"
+
+
 def _digest(text: str) -> str:
     import hashlib
 
