@@ -201,18 +201,25 @@ def disconnect_command(agent: str | None, scope: str | None, as_json: bool, cwd:
     settings, places = load_places(cwd)
     chosen = {None: None, "user": "", "project": str(places.root)}[scope]
     memory = open_memory(settings, places).place.directory
-    edits = choose_edits(places.home, agent, chosen)
+    edits = choose_edits(settings, places.home, agent, chosen)
     done = take_back(places.home, edits, claude_home(settings))
     if not done.left:
         _stop_service(places.home)
     lines = [f"{exact(path)}: as it was before." for path in done.restored]
+    lines += [f"{exact(path)}: removed; it was not there before." for path in done.removed]
     lines += [f"{exact(path)}: Reverie's part is removed; the rest is as you have it." for path in done.cleaned]
     lines += [f"{exact(problem)}" for problem in done.problems]
     if not edits:
         lines.append("Nothing is connected here; `reverie connect --status` shows what is.")
     elif count := count_memories(memory):
         lines.append(f"{plural(count, 'memory', 'memories')} of this project stay in {exact(str(memory))}.")
-    said = {"restored": done.restored, "cleaned": done.cleaned, "problems": done.problems, "memory": str(memory)}
+    said = {
+        "restored": done.restored,
+        "removed": done.removed,
+        "cleaned": done.cleaned,
+        "problems": done.problems,
+        "memory": str(memory),
+    }
     answer(as_json, said, *lines)
     return 1 if done.problems else 0
 

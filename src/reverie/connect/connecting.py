@@ -6,14 +6,14 @@ everything. First the plug-in is written below our home, then the journal, then 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from reverie.connect import claude_code, codex, own_settings
 from reverie.connect.files import Change, Strip, apply_changes, plan_change, read_user_file, revert
-from reverie.connect.journal import Edit, Journal
+from reverie.connect.journal import UNKNOWN, Edit, Journal
 from reverie.connect.plugin_files import hook_script, is_current, plugin_files, remove_files, write_files
 from reverie.errors import ReverieError, UserError
 from reverie.memory.scan import scan
@@ -122,15 +122,17 @@ class Removal:
     """What a `disconnect` did. `restored`: files with their old bytes; `cleaned`: files that lost only our part."""
 
     restored: list[str] = field(default_factory=list[str])
+    removed: list[str] = field(default_factory=list[str])
+    """Files and folders that were not there before."""
     cleaned: list[str] = field(default_factory=list[str])
     problems: list[str] = field(default_factory=list[str])
     left: list[Edit] = field(default_factory=list[Edit])
     """The edits that are still in place."""
 
 
-def choose_edits(home: Path, agent: str | None, scope: str | None) -> list[Edit]:
+def choose_edits(settings: Settings, home: Path, agent: str | None, scope: str | None) -> list[Edit]:
     """The edits of an agent (None: of all), of the user (empty `scope`), of one project, or (None) of all."""
-    edits = Journal(home).edits
+    edits = [*Journal(home).edits, *_find_unrecorded(settings, home)]
     chosen = [
         edit
         for edit in edits
@@ -139,6 +141,16 @@ def choose_edits(home: Path, agent: str | None, scope: str | None) -> list[Edit]
     if any(edit not in chosen and edit.kind == claude_code.KIND for edit in edits):
         chosen = [edit for edit in chosen if edit.kind != own_settings.KIND]  # another scope still needs it
     return chosen if any(edit.kind != own_settings.KIND for edit in chosen) or scope is None else []
+
+
+def _find_unrecorded(settings: Settings, home: Path) -> Iterator[Edit]:
+    """Our part in the user's files that the journal does not know, for example because it was deleted."""
+    journal, claude, hooks = Journal(home), claude_home(settings) / "settings.json", codex_home(settings) / "hooks.json"
+    folder = str(agent_folder(home, claude_code.AGENT))
+    if not journal.find(claude_code.KIND, claude) and claude_code.find_loading(claude).marketplace == folder:
+        yield Edit(claude_code.KIND, claude_code.AGENT, "", str(claude), UNKNOWN, UNKNOWN)
+    if not journal.find(codex.HOOKS_KIND, hooks) and codex.count_trusted(codex_home(settings))[0]:
+        yield Edit(codex.HOOKS_KIND, codex.AGENT, "", str(hooks), UNKNOWN, UNKNOWN)
 
 
 def take_back(home: Path, edits: Sequence[Edit], claude: Path) -> Removal:
@@ -151,14 +163,16 @@ def take_back(home: Path, edits: Sequence[Edit], claude: Path) -> Removal:
             except ReverieError as error:
                 done.problems.append(str(error))
             else:
-                (done.restored if exact else done.cleaned).append(edit.path)
+                there = Path(edit.path).exists()
+                (done.cleaned if not exact else done.restored if there else done.removed).append(edit.path)
         done.left = journal.edits
         for agent in AGENTS:
             if any(edit.agent == agent for edit in done.left):
                 continue
             folder = agent_folder(home, agent)
             if agent == claude_code.AGENT and folder.is_dir():
-                done.cleaned += map(str, claude_code.forget_plugin(claude))
+                for path in claude_code.forget_plugin(claude):
+                    (done.cleaned if path.exists() else done.removed).append(str(path))
             remove_files(folder)
     return done
 

@@ -20,6 +20,8 @@ from reverie.regular_files import read_regular
 from reverie.storage.atomic import cause_of, make_private_dir, remove, write_atomic
 from reverie.storage.locks import exclusive
 
+UNKNOWN = "unknown"
+"""In place of a digest: nobody wrote down what was there."""
 _WAIT_S = 30.0
 
 
@@ -92,13 +94,14 @@ class Journal:
     def drop(self, edit: Edit) -> None:
         """Forgets an edit and its copy."""
         left = [one for one in self.edits if one.place != edit.place]
-        self._write(left)
+        if edit.after != UNKNOWN:
+            self._write(left)
         if edit.before and all(one.before != edit.before for one in left):
             remove(self._copies / edit.before)
 
     def bytes_before(self, edit: Edit) -> bytes | None:
         """The content that an edit found. Raises `StorageError` if the copy is gone or was changed."""
-        if not edit.before:
+        if edit.before in ("", UNKNOWN):
             return None
         try:
             data = read_regular(self._copies / edit.before)

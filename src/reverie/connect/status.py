@@ -121,10 +121,11 @@ def find_service(places: Places) -> ServiceState:
     if said is not None:
         silent = Finding(f"the service (PID {said.get('pid')}) does not answer", "wait a moment, or end that process")
         return ServiceState(said, () if said["answers"] else (silent,))
+    last = next(iter(BackgroundLog(places.background_log).read(1, kind="hook_service")), None)
     tried = _modified(daemon_lock(places.home).with_name("daemon.started"))
-    started = [entry.time.timestamp() for entry in BackgroundLog(places.background_log).read(1, kind="hook_service")]
-    if tried and tried > max(started, default=0.0) + _STARTING_S:
-        what = "hooks were skipped: the service could not start at the last attempt"
+    why = str(last.fields.get("error", "")) if last is not None and last.fields.get("event") == "failed" else ""
+    if why or tried > (last.time.timestamp() if last is not None else 0.0) + _STARTING_S:
+        what = f"hooks were skipped: the service could not start at the last attempt{f' ({why})' if why else ''}"
         return ServiceState(None, (Finding(what, "reverie log --kind hook_service"),))
     return ServiceState(None, ())
 
