@@ -43,7 +43,7 @@ def add_plugin(file: UserFile, marketplace: Path) -> str:
     """The text of the settings with our two keys. Raises `UserError` if the user has decided otherwise."""
     data, text = file.parse(), file.text
     for route in (MARKETPLACE, ENABLED):
-        if not isinstance(get_value(data, route[:1]) or {}, dict):
+        if not isinstance(data.get(route[0], {}), dict):
             raise UserError(f"{file.path}: `{route[0]}` is not an object; nothing was changed. Correct it first.")
     if get_value(data, ENABLED) is False:
         raise UserError(

@@ -120,8 +120,8 @@ def plan_change(
     edit = journal.find(kind, file.path)
     if edit is not None and digest(file.data) == edit.after:
         base = journal.bytes_before(edit)
-    elif file.data is None:
-        base = None
+    elif not file.text.strip():
+        base = file.data
     else:
         base = file.encode(strip(file.text, file.text))
     clean = replace(file, data=base)
@@ -191,7 +191,10 @@ def revert(journal: Journal, edit: Edit, strip: Strip) -> bool:
         _put(file, journal.bytes_before(edit))
     elif now != edit.before:
         before = replace(file, data=journal.bytes_before(edit)).text
-        text = strip(file.text, before)
+        try:
+            text = strip(file.text, before) if file.text.strip() else file.text
+        except Unparsable as error:
+            raise UserError(f"{path}: cannot be read ({error}), so Reverie's part is still in it.") from error
         is_empty = not edit.before and text.split() in ([], ["{}"], ["{", "}"])
         _put(file, None if is_empty else file.encode(text))
         exact = is_empty

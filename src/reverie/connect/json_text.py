@@ -1,7 +1,6 @@
 """Changes single keys of a JSON text and keeps every other byte: order, indentation, line ends.
 
-Who writes a file of somebody else must not reformat it. The text is valid JSON already; each change is checked against
-the value that it should have. Pure.
+Who writes to a file of somebody else must not reformat it. The text must be valid JSON with an object in it. Pure.
 """
 
 from __future__ import annotations
