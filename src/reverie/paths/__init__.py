@@ -5,8 +5,17 @@ It only resolves paths. `permissions` decides what may be written where.
 
 from __future__ import annotations
 
-from reverie.paths.memory import MemoryPlace, MemorySwitch, memory_place, memory_switch
-from reverie.paths.places import Places, check_session_id, make_private, reverie_home, slug, user_home
+from reverie.paths.memory import MemoryPlace, MemorySwitch, claude_home, memory_place, memory_switch
+from reverie.paths.places import (
+    Places,
+    check_session_id,
+    daemon_lock,
+    daemon_socket,
+    make_private,
+    reverie_home,
+    slug,
+    user_home,
+)
 from reverie.paths.repo import Repo, find_repo, same
 
 __all__ = [
@@ -15,6 +24,9 @@ __all__ = [
     "Places",
     "Repo",
     "check_session_id",
+    "claude_home",
+    "daemon_lock",
+    "daemon_socket",
     "find_repo",
     "make_private",
     "memory_place",

@@ -54,17 +54,37 @@ def reverie_home(env: Mapping[str, str]) -> Path:
 
 def slug(path: Path) -> str:
     """Returns the folder name for `path`: ASCII letters and digits stay, others become `-`; long names get a hash."""
-    text = str(path)
-    name = _NOT_ALPHANUMERIC.sub(lambda found: "--" if found[0] > "\uffff" else "-", text)
-    if len(name) <= SLUG_LENGTH:
-        return name
-    return f"{name[:SLUG_LENGTH]}-{_digest(text)}"
+    name = replace_signs(path)
+    return name if len(name) <= SLUG_LENGTH else f"{name[:SLUG_LENGTH]}-{_digest(str(path))}"
+
+
+def replace_signs(path: Path) -> str:
+    """Returns the path with `-` in place of everything but ASCII letters and digits, of any length."""
+    return _NOT_ALPHANUMERIC.sub(lambda found: "--" if found[0] > "\uffff" else "-", str(path))
+
+
+def hooks_folder(home: Path) -> Path:
+    """Returns the folder with what sessions of other agents were told."""
+    return home / "hooks"
 
 
 def _digest(text: str) -> str:
     import hashlib
 
     return hashlib.sha256(os.fsencode(text)).hexdigest()[:16]
+
+
+def daemon_socket(home: Path) -> Path:
+    """Returns where the service behind the hooks listens. It depends only on the home: hooks run in any environment."""
+    path = home / "run" / "daemon.sock"
+    if len(os.fsencode(path)) <= SOCKET_BYTES:
+        return path
+    return Path("/tmp") / f"reverie-{os.getuid()}" / f"{_digest(f'{home}//daemon')}.sock"
+
+
+def daemon_lock(home: Path) -> Path:
+    """Returns the file whose lock says which process serves the hooks of this home."""
+    return home / "run" / "daemon.lock"
 
 
 def check_name(name: str, what: str) -> str:

@@ -218,6 +218,11 @@ class MemorySettings(Section):
         env_only=True,
     )
     directory: str = text("", "The memory directory. Empty: one per project, in the home.")
+    shared_with: Literal["", "claude-code"] = choice(
+        "",
+        ("", "claude-code"),
+        "Whose memory directories are used: those of Claude Code, or (empty) Reverie's own. `reverie connect` sets it.",
+    )
     guidelines: str = text("", "Text that is added to the instructions about memory.", env="REVERIE_MEMORY_GUIDELINES")
     recall_ceiling_s: float = number(
         0.3,
@@ -293,6 +298,23 @@ class BudgetSettings(Section):
     )
 
 
+class ConnectSettings(Section):
+    """What Reverie does inside Claude Code and Codex (`reverie connect`)."""
+
+    model: str = text(
+        "embedded",
+        "`provider:model` that learns and dreams there. The offline mind costs nothing; others count against `budget`.",
+    )
+    recall: bool = switch(True, "Adds memories that fit to prompts, and the index where the agent does not load it.")
+    restore: bool = switch(True, "After a compaction, gives back what the summary lost.")
+    layer1: bool = switch(True, "Puts large tool results on disk, by the limits of `tool_results`.")
+    learn: bool = switch(True, "Learns from sessions in the background.")
+    prompt_characters: int = whole(4_000, "characters", "The limit for memories with one prompt.", minimum=0)
+    session_tokens: int = whole(20_000, "tokens", "The limit for memories in one session.", minimum=0)
+    day_tokens: int = whole(200_000, "tokens", "The limit for everything that is added, in all sessions.", minimum=0)
+    idle_minutes: float = number(15.0, "minutes", "The service ends when nothing happened for this long.")
+
+
 class CatalogueSettings(Section):
     """Facts about models."""
 
@@ -353,6 +375,16 @@ class PlaceSettings(Section):
     )
     user_home: Path = location(
         Path.home, "The folder that `~/` means.", env="HOME", env_only=True, default_text="the user's home folder"
+    )
+    claude: Path | None = location(
+        None,
+        "The folder where Claude Code keeps its settings and memory.",
+        env="CLAUDE_CONFIG_DIR",
+        env_only=True,
+        default_text="~/.claude",
+    )
+    codex: Path | None = location(
+        None, "The folder where Codex keeps its settings.", env="CODEX_HOME", env_only=True, default_text="~/.codex"
     )
     runtime: Path | None = location(
         None, "The folder for sockets, if the path of the home is too long.", env="XDG_RUNTIME_DIR", env_only=True

@@ -1,0 +1,294 @@
+"""The queue of background work: one waiting job per session, one worker process at a time, at low priority.
+
+A job is a small file until it has run, so the next service takes up what a killed one left. A lock that the worker
+itself holds makes sure that no two run at once, and a worker ends when its service dies (`leash.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, cast
+
+from reverie.daemon.leash import GRACE_SECONDS
+from reverie.errors import StorageError
+from reverie.parsing import load_json
+from reverie.regular_files import read_regular
+from reverie.runtime.background_log import BackgroundLog
+from reverie.storage.atomic import make_private_dir, remove, storage_error, write_atomic
+from reverie.storage.locks import try_lock
+from reverie.types import Json, JsonObject
+
+WORKER = "reverie.daemon.work"
+LIMIT_SECONDS = 900.0
+"""The most seconds of one job. At the limit, its whole process group is killed."""
+SETTLE_SECONDS = 1.0
+"""The pause before a job: the agent is still writing the end of its transcript."""
+MOST_WAITING = 500
+OLDEST_SECONDS = 7 * 86_400.0
+
+_LARGEST_FILE = 65_536
+_LARGEST_OUTPUT = 262_144
+_PAUSE_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work on one session: `transcript` is the file that the agent writes, `ended` whether the session is over."""
+
+    agent: str
+    session: str
+    transcript: str
+    cwd: str
+    ended: bool
+
+    @property
+    def key(self) -> str:
+        return hashlib.sha256(f"{self.agent}/{self.session}".encode("utf-8", "replace")).hexdigest()[:32]
+
+
+class Jobs:
+    """The queue of one service. `ask` may be called from any thread; `run` is the task that works; then `close`."""
+
+    def __init__(self, home: Path, log: BackgroundLog, *, worker: str = WORKER, limit_s: float = LIMIT_SECONDS) -> None:
+        self._home = home
+        self._folder = home / "run" / "jobs"
+        self._lock_file = home / "run" / "worker.lock"
+        self._log = log
+        self._worker = worker
+        self._limit_s = limit_s
+        self._guard = threading.Lock()
+        self._waiting: dict[str, Job] = {}
+        self._running: Job | None = None
+        self._done = 0
+        self._failed = 0
+        self._last: JsonObject = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news = asyncio.Event()
+
+    def ask(self, job: Job) -> None:
+        """Queues a job and returns at once. A waiting job of the same session is replaced."""
+        with self._guard:
+            self._waiting.pop(job.key, None)
+            self._waiting[job.key] = job
+            dropped = [next(iter(self._waiting))] if len(self._waiting) > MOST_WAITING else []
+            for key in dropped:
+                self._forget(key, "too many jobs wait")
+            try:
+                make_private_dir(self._folder)
+                write_atomic(self._file(job.key), json.dumps(asdict(job)).encode(), fsync=False)
+            except StorageError as error:
+                self._log_of(job).write("hook_job", error=f"A job is kept only in memory: {error}")
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the service is ending: the file stays for the next one
+                self._loop.call_soon_threadsafe(self._news.set)
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._waiting) or self._running is not None
+
+    def status(self) -> JsonObject:
+        running = self._running
+        return {
+            "waiting": len(self._waiting),
+            "running": None if running is None else {"agent": running.agent, "session": running.session},
+            "done": self._done,
+            "failed": self._failed,
+            "last": self._last,
+        }
+
+    async def run(self) -> None:
+        """Takes up what an earlier service left, then works until it is cancelled, which ends the worker too."""
+        self._loop = asyncio.get_running_loop()
+        self._load()
+        while True:
+            await asyncio.sleep(SETTLE_SECONDS if self._waiting else 0)
+            with self._guard:
+                job = next(iter(self._waiting.values()), None)
+                self._news.clear()
+            if job is None:
+                await self._news.wait()
+                continue
+            lock = await self._lock()
+            try:
+                with self._guard:
+                    job = self._waiting.pop(job.key, job)  # a newer one may have come
+                    self._running = job
+                await self._work(job, lock)
+            finally:
+                os.close(lock)
+                self._running = None
+            with self._guard:
+                if job.key not in self._waiting:
+                    remove(self._file(job.key))
+
+    def _file(self, key: str) -> Path:
+        return self._folder / f"{key}.json"
+
+    def _forget(self, key: str, why: str) -> None:
+        job = self._waiting.pop(key, None)
+        remove(self._file(key))
+        self._log_of(job).write("hook_job", error=f"A job was dropped: {why}.")
+
+    def _log_of(self, job: Job | None) -> BackgroundLog:
+        return BackgroundLog(self._log.path, job.session if job is not None else None)
+
+    def _load(self) -> None:
+        try:
+            found = sorted((path.stat().st_mtime, path) for path in self._folder.glob("*.json"))
+        except OSError:
+            return
+        for changed, path in found[-MOST_WAITING:]:
+            job = _read(path)
+            if job is None or path.stem != job.key:
+                remove(path)
+            elif time.time() - changed > OLDEST_SECONDS:
+                self._forget(job.key, "it is older than a week")
+            else:
+                with self._guard:
+                    self._waiting.setdefault(job.key, job)
+        for _, path in found[:-MOST_WAITING]:
+            remove(path)
+
+    async def _lock(self) -> int:
+        """Returns a locked descriptor. The worker inherits it, so that the lock lives as long as the worker."""
+        while True:
+            try:
+                make_private_dir(self._lock_file.parent)
+                fd = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            except OSError as error:
+                raise storage_error(error, self._lock_file, "open the lock") from error
+            try:
+                if try_lock(fd, self._lock_file, fcntl.LOCK_EX, "set REVERIE_HOME to a folder on a local disk"):
+                    return fd
+            except BaseException:
+                os.close(fd)
+                raise
+            os.close(fd)
+            await asyncio.sleep(_PAUSE_SECONDS)  # the worker of a killed service is ending
+
+    async def _work(self, job: Job, lock: int) -> None:
+        started = time.monotonic()
+        reading, writing = os.pipe()
+        try:
+            command = (sys.executable, "-E", "-P", "-m", "reverie.daemon.leash")
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                *(str(reading), str(self._limit_s + 10 * GRACE_SECONDS), self._worker),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=(reading, lock),
+                start_new_session=True,
+                cwd="/",
+                env=_environment(self._home),
+            )
+        except OSError as error:
+            os.close(reading)
+            os.close(writing)
+            self._failed += 1
+            self._log_of(job).write("hook_job", error=f"The worker did not start: {error.strerror}.")
+            return
+        os.close(reading)
+        outcome = "cancelled"
+        said, complained = bytearray(), bytearray()
+        try:
+            assert process.stdin and process.stdout and process.stderr
+            readers = [
+                asyncio.create_task(_collect(process.stdout, said)),
+                asyncio.create_task(_collect(process.stderr, complained)),
+            ]
+            try:
+                async with asyncio.timeout(self._limit_s):
+                    with suppress(OSError):  # it ended before it read its job
+                        process.stdin.write(json.dumps(asdict(job)).encode())
+                        await process.stdin.drain()
+                        process.stdin.close()
+                    await process.wait()
+                outcome = "ended"
+            except TimeoutError:
+                outcome = "late"
+        finally:
+            os.close(writing)
+            await _end(process)
+        await asyncio.wait(readers, timeout=1.0)
+        for reader in readers:
+            reader.cancel()
+        self._report(job, outcome, process.returncode, bytes(said), bytes(complained), time.monotonic() - started)
+
+    def _report(self, job: Job, outcome: str, code: int | None, said: bytes, complained: bytes, seconds: float) -> None:
+        who: dict[str, Json] = {"agent": job.agent, "seconds": round(seconds, 2)}
+        if outcome == "late":
+            error = f"The job took longer than {self._limit_s:g} s and was ended."
+        elif code:
+            lines = complained.decode("utf-8", "replace").strip().splitlines()
+            error = lines[-1] if lines else f"The worker ended with exit code {code}."
+        else:
+            error = ""
+        if error:
+            self._failed += 1
+            self._log_of(job).write("hook_job", **who, error=error)
+        else:
+            self._done += 1
+            self._log_of(job).write("hook_job", **who, **_figures(said, who))
+        self._last = {**who, "session": job.session, "error": error, "time": time.time()}
+
+
+def _read(path: Path) -> Job | None:
+    try:
+        raw: Any = load_json(read_regular(path, _LARGEST_FILE))
+        known = {field.name: cast(JsonObject, raw)[field.name] for field in fields(Job)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    ended = known.pop("ended")
+    if not isinstance(ended, bool) or not all(isinstance(value, str) for value in known.values()):
+        return None
+    return Job(**cast("dict[str, str]", known), ended=ended)
+
+
+def _figures(said: bytes, taken: JsonObject) -> dict[str, Json]:
+    """The figures of the report for the log: numbers, switches and short texts."""
+    try:
+        report: Any = load_json(said)
+    except ValueError:
+        return {}
+    given = cast(JsonObject, report) if isinstance(report, dict) else {}
+    return {key: value for key, value in given.items() if isinstance(value, str | int | float) and key not in taken}
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """The environment of a worker: that of the service, without settings of whoever started it."""
+    kept = {name: value for name, value in {**os.environ}.items() if not name.startswith("REVERIE_")}
+    return {**kept, "REVERIE_HOME": str(home), "REVERIE_INSIDE": "1"}
+
+
+async def _collect(stream: asyncio.StreamReader, into: bytearray) -> None:
+    """Reads everything and keeps the end of it."""
+    while part := await stream.read(65_536):
+        into += part
+        del into[:-_LARGEST_OUTPUT]
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ends a worker and its whole group: first with Ctrl-C, so that it can end its own children, then for good."""
+    try:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGINT)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_SECONDS):
+                    await process.wait()
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

@@ -1,0 +1,56 @@
+"""How a worker starts: `python -m reverie.daemon.leash FD SECONDS MODULE` runs MODULE as the main program.
+
+It ends with the process group if the service dies (FD is the reading end of a pipe that only the service holds open),
+and at the time limit, even if the service cannot end it any more.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+
+_NICENESS = 15
+GRACE_SECONDS = 2.0
+"""How long a worker has to finish after Ctrl-C, before its whole group is killed."""
+
+
+def main() -> None:
+    fd, seconds, module = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where the service was started
+    signal.setitimer(signal.ITIMER_REAL, seconds)  # without a handler, the kernel ends the process
+    with suppress(OSError):
+        os.nice(_NICENESS)
+    lost = threading.Event()
+    threading.Thread(target=_watch, args=(fd, lost), name="leash", daemon=True).start()
+    sys.argv = [module]
+    try:
+        if module.endswith(".py"):
+            runpy.run_path(module, run_name="__main__")
+        else:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+    finally:
+        if lost.is_set():
+            _kill_group()
+
+
+def _watch(fd: int, lost: threading.Event) -> None:
+    while os.read(fd, 1):
+        pass
+    lost.set()
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(GRACE_SECONDS)
+    _kill_group()
+
+
+def _kill_group() -> None:
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
