@@ -1,6 +1,6 @@
 """What a compaction must not lose, read from a transcript by code: requests, constraints, failures, changed files.
 
-A digest is a small file per session. The job after each turn writes it, and PreCompact asks for a new one if the
+A digest is a small file per session. The job after each turn writes it, and a compaction asks for a new one if the
 transcript has grown. Large transcripts are read in a process of their own, so that the service stays small and quick.
 """
 
@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,7 +31,8 @@ from reverie.types import JsonObject
 
 _IN_PROCESS: Final = 1_000_000
 """Larger transcripts are read by another process, for at most so many seconds."""
-_SECONDS: Final = 25.0
+_SECONDS: Final = 60.0
+_NEARLY: Final = 0.95
 _LARGEST: Final = 400_000_000
 _ENTRIES: Final = 4_000
 _ITEMS, _ITEM = 60, 1_500
@@ -59,14 +61,15 @@ class Digest:
         done = operations(entries[-_ENTRIES:])
         worked = {one.target for one in done if one.ok}
         failed = [one.target for one in done if not one.ok and one.kind == "run" and one.target not in worked]
-        changed = [one.target for one in done if one.ok and one.kind in ("edit", "write") and one.target]
+        here = cwd.rstrip("/") + "/"
+        changed = [one.target.removeprefix(here) for one in done if one.ok and one.kind in ("edit", "write")]
         return cls(
             mark,
             _newest(one for one in found["requests"] if one.strip()),
             _newest(found["constraints"]),
             _newest(failed),
             [line[:_ITEM] for line in failure_lines(done, cwd=cwd)[:_ITEMS]],
-            _newest(changed),
+            _newest(filter(None, changed)),
             operation_ledger(done, max_chars=_LEDGER, cwd=cwd),
         )
 
@@ -83,6 +86,8 @@ class Digests:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._folder = hooks_folder(home) / "digests"
+        self._apart = ThreadPoolExecutor(1, thread_name_prefix="reverie-digest")
+        self._running = dict[str, Future[None]]()
 
     def stored(self, session: str) -> Digest:
         """Returns the last digest of a session; an empty one if there is none."""
@@ -95,8 +100,13 @@ class Digests:
         except (OSError, ValueError, TypeError, KeyError):
             return Digest()
 
-    def current(self, session: str, transcript: Path | None, cwd: Path) -> Digest:
-        """Returns the digest of a transcript as it is now; the last one if it cannot be read in time."""
+    def current(
+        self, session: str, transcript: Path | None, cwd: Path, wait_s: float, *, nearly: bool = False
+    ) -> Digest:
+        """Returns the digest of a transcript as it is now; the last one if that takes longer than `wait_s`.
+
+        `nearly`: a digest of nearly the whole transcript is enough, if that is large.
+        """
         last = self.stored(session)
         mark = file_mark(transcript) if transcript is not None else []
         if transcript is None or not mark or mark == last.mark or mark[1] > _LARGEST:
@@ -105,10 +115,24 @@ class Digests:
             with suppress(ReverieError):
                 return self.make(session, transcript, cwd)
             return last
-        command = [sys.executable, "-m", __name__, str(self._home), session, str(transcript), str(cwd)]
+        if nearly and last.mark[:1] == mark[:1] and last.mark[1] > mark[1] * _NEARLY:
+            return last
+        running = self._running.get(session)
+        if running is None or running.done():
+            running = self._running[session] = self._apart.submit(self._make_apart, session, transcript, cwd)
+        with suppress(TimeoutError):
+            running.result(wait_s)
+        return self.stored(session)
+
+    def _make_apart(self, session: str, transcript: Path, cwd: Path) -> None:
+        command = [sys.executable, "-E", "-P", "-m", __name__, str(self._home), session, str(transcript), str(cwd)]
         with suppress(OSError, subprocess.SubprocessError):
             subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
-        return self.stored(session)
+        self._running.pop(session, None)
+
+    def close(self) -> None:
+        """Waits for nothing: a process that still reads ends by itself."""
+        self._apart.shutdown(wait=False, cancel_futures=True)
 
     def make(self, session: str, transcript: Path, cwd: Path, entries: tuple[Entry, ...] | None = None) -> Digest:
         """Reads a transcript and stores its digest. Raises a `ReverieError` if it cannot be read."""
