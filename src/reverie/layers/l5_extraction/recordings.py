@@ -23,9 +23,8 @@ from reverie.models.tokens import PROSE_BYTES
 from reverie.moments import local_day
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.chain import conversation
-from reverie.storage.transcript.file import read_records
-from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.records import Cursor, SessionHeader, from_record
+from reverie.storage.transcript.session_files import read_session
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Message, Origin, Record, TextBlock, ThinkingBlock, Usage
@@ -59,8 +58,8 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Reads a transcript of ours, of Claude Code or of pi. `UserError` if there is none."""
-    records = read_pi_session(path) if is_pi_session(path) else read_records(path).records
+    """Reads a transcript of ours, of Claude Code, Codex or pi. `UserError` if there is none."""
+    records = read_session(path).records
     view = View.of(conversation(records))
     return Recording(path, tuple(view.history), _cursor(records))
 
