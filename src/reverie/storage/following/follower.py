@@ -7,7 +7,6 @@ nothing. A session that the user deleted does not come back. Files of sub-agents
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -24,13 +23,11 @@ from reverie.settings import Settings
 from reverie.storage.atomic import cause_of
 from reverie.storage.following.copying import Clean, Copied, CopyRefused, copy_session, set_time
 from reverie.storage.following.lines import SessionPart, digest_before, identity
-from reverie.storage.following.sources import FolderState, all_entries
+from reverie.storage.following.sources import FolderState, all_entries, walk_folders
 from reverie.types import JsonObject, Record
 
 _BATCH_FILES, _BATCH_BYTES = 32, 16_000_000
 """After so much, what was copied is remembered, and other processes may look at the folder."""
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_AGENTS = "subagents"
 _DELETED = "you deleted its copy; `reverie sessions import` brings it back"
 
 
@@ -96,23 +93,11 @@ class Follower:
         return found
 
     def _follow_folder(self, top: Path) -> Iterator[Followed]:
-        waiting, visited = [Path(os.path.abspath(top))], set[tuple[int, int]]()  # noqa: PTH100
-        home = os.path.realpath(self._places.home)
-        while waiting:
-            folder = waiting.pop()
-            try:
-                found = folder.stat()
-                entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-            except OSError as error:
-                yield Followed(folder, Outcome.FAILED, reason=f"the folder cannot be read: {cause_of(error)}")
-                continue
-            if (found.st_dev, found.st_ino) in visited or os.path.realpath(folder) == home:
-                continue
-            visited.add((found.st_dev, found.st_ino))
-            inside = [Path(entry.path) for entry in entries if entry.name != _AGENTS and _is_folder(entry)]
-            waiting += reversed(inside)
-            names = [entry for entry in entries if entry.name.endswith(".jsonl") and not _is_folder(entry)]
-            yield from self._follow_entries(folder, [one for one in names if not one.name.startswith("agent-")])
+        for folder, found in walk_folders(top, without=self._places.home):
+            if isinstance(found, OSError):
+                yield Followed(folder, Outcome.FAILED, reason=f"the folder cannot be read: {cause_of(found)}")
+            else:
+                yield from self._follow_entries(folder, found)
 
     def _follow_entries(self, folder: Path, entries: Sequence[os.DirEntry[str]]) -> Iterator[Followed]:
         known = FolderState(self._places, folder).files() if entries else {}
@@ -174,9 +159,7 @@ class Follower:
         session, cwd = str(known.get("session") or ""), str(known.get("cwd") or "")
         records, looked_at = part.records(), list[Record]()
         if not part.offset:
-            session, cwd = _read_head(records, looked_at)
-            if part.form == "claude-code" and _UUID.fullmatch(path.stem):
-                session = path.stem  # a resumed session may begin with records of another one
+            session, cwd = part.read_head(records, looked_at)
             if known.get("session") not in (session, None):
                 known = {}  # another session has taken the place of this file
         fresh: JsonObject = {"stat": part.stat or now}
@@ -263,18 +246,6 @@ class Follower:
         return Followed(path, outcome, session, cwd, self._target(entry), messages, reason, is_news)
 
 
-def _read_head(records: Iterator[Record], into: list[Record]) -> tuple[str, str]:
-    """Reads records until one has named the session and one its folder; returns both, empty if none did."""
-    session = cwd = ""
-    for record in records:
-        into.append(record)
-        session = session or str(record.data.get("sessionId") or "")
-        cwd = cwd or str(record.data.get("cwd") or "")
-        if session and cwd:
-            break
-    return session, cwd
-
-
 @dataclass(eq=False, slots=True)
 class _Last:
     """Remembers the time of the last record that passes."""
@@ -307,13 +278,6 @@ def _outcome(copied: Copied) -> Outcome:
 
 def _bad_lines(part: SessionPart) -> str:
     return f"{part.bad} of its lines cannot be read" if part.bad else ""
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _batches(changed: list[tuple[int, int, str]]) -> Iterator[list[str]]:

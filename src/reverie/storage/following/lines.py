@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from reverie.types import JsonObject, Record
 
 _CHECKED = 4_096
 """The bytes at the start and before the offset by which a file is recognised."""
+
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SessionPart:
@@ -61,6 +65,19 @@ class SessionPart:
                     self.bad += 1
                     continue
                 yield from found_in_line
+
+    def read_head(self, records: Iterator[Record], into: list[Record]) -> tuple[str, str]:
+        """Reads records until one has named the session and one its folder; returns both, empty if none did."""
+        session = cwd = ""
+        for record in records:
+            into.append(record)
+            session = session or str(record.data.get("sessionId") or "")
+            cwd = cwd or str(record.data.get("cwd") or "")
+            if session and cwd:
+                break
+        if self.form == "claude-code" and _UUID.fullmatch(self.path.stem):
+            session = self.path.stem  # a resumed session may begin with records of another one
+        return session or self.path.stem, cwd
 
     def _lines(self, file: Iterator[bytes], size: int) -> Iterator[bytes]:
         """Yields lines up to the size that the file had at first; the last one only if it is complete."""

@@ -21,6 +21,7 @@ from reverie.storage.locks import exclusive
 from reverie.types import JsonObject
 
 _WAIT_S = 30.0
+_AGENTS = "subagents"
 
 
 class _StateFile:
@@ -91,6 +92,37 @@ class FolderState(_StateFile):
 
     def keep(self, files: dict[str, JsonObject]) -> None:
         self.save({"folder": str(self._folder), "files": files})
+
+
+def walk_folders(top: Path, *, without: Path) -> Iterator[tuple[Path, list[os.DirEntry[str]] | OSError]]:
+    """Yields each folder with its session files, or with the error of a folder that cannot be read.
+
+    Links to folders are followed, but each folder is looked at once. The folder `without` and sub-agents are left out.
+    """
+    waiting, visited = [Path(os.path.abspath(top))], set[tuple[int, int]]()  # noqa: PTH100 (links stay)
+    left_out = os.path.realpath(without)
+    while waiting:
+        folder = waiting.pop()
+        try:
+            found = folder.stat()
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            yield folder, error
+            continue
+        if (found.st_dev, found.st_ino) in visited or os.path.realpath(folder) == left_out:
+            continue
+        visited.add((found.st_dev, found.st_ino))
+        folders = {entry.name for entry in entries if _is_folder(entry)}
+        waiting += [folder / name for name in sorted(folders - {_AGENTS}, reverse=True)]
+        files = [entry for entry in entries if entry.name.endswith(".jsonl") and entry.name not in folders]
+        yield folder, [entry for entry in files if not entry.name.startswith("agent-")]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def all_entries(places: Places) -> Iterator[JsonObject]:
