@@ -246,6 +246,13 @@ class Follower:
         return Followed(path, outcome, session, cwd, self._target(entry), messages, reason, is_news)
 
 
+def followed_copies(settings: Settings) -> list[tuple[Path, Path]]:
+    """Returns the copies of all followed sessions that are there, each with the folder of its session."""
+    places = Places.of(settings.places.home, settings)
+    known = {str(entry["target"]): Path(str(entry["cwd"])) for entry in all_entries(places) if entry.get("copied")}
+    return [(path, cwd) for target, cwd in known.items() if (path := places.home / target).is_file()]
+
+
 @dataclass(eq=False, slots=True)
 class _Last:
     """Remembers the time of the last record that passes."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,14 +15,11 @@ from reverie.regular_files import LARGEST, open_regular
 from reverie.storage.transcript.codex_sessions import CodexReader
 from reverie.storage.transcript.file import parse_line
 from reverie.storage.transcript.pi_sessions import read_pi_session
-from reverie.storage.transcript.session_files import Form, form_of
+from reverie.storage.transcript.session_files import Form, form_of, is_session_name
 from reverie.types import JsonObject, Record
 
 _CHECKED = 4_096
 """The bytes at the start and before the offset by which a file is recognised."""
-
-
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SessionPart:
@@ -75,7 +71,7 @@ class SessionPart:
             cwd = cwd or str(record.data.get("cwd") or "")
             if session and cwd:
                 break
-        if self.form == "claude-code" and _UUID.fullmatch(self.path.stem):
+        if self.form == "claude-code" and is_session_name(self.path):
             session = self.path.stem  # a resumed session may begin with records of another one
         return session or self.path.stem, cwd
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -18,6 +19,7 @@ Form: TypeAlias = Literal["claude-code", "codex", "pi"]
 """Whose form the records have. Ours is the one of Claude Code, with more fields."""
 
 _HEAD_BYTES = 1_000_000
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def form_of(path: Path) -> Form:
@@ -27,6 +29,11 @@ def form_of(path: Path) -> Form:
     except (OSError, ValueError):
         return "claude-code"
     return "codex" if is_codex_head(first) else "pi" if is_pi_head(first) else "claude-code"
+
+
+def is_session_name(path: Path) -> bool:
+    """Whether the file is named by the id of its session."""
+    return _UUID.fullmatch(path.stem) is not None
 
 
 def read_session(path: Path) -> Loaded:
