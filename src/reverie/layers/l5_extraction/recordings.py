@@ -23,9 +23,8 @@ from reverie.models.tokens import PROSE_BYTES
 from reverie.moments import local_day
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.chain import conversation
-from reverie.storage.transcript.file import read_records
-from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.records import Cursor, SessionHeader, from_record
+from reverie.storage.transcript.session_files import is_session_name, read_session
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Message, Origin, Record, TextBlock, ThinkingBlock, Usage
@@ -44,6 +43,10 @@ class Recording:
     path: Path
     entries: tuple[Entry, ...]
     learnt: str | None = None
+    session: str = ""
+    """The id of the session; empty if there is none."""
+    size: int = 0
+    """The size of the file when it was read; 0 if it is not known."""
 
     @property
     def turns(self) -> list[tuple[int, int]]:
@@ -59,10 +62,18 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Reads a transcript of ours, of Claude Code or of pi. `UserError` if there is none."""
-    records = read_pi_session(path) if is_pi_session(path) else read_records(path).records
+    """Reads a transcript of ours, of Claude Code, Codex or pi. `UserError` if there is none."""
+    size = path.stat().st_size if path.is_file() else 0
+    records = read_session(path).records
     view = View.of(conversation(records))
-    return Recording(path, tuple(view.history), _cursor(records))
+    return Recording(path, tuple(view.history), _cursor(records), session_of(path, records), size)
+
+
+def session_of(path: Path, records: Sequence[Record]) -> str:
+    """Returns the id of the session in a file: the name of the file if it is one, else what the records say, if any."""
+    if is_session_name(path):
+        return path.stem
+    return next((str(record.data["sessionId"]) for record in records if record.data.get("sessionId")), "")
 
 
 def _cursor(records: Sequence[Record]) -> str | None:
