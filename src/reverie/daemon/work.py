@@ -44,7 +44,7 @@ from reverie.settings import Settings, load_settings
 from reverie.settings.sections import HookSettings
 from reverie.storage.atomic import write_atomic
 from reverie.storage.following import Follower, Outcome
-from reverie.types import JsonObject, Purpose, TextBlock
+from reverie.types import JsonObject, Purpose
 
 _FLUSH_S: Final = 3.0
 """How long the job waits for an answer that the agent has not written to its transcript yet."""
@@ -114,17 +114,9 @@ async def _follow(job: Job, settings: Settings, report: JsonObject) -> _Found | 
             report["copy_problem"] = followed.reason
             return None
         talk = read_recording(copy)
-        if is_answered(talk) or time.monotonic() > until:
+        if talk.is_answered or time.monotonic() > until:
             return _Found(copy, talk, mark)
         await asyncio.sleep(0.25)
-
-
-def is_answered(talk: Recording) -> bool:
-    """Whether the last thing said is an answer of the agent."""
-    last = talk.entries[-1].message if talk.entries else None
-    if last is None or last.role != "assistant" or last.tool_uses:
-        return False
-    return any(isinstance(block, TextBlock) and block.text.strip() for block in last.content)
 
 
 def _sum_up(places: Places, settings: Settings, job: Job, found: _Found) -> None:
@@ -170,7 +162,7 @@ async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: 
     if not settings.connect.learn or not open_memory(settings, places).switch.on:
         return
     learnt = await learn_from_session(
-        copy, cwd, model=settings.connect.model, in_background=True, leave_unanswered=not job.ended
+        copy, cwd, model=settings.connect.model, in_background=True, leave_open_turn=not job.ended
     )
     report |= {"turns": learnt.turns, "memories": len({change.file for change in learnt.changes})}
     if learnt.stopped:

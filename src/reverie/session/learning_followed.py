@@ -31,12 +31,14 @@ async def learn_from_session(
     model: str | Model | None = None,
     dry_run: bool = False,
     in_background: bool = False,
+    leave_open_turn: bool = False,
     progress: Progress = lambda _text: None,
 ) -> ExtractionReport:
     """Learns what is new in one session of the project of `cwd`; the folder does not have to exist.
 
     `in_background`: nobody waits for it. It is booked in the day book, and ends with the reason in `stopped` if the
-    day's budget is spent or the flag `extraction` is off. The next call continues there.
+    day's budget is spent or the flag `extraction` is off. The next call continues there. `leave_open_turn`: a last turn
+    without an answer is left for the next call.
     """
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
@@ -45,8 +47,9 @@ async def learn_from_session(
         return ExtractionReport()
     if in_background and (closed := _closed_gate(places, settings)) is not None:
         return ExtractionReport(stopped=f"{closed}.")
+    talk = read_recording(transcript)
     return await extract_recordings(
-        [read_recording(transcript)],
+        [talk.without_open_turn() if leave_open_turn else talk],
         memory,
         lambda given, directory, known_as: open_learner(
             cwd, given, directory, model=model, addressed=known_as, in_background=in_background

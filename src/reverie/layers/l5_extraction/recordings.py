@@ -54,6 +54,18 @@ class Recording:
         starts = [i for i, entry in enumerate(self.entries) if _begins_turn(entry)]
         return list(zip(starts, [*starts[1:], len(self.entries)], strict=False))
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether the last thing said is an answer of the agent."""
+        last = self.entries[-1].message if self.entries else None
+        return last is not None and last.role == "assistant" and not last.tool_uses and bool(last.text.strip())
+
+    def without_open_turn(self) -> Recording:
+        """Returns the recording without a last turn that has no answer yet."""
+        if self.is_answered or not self.turns:
+            return self
+        return replace(self, entries=self.entries[: self.turns[-1][0]], size=0)
+
     def place_of(self, uuid: str | None) -> int:
         """Returns how many entries there are up to this one; 0 if it is not there."""
         if uuid is None:
