@@ -80,7 +80,20 @@ def test_the_end_takes_the_last_turn_too(agent: Agent, monkeypatch: pytest.Monke
     assert do(agent)["turns"] == 1
     report = do(agent, ended=True)
     assert report["turns"] == 1 and "pnpm" in memories(agent)
-    assert "needed" in report["dream"], "the gates of dreams were looked at"
+    assert report["dream"] == "too few sessions since the last"
+
+
+def test_at_the_end_of_a_session_it_dreams_if_the_gates_are_open(agent: Agent) -> None:
+    agent.home.mkdir(parents=True)
+    (agent.home / "settings.toml").write_text("[dream]\ntranscripts = 2\n")
+    for number in range(3):
+        other = Agent(agent.home, agent.cwd, session=f"session-{number}")
+        other.record(("user", f"The staging port of region {number} is 808{number}."), ANSWER)
+        do(other)
+    report = do(other, ended=True)
+    assert report["dream"] == "dreamt", report
+    assert BackgroundLog(places(agent).background_log).read(kind="dream"), "`reverie log` shows it"
+    assert do(other, ended=True)["dream"] == "not yet"
 
 
 def test_half_a_line_is_left_for_the_next_time(agent: Agent) -> None:
@@ -117,16 +130,20 @@ def test_notes_that_somebody_wrote_stay(agent: Agent) -> None:
 
 
 def test_a_pin_in_our_copy_survives_the_next_job_and_the_compaction(agent: Agent) -> None:
-    from tests.daemon.test_compaction import compact, pin
+    from tests import warm
+    from tests.daemon.test_compaction import compact
 
     agent.record(("user", "Install the packages"), ANSWER)
     do(agent)
-    pin(agent, "Never touch the generated files")
+    for text in ("Never touch the generated files", "Ask before a release"):
+        pinned = warm.run_text("pin", "-s", agent.session, text, cwd=agent.cwd, env=os.environ)
+        assert pinned.returncode == 0, pinned.stderr
     agent.record(("user", CORRECTION), ANSWER)
     report = do(agent)
     assert report["copy"] == "grew" and report["turns"] == 1, report
     before, start = compact(agent, "short")
-    assert "generated files" in before and "generated files" in start
+    for text in ("generated files", "before a release"):
+        assert text in before and text in start
 
 
 def run(given: bytes) -> subprocess.CompletedProcess[bytes]:

@@ -28,6 +28,7 @@ from reverie.layers.l3_session_notes.writer import TEMPLATE, template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l5_extraction.gates import WRITER
 from reverie.layers.l5_extraction.recordings import Recording, read_recording
+from reverie.layers.l6_dreaming.gates import changed_transcripts, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.memory.opening import open_memory
 from reverie.models.tokens import PROSE_BYTES
@@ -39,7 +40,6 @@ from reverie.regular_files import read_regular_text
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.heartbeat import Heartbeat
 from reverie.session.learning_followed import learn_from_session
-from reverie.session.session import Session
 from reverie.settings import Settings, load_settings
 from reverie.settings.sections import HookSettings
 from reverie.storage.atomic import write_atomic
@@ -175,14 +175,22 @@ async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: 
 
 
 async def _dream(cwd: Path, settings: Settings, places: Places) -> str:
-    """Dreams if it is time, with the model of the settings; returns what came of it."""
+    """Dreams if it is time, with the model of the settings; returns what came of it.
+
+    The cheapest gates come first here too: most jobs end before a session is opened.
+    """
     memory = open_memory(settings, places)
     root = memory.directory.root
     if not settings.connect.learn or not memory.switch.on or not root.is_dir():
         return "off"
     last = ConsolidationLock(root).mtime()
     if last is not None and 0 <= time.time() - last < settings.dream.hours * 3_600:
-        return "not yet"  # the usual answer, without opening a session
+        return "not yet"
+    others = changed_transcripts(transcript_folders(places), last, without="")
+    if len(others) < settings.dream.transcripts:
+        return "too few sessions since the last"
+    from reverie.session.session import Session
+
     name = settings.connect.model
     own = replace(settings, hooks=HookSettings())  # nobody begins or ends a session here
     async with await Session.open(cwd=cwd, model=name, settings=own) as session:
