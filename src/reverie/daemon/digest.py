@@ -1,6 +1,6 @@
 """What a compaction must not lose, read from a transcript by code: requests, constraints, failures, changed files.
 
-A digest is a small file per session. The job after each turn writes it, and PreCompact asks for a new one if the
+A digest is a small file per session. The job after each turn writes it, and a compaction asks for a new one if the
 transcript has grown. Large transcripts are read in a process of their own, so that the service stays small and quick.
 """
 
@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,7 +31,8 @@ from reverie.types import JsonObject
 
 _IN_PROCESS: Final = 1_000_000
 """Larger transcripts are read by another process, for at most so many seconds."""
-_SECONDS: Final = 25.0
+_SECONDS: Final = 60.0
+_NEARLY: Final = 0.95
 _LARGEST: Final = 400_000_000
 _ENTRIES: Final = 4_000
 _ITEMS, _ITEM = 60, 1_500
@@ -51,23 +53,27 @@ class Digest:
     """A line for everything that failed, the most important first."""
     changed: list[str] = field(default_factory=list[str])
     ledger: str = ""
+    notes: str = ""
+    """The hash of the notes that code has written last."""
 
     @classmethod
-    def of(cls, entries: tuple[Entry, ...], mark: list[int], cwd: str) -> Digest:
+    def of(cls, entries: tuple[Entry, ...], mark: list[int], cwd: str, notes: str) -> Digest:
         asked = requests_in(entries)
         found = inventory("", asked)
         done = operations(entries[-_ENTRIES:])
         worked = {one.target for one in done if one.ok}
         failed = [one.target for one in done if not one.ok and one.kind == "run" and one.target not in worked]
-        changed = [one.target for one in done if one.ok and one.kind in ("edit", "write") and one.target]
+        here = cwd.rstrip("/") + "/"
+        changed = [one.target.removeprefix(here) for one in done if one.ok and one.kind in ("edit", "write")]
         return cls(
             mark,
             _newest(one for one in found["requests"] if one.strip()),
             _newest(found["constraints"]),
             _newest(failed),
             [line[:_ITEM] for line in failure_lines(done, cwd=cwd)[:_ITEMS]],
-            _newest(changed),
+            _newest(filter(None, changed)),
             operation_ledger(done, max_chars=_LEDGER, cwd=cwd),
+            notes,
         )
 
 
@@ -83,6 +89,8 @@ class Digests:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._folder = hooks_folder(home) / "digests"
+        self._apart = ThreadPoolExecutor(1, thread_name_prefix="reverie-digest")
+        self._running = dict[str, Future[None]]()
 
     def stored(self, session: str) -> Digest:
         """Returns the last digest of a session; an empty one if there is none."""
@@ -95,8 +103,13 @@ class Digests:
         except (OSError, ValueError, TypeError, KeyError):
             return Digest()
 
-    def current(self, session: str, transcript: Path | None, cwd: Path) -> Digest:
-        """Returns the digest of a transcript as it is now; the last one if it cannot be read in time."""
+    def current(
+        self, session: str, transcript: Path | None, cwd: Path, wait_s: float, *, nearly: bool = False
+    ) -> Digest:
+        """Returns the digest of a transcript as it is now; the last one if that takes longer than `wait_s`.
+
+        `nearly`: a digest of nearly the whole transcript is enough, if that is large.
+        """
         last = self.stored(session)
         mark = file_mark(transcript) if transcript is not None else []
         if transcript is None or not mark or mark == last.mark or mark[1] > _LARGEST:
@@ -105,15 +118,39 @@ class Digests:
             with suppress(ReverieError):
                 return self.make(session, transcript, cwd)
             return last
-        command = [sys.executable, "-m", __name__, str(self._home), session, str(transcript), str(cwd)]
-        with suppress(OSError, subprocess.SubprocessError):
-            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+        if nearly and last.mark[:1] == mark[:1] and last.mark[1] > mark[1] * _NEARLY:
+            return last
+        running = self._running.get(session)
+        if running is None or running.done():
+            running = self._running[session] = self._apart.submit(self._make_apart, session, transcript, cwd)
+        with suppress(TimeoutError):
+            running.result(wait_s)
         return self.stored(session)
 
-    def make(self, session: str, transcript: Path, cwd: Path, entries: tuple[Entry, ...] | None = None) -> Digest:
-        """Reads a transcript and stores its digest. Raises a `ReverieError` if it cannot be read."""
-        mark = file_mark(transcript)
-        made = Digest.of(read_recording(transcript).entries if entries is None else entries, mark, str(cwd))
+    def _make_apart(self, session: str, transcript: Path, cwd: Path) -> None:
+        command = [sys.executable, "-E", "-P", "-m", __name__, str(self._home), session, str(transcript), str(cwd)]
+        with suppress(OSError, subprocess.SubprocessError):
+            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+        self._running.pop(session, None)
+
+    def close(self) -> None:
+        """Waits for nothing: a process that still reads ends by itself."""
+        self._apart.shutdown(wait=False, cancel_futures=True)
+
+    def make(
+        self,
+        session: str,
+        transcript: Path,
+        cwd: Path,
+        known: tuple[tuple[Entry, ...], list[int]] | None = None,
+        *,
+        notes: str | None = None,
+    ) -> Digest:
+        """Reads a transcript, unless its entries and its mark are `known`, and stores its digest."""
+        if known is None:
+            mark = file_mark(transcript)
+            known = read_recording(transcript).entries, mark
+        made = Digest.of(*known, str(cwd), self.stored(session).notes if notes is None else notes)
         with suppress(StorageError):
             make_private_dir(self._folder)
             data = json.dumps(asdict(made), ensure_ascii=False).encode("utf-8", "replace")

@@ -35,6 +35,7 @@ MOST_CHARACTERS: Final = 9_500
 _MOST_SESSIONS: Final = 1_000
 _MOST_ERRORS: Final = 5
 _NOTHING: Final[JsonObject] = {}
+_NO_ANSWER_S: Final = 0.6
 _SLOW_EVENTS: Final = ("PreCompact", "PostCompact", "PostToolUse")
 """These may read a transcript or write a large file."""
 
@@ -82,7 +83,11 @@ class HookEvents:
                 self._note(call)
                 slow = event in _SLOW_EVENTS or (event == "SessionStart" and call.text("source") == "compact")
                 pool = self._slow if slow else self._quick
-                return await asyncio.get_running_loop().run_in_executor(pool, _safely, handler, call)
+                work = asyncio.get_running_loop().run_in_executor(pool, _safely, handler, call)
+                if event == "PostCompact":  # has no answer: nobody waits for a large transcript
+                    await asyncio.wait({work}, timeout=_NO_ANSWER_S)
+                    return work.result() if work.done() else _NOTHING
+                return await work
         except ReverieError as error:
             self._failed(agent, event, error)
             return _NOTHING
@@ -90,6 +95,7 @@ class HookEvents:
     async def close(self) -> None:
         """Waits for what is being answered and closes everything."""
         loop = asyncio.get_running_loop()
+        self._restorer.digests.close()
         await loop.run_in_executor(None, self._slow.shutdown)
         await loop.run_in_executor(self._quick, self._projects.close)
         self._quick.shutdown()

@@ -34,6 +34,8 @@ _PINS, _LEDGER_PART, _NOTES, _INDEX = 2_500, 3_500, 1_800, 6_000
 _LINE: Final = 600
 _FEW: Final = 300
 _SHOWN: Final = 5
+_BEFORE_S, _START_S, _AFTER_S = 1.2, 3.5, 60.0
+"""How long PreCompact, SessionStart and PostCompact wait for a large transcript. Nobody waits for the last."""
 
 _KEEP: Final = (
     "Keep the following in the summary, quoted lines word for word. Lines that begin with `>` are quotes from the "
@@ -82,7 +84,7 @@ def after_start(call: HookCall, project: Project, told: Told, restorer: Restorer
     if call.text("source") != "compact":
         new = tuple(text for text in pins if text not in told.pins)
         return Restored((_part(_PINNED, _lines(new), _PINS),), new) if new else Restored()
-    digest = restorer.digests.current(call.session, call.transcript, call.cwd)
+    digest = restorer.digests.current(call.session, call.transcript, call.cwd, _START_S, nearly=True)
     parts = [
         _part("Pinned by the user:", _lines(pins), _PINS) if pins else "",
         _part("What was done, failures first:", digest.ledger.splitlines(), _LEDGER_PART) if digest.ledger else "",
@@ -105,7 +107,7 @@ class Restorer:
         """Returns what the summariser is asked to keep; empty if there is nothing."""
         if not project.settings.connect.restore:
             return ""
-        digest = self.digests.current(call.session, call.transcript, call.cwd)
+        digest = self.digests.current(call.session, call.transcript, call.cwd, _BEFORE_S)
         pins = read_pins(project.places.transcript(call.session))
         asked = [one for one in reversed(digest.requests) if one not in digest.constraints]
         parts = [
@@ -121,7 +123,7 @@ class Restorer:
         """Measures what a summary kept and returns what is to be added; empty if it kept what matters."""
         if not project.settings.connect.restore:
             return ""
-        digest = self.digests.current(call.session, call.transcript, call.cwd)
+        digest = self.digests.current(call.session, call.transcript, call.cwd, _AFTER_S, nearly=True)
         pins = read_pins(project.places.transcript(call.session))
         new = f"{call.text('compact_summary')}\n{restored}"
         asked = [UserRequest("", (TextBlock(text, Origin.ENTERED),)) for text in digest.requests]
