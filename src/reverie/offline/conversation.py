@@ -16,7 +16,7 @@ from reverie.origins import strip_tags
 from reverie.types import Block, JsonObject, Message, Origin, Purpose, TextBlock, ToolUseBlock
 
 _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
-_MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^();]+)(?:; \w+)?\)$")
+_MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^();]+)(?:; \w+)*\)$")
 _LETTER = re.compile(
     r'^<letter\b(?>[^>]*? from="(?P<sender>[^"]*)")[^>]*+>\n[^\n]*\n(?P<text>.*?)\n?</letter>$', re.DOTALL
 )

@@ -140,7 +140,7 @@ def marked(tmp_path: Path, text: str, marks: dict[str, Mark]) -> str:
 def test_evidence_is_beside_the_rule_and_notes_of_agents_are_apart(tmp_path: Path) -> None:
     note = Mark(Trust.INFERRED)
     said = marked(tmp_path, FILE, {"Never reformat vendor HAL files.": SAID, "Leave them out of the formatter.": note})
-    assert "(saved today; confirmed)" in said and "trust:" not in said, "the marks decide, not the head"
+    assert "(saved today; confirmed; feedback)" in said and "trust:" not in said, "the marks decide, not the head"
     rule, evidence, *rest = said[said.index("> Never") :].splitlines()
     assert rule == "> Never reformat vendor HAL files."
     rest = [line for line in [evidence, *rest] if line != ">"]
@@ -148,6 +148,17 @@ def test_evidence_is_beside_the_rule_and_notes_of_agents_are_apart(tmp_path: Pat
         'the user, 2026-03-05: "never reformat vendor HAL code, it breaks the diffs"',
         "Agent's notes, not the user's words:",
         "> - how to apply: Leave them out of the formatter.",
+    ]
+
+
+def test_what_the_head_repeats_is_not_paid_for_twice() -> None:
+    said = shown("---\nname: Use pnpm\ndescription: Use pnpm here.\ntype: project\n---\n\nUse pnpm here. Never npm.\n")
+    assert said.count("pnpm") == 1 and "; project)" in said
+    other = shown("---\nname: Tools\ndescription: Which tools to use\n---\n\nUse pnpm here.\n")
+    assert [line for line in other.splitlines() if line.startswith(">")] == [
+        "> Tools",
+        "> Which tools to use",
+        "> Use pnpm here.",
     ]
 
 

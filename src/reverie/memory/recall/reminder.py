@@ -174,9 +174,10 @@ def _untagged(text: str) -> str:
 
 
 def _one(memory: RecalledMemory, now: float, file_lines: int, file_bytes: int) -> str:
-    text, cut = cut_to_limits("\n".join(_lines(memory)), file_lines, file_bytes)
-    trust = f"; {memory.trust}" if memory.trust else ""
-    lines = [f"## {escape_tags(visible(str(memory.path)))} (saved {age_words(memory.modified, now)}{trust})"]
+    topic = TopicFile.parse(visible(memory.text.strip()))
+    text, cut = cut_to_limits("\n".join(_lines(topic, memory.statements)), file_lines, file_bytes)
+    marks = [f"saved {age_words(memory.modified, now)}", memory.trust, topic.type]
+    lines = [f"## {escape_tags(visible(str(memory.path)))} ({'; '.join(filter(None, marks))})"]
     note = age_note(memory.modified, now)
     lines += [note] if note else []
     if memory.missing:
@@ -189,20 +190,17 @@ def _one(memory: RecalledMemory, now: float, file_lines: int, file_bytes: int) -
     return "\n".join(lines)
 
 
-def _lines(memory: RecalledMemory) -> Iterator[str]:
+def _lines(topic: TopicFile, marked: Sequence[MarkedStatement]) -> Iterator[str]:
     """The lines of a memory, quoted; below them what they rest on; at the end the lines that are not the user's."""
-    topic = TopicFile.parse(visible(memory.text.strip()))
-    known = {visible(one.text): one for one in memory.statements}
+    known = {visible(one.text): one for one in marked}
     notes = {
         bare: one.label
         for one in statements_in(topic.body)
         if (bare := plain(one.text)) in known and known[bare].is_note
     }
-    if topic.trust is not None:  # the marks decide, not the head
-        topic = topic.with_changes(fields={"trust": None})
-    shown = topic.with_changes(body=take_out(topic.body, notes)) if notes else topic
+    body = take_out(topic.body, notes) if notes else topic.body
     before = ""
-    for line in shown.text.splitlines():
+    for line in [*_head_lines(topic), *body.rstrip().splitlines()]:
         evidence = "; ".join(dict.fromkeys(_evidence(known[bare]) for _, bare in body_parts(line) if bare in known))
         if before and line.strip() and evidence != before:
             yield before
@@ -214,6 +212,12 @@ def _lines(memory: RecalledMemory) -> Iterator[str]:
         yield _NOTES
     for text, label in notes.items():
         yield _quote(f"- {label}: {text}" if label else f"- {text}")
+
+
+def _head_lines(topic: TopicFile) -> list[str]:
+    """What the head says and the body does not; often that is nothing, and it would be paid for twice."""
+    said = fold_text(topic.body)
+    return [text for text in (topic.name, topic.description) if fold_text(text).rstrip(" .…") not in said]
 
 
 def _quote(line: str) -> str:
