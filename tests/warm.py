@@ -39,6 +39,8 @@ _LOADED = (
 )
 _LATER = ("openfeature.api", "tomllib", "tree_sitter", "tree_sitter_bash", "tree_sitter_toml")
 """What functions import when they are called."""
+_SDKS = ("anthropic", "openai")
+"""What a process imports that asks a served model, for more than a second; loaded when the first one of them starts."""
 _READ = {
     "flags.registry": "numbers",
     "instructions.markdown": "_parser",
@@ -206,6 +208,14 @@ def load() -> None:
     gc.freeze()
 
 
+def _load_sdks(order: dict[str, Any]) -> None:
+    for name in _SDKS:
+        if name not in sys.modules and f"{name.upper()}_BASE_URL" in order["env"] and f"{name}:" in str(order["args"]):
+            importlib.import_module(name)
+            assert threading.active_count() == 1, f"a process with threads cannot be forked safely: {name} starts some"
+            gc.freeze()
+
+
 def _serve(listening: socket.socket, alive: int) -> str:
     """Forks one process per connection and tells the exit code of each. Returns in a forked process: its module."""
     woken, wake = os.pipe()
@@ -231,6 +241,8 @@ def _serve(listening: socket.socket, alive: int) -> str:
             left, order = int.from_bytes(head, "big"), b""
             while len(order) < left:
                 order += line.recv(left - len(order))
+            wanted = json.loads(order.decode("utf-8", "surrogateescape"))
+            _load_sdks(wanted)
             pid = os.fork()
             if not pid:
                 signal.set_wakeup_fd(-1)
@@ -239,7 +251,7 @@ def _serve(listening: socket.socket, alive: int) -> str:
                     other.close()
                 for end in (alive, woken, wake):
                     os.close(end)
-                return _become(json.loads(order.decode("utf-8", "surrogateescape")), fds)
+                return _become(wanted, fds)
             for end in fds:
                 os.close(end)
             waiting[pid] = line
