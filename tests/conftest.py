@@ -6,6 +6,7 @@ import gc
 import itertools
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,8 +25,11 @@ _MEMORY = Path("/dev/shm")
 
 def pytest_configure() -> None:
     """Files of the suite are in memory if there is room: a disk takes a fifth of all time. The soak uses the disk."""
-    if not SOAK and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 * 2**30:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+    if SOAK or "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK):
+        return
+    if shutil.disk_usage(_MEMORY).free > 2 * 2**30:
+        os.environ["TMPDIR"] = str(_MEMORY)
+        tempfile.tempdir = None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
