@@ -25,7 +25,7 @@ import tempfile
 import termios
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -39,6 +39,8 @@ _LOADED = (
 )
 _LATER = ("openfeature.api", "tomllib", "tree_sitter", "tree_sitter_bash", "tree_sitter_toml")
 """What functions import when they are called."""
+_SDKS = ("anthropic", "openai")
+"""What a process imports that asks a served model, for more than a second; loaded when the first one of them starts."""
 _READ = {
     "flags.registry": "numbers",
     "instructions.markdown": "_parser",
@@ -106,6 +108,13 @@ class Process:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+
+def start(*args: str, module: str = "reverie", cwd: Path | None = None, stdout: int = 1) -> Process:
+    """As `subprocess.Popen([sys.executable, "-m", module, *args])`, without input. `-c` runs its first argument."""
+    with Path(os.devnull).open("rb") as nothing:
+        streams = (nothing.fileno(), stdout, 2)
+        return Process(*args, cwd=cwd or Path.cwd(), env=os.environ, streams=streams, module=module)
 
 
 def run(
@@ -206,8 +215,16 @@ def load() -> None:
     gc.freeze()
 
 
-def _serve(listening: socket.socket, alive: int) -> str:
-    """Forks one process per connection and tells the exit code of each. Returns in a forked process: its module."""
+def _load_sdks(order: dict[str, Any]) -> None:
+    for name in _SDKS:
+        if name not in sys.modules and f"{name.upper()}_BASE_URL" in order["env"] and f"{name}:" in str(order["args"]):
+            importlib.import_module(name)
+            assert threading.active_count() == 1, f"a process with threads cannot be forked safely: {name} starts some"
+            gc.freeze()
+
+
+def _serve(listening: socket.socket, alive: int) -> Callable[[], object]:
+    """Forks one process per connection and tells the exit code of each. Returns in a forked process: its work."""
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(woken, False)
@@ -231,6 +248,8 @@ def _serve(listening: socket.socket, alive: int) -> str:
             left, order = int.from_bytes(head, "big"), b""
             while len(order) < left:
                 order += line.recv(left - len(order))
+            wanted = json.loads(order.decode("utf-8", "surrogateescape"))
+            _load_sdks(wanted)
             pid = os.fork()
             if not pid:
                 signal.set_wakeup_fd(-1)
@@ -239,7 +258,7 @@ def _serve(listening: socket.socket, alive: int) -> str:
                     other.close()
                 for end in (alive, woken, wake):
                     os.close(end)
-                return _become(json.loads(order.decode("utf-8", "surrogateescape")), fds)
+                return _become(wanted, fds)
             for end in fds:
                 os.close(end)
             waiting[pid] = line
@@ -251,8 +270,8 @@ def _tell(line: socket.socket, what: bytes) -> None:
         line.send(what)
 
 
-def _become(order: dict[str, Any], fds: list[int]) -> str:
-    """Makes this process what a new interpreter in that folder would be."""
+def _become(order: dict[str, Any], fds: list[int]) -> Callable[[], object]:
+    """Makes this process what a new interpreter in that folder would be, and returns what it runs."""
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
@@ -270,14 +289,19 @@ def _become(order: dict[str, Any], fds: list[int]) -> str:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     random.seed()
-    sys.argv = [order["module"], *order["args"]]
-    return order["module"]
+    module, args = order["module"], order["args"]
+    if module == "-c":
+        sys.argv = ["-c", *args[1:]]
+        return lambda: exec(compile(args[0], "<string>", "exec"), {"__name__": "__main__"})
+    sys.argv = [module, *args]
+    name = "reverie.__main__" if module == "reverie" else module
+    return lambda: runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
-def _to_the_end(module: str) -> int:
-    """Runs the module and what an interpreter does when it ends, without taking the modules down one by one."""
+def _to_the_end(work: Callable[[], object]) -> int:
+    """Does the work and what an interpreter does when it ends, without taking the modules down one by one."""
     try:
-        runpy.run_module("reverie.__main__" if module == "reverie" else module, run_name="__main__", alter_sys=True)
+        work()
         code: object = 0
     except SystemExit as ended:
         code = ended.code

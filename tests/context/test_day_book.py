@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from reverie.models.prices import input_equivalents
 from reverie.permissions.rules import Allow, Decision, ToolCall
 from reverie.session import Session
 from reverie.types import Purpose, Usage
+from tests import warm
 from tests.counts import count
 from tests.sessions import in_session, turn
 from tests.simulated import ANTHROPIC, served
@@ -83,7 +82,7 @@ for _ in range(int(sys.argv[2])):
 def test_many_processes_share_one_book(tmp_path: Path) -> None:
     processes, lines = count(4, 16), count(200, 2_000)
     book = DayBook(tmp_path, clock=lambda: NOON)
-    started = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), str(lines)]) for _ in range(processes)]
+    started = [warm.start(WRITER, str(tmp_path), str(lines), module="-c") for _ in range(processes)]
     seen = 0.0
     while any(process.poll() is None for process in started):
         now = book.today().tokens

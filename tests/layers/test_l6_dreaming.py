@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -33,6 +32,7 @@ from reverie.runtime.tasks import TaskState
 from reverie.session import Session
 from reverie.storage.transcript.records import ForkUsage, from_record
 from reverie.storage.transcript.session_log import utc_now
+from tests import warm
 from tests.counts import count
 from tests.layers.dreams import BAKERY, GOOD, JOINED, House, begun, dream, house, transcript, writes
 from tests.sessions import turn
@@ -728,7 +728,7 @@ def test_kill_at_any_moment_leaves_before_or_after(tmp_path: Path, monkeypatch: 
     after["MEMORY.md"] = BAKERY["MEMORY.md"].replace("- [Oven again](project_oven_copy.md) — a copy\n", "")
     model = place.script(GOOD)
     began = time.monotonic()
-    subprocess.run([sys.executable, "-c", DRIVER, str(place.work), model], check=True, stdout=subprocess.DEVNULL)
+    assert warm.start(DRIVER, str(place.work), model, module="-c").wait(60) == 0
     assert place.files == after
     longest = max(0.3, (time.monotonic() - began) * 0.6)
     ends = {"before": 0, "after": 0}
@@ -737,12 +737,14 @@ def test_kill_at_any_moment_leaves_before_or_after(tmp_path: Path, monkeypatch: 
         shutil.rmtree(place.memory)
         shutil.rmtree(place.memory.with_name("memory-history.git"), ignore_errors=True)
         house(tmp_path)
-        process = subprocess.Popen([sys.executable, "-c", DRIVER, str(place.work), model], stdout=subprocess.PIPE)
-        assert process.stdout is not None and process.stdout.readline() == b"go\n"
-        time.sleep(longest * number / kills)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        ours, theirs = os.pipe()
+        process = warm.start(DRIVER, str(place.work), model, module="-c", stdout=theirs)
+        os.close(theirs)
+        with open(ours, "rb") as told:  # noqa: PTH123
+            assert told.readline() == b"go\n"
+            time.sleep(longest * number / kills)
+            process.kill()
+            process.wait()
         memory_of(place).finish_pending()
         found = place.files
         assert found in (dict(BAKERY), after), json.dumps(found, indent=1)

@@ -16,7 +16,7 @@ import pytest
 from reverie.errors import BlockingLimit, UserError
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
-from tests.counts import SOAK
+from tests.counts import count
 from tests.library.talks import MODEL, SYSTEM, TOOLS, Player, make_talk
 
 SMALL = 32_000
@@ -39,11 +39,9 @@ def answer(text: str = "Fine.", *calls: tuple[str, str], usage: int = 500) -> di
     }
 
 
-SEEDS = range(40 if SOAK else 2)
-
-
+@pytest.mark.soak
 @pytest.mark.parametrize("wire", ["messages", "chat", "responses"])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(count(1, 40)))
 def test_restarts_and_parts_of_the_history_give_the_same_bytes(tmp_path: Path, seed: int, wire: str) -> None:
     talk = make_talk(seed, 40)
     home = tmp_path / "home"

@@ -6,8 +6,6 @@ import asyncio
 import json
 import resource
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import pytest
 from reverie.errors import UserError
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
+from tests import warm
 from tests.library.talks import MODEL
 
 Json = dict[str, Any]
@@ -256,7 +255,7 @@ asyncio.run(main())
 
 def test_processes_that_open_one_conversation_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     count, names = 16, ("Ann", "Bob", "Cid")
-    started = [subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path), who, str(count)]) for who in names]
+    started = [warm.start(WORKER, str(tmp_path), who, str(count), module="-c") for who in names]
     assert [process.wait(60) for process in started] == [0, 0, 0]
 
     async def run() -> str:

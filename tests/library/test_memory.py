@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +12,7 @@ import pytest
 
 from reverie import Memory, ModelError, ReverieError, UserError
 from reverie.memory.opening import MemoryOff
+from tests import warm
 
 T = TypeVar("T")
 Work = Callable[[Memory], Awaitable[T]]
@@ -40,8 +39,6 @@ def test_opening_makes_nothing_and_the_first_write_makes_the_folder(own_home: Pa
 
 
 def test_without_a_path_it_is_the_memory_that_the_commands_use(tmp_path: Path, own_home: Path) -> None:
-    from tests import warm
-
     async def work() -> str:
         async with Memory.open(cwd=tmp_path) as memory:
             await memory.remember("The staging port is 8080")
@@ -242,7 +239,7 @@ SAID = (
 
 def test_two_processes_write_one_memory(tmp_path: Path) -> None:
     path = tmp_path / "shared"
-    running = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), *texts]) for texts in SAID]
+    running = [warm.start(WRITER, str(path), *texts, module="-c") for texts in SAID]
     assert [one.wait(60) for one in running] == [0, 0]
 
     async def work(memory: Memory) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,10 +14,9 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
+from tests import warm
 from tests.counts import count
 from tests.memory.saver import SHARED_FILES, accept, body, whole
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def acknowledged(path: Path) -> list[tuple[int, str, str]]:
@@ -31,11 +29,11 @@ def acknowledged(path: Path) -> list[tuple[int, str, str]]:
 def run_workers(root: Path, tmp_path: Path, workers: int, saves: int, kills: int, chance: random.Random) -> int:
     """Runs all workers to their end, killing one now and then, which goes on where it stopped. Returns the kills."""
 
-    def start(worker: int) -> subprocess.Popen[bytes]:
+    def start(worker: int) -> warm.Process:
         acks = tmp_path / f"acks-{worker}"
         first = max((number + 1 for number, _, _ in acknowledged(acks)), default=0)
         arguments = [str(root), str(acks), str(worker), str(first), str(saves)]
-        return subprocess.Popen([sys.executable, "-m", "tests.memory.saver", *arguments], cwd=ROOT)
+        return warm.start(*arguments, module="tests.memory.saver")
 
     running = {worker: start(worker) for worker in range(workers)}
     killed = 0
@@ -131,19 +129,7 @@ def test_many_processes_begin_at_once(tmp_path: Path) -> None:
         place = tmp_path / str(attempt)
         root = place / "memory"
         started = [
-            subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "tests.memory.saver",
-                    str(root),
-                    str(place) + f"-{worker}",
-                    str(worker),
-                    "0",
-                    "3",
-                ],
-                cwd=ROOT,
-            )
+            warm.start(str(root), f"{place}-{worker}", str(worker), "0", "3", module="tests.memory.saver")
             for worker in range(count(4, 8))
         ]
         assert [process.wait() for process in started] == [0] * len(started)

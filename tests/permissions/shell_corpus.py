@@ -55,6 +55,7 @@ ALLOWED: tuple[tuple[str, str], ...] = (
     ("stat --format='%n: %s bytes' a.md", "a format"),
     ("stat --printf '%y\\n' a.md", "a format with an escape"),
     ("stat /dev/sda", "metadata of a device"),
+    ("cat /dev/shm/build/logs/../notes.md", "a file in a folder in memory"),
     ("stat -t -c %Y:%n a.md", "an unquoted format"),
     ("grep needle hay.txt", "pattern and file"),
     ("grep -rn needle", "recursion defaults to the working folder"),
@@ -305,6 +306,10 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("wc --files=a", "an abbreviation"),
     # devices, processes, keys
     ("cat /dev/sda", "a disk"),
+    ("cat /dev/shm/segment", "what processes share"),
+    ("cat /dev/shm/build/../../sda", "climbing out of a folder in memory"),
+    ("cat /dev/shm/build/.*/.*/sda", "a glob that climbs"),
+    ("cat /dev/sh?/build/sda", "a glob that may be another folder"),
     ("wc -c /dev/zero", "endless"),
     ("grep x /dev/random", "endless"),
     ("head -1 /dev/tty", "waits for a key"),

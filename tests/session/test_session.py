@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -30,6 +28,7 @@ from reverie.session.session import CRASHED, Session
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.records import ForkUsage
 from reverie.types import Origin
+from tests import warm
 from tests.sessions import ended, in_session, of_kind, script, turn
 
 
@@ -242,8 +241,7 @@ def test_open_calls_of_a_crashed_session_are_closed_by_record(tmp_path: Path) ->
     model = script(
         tmp_path, 'call Read {"file_path": "a.txt"}\ncall Bash {"command": "touch x; sleep 9"}\n---\nsay Went on.\n'
     )
-    ran = subprocess.run([sys.executable, "-c", program, str(tmp_path), model], check=False)
-    assert ran.returncode == 9
+    assert warm.start(program, str(tmp_path), model, module="-c").wait(60) == 9
 
     async def work(session: Session) -> tuple[str, list[object]]:
         return ended(await turn(session, "go on")).text, wire(session)

@@ -16,7 +16,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Future
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, Protocol, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -29,6 +29,9 @@ from reverie.types import JsonObject
 _LIST_S = 3.0
 _WINDOW_KEYS = ("max_model_len", "n_ctx", "loaded_context_length", "context_length", "context_window", "n_ctx_train")
 """What servers call the window in their list of models, the most exact first."""
+
+_HTTP_LIBRARIES = ("httpx2", "httpx")
+"""What the SDKs use, the newer one first."""
 
 
 class StreamedAnswer(Protocol):
@@ -91,8 +94,10 @@ class SdkModel:
         loop = asyncio.get_running_loop()
         if self._client is None or self._client[0] is not loop:
             timeout = module.Timeout(self._timeout_s, connect=min(30.0, self._timeout_s))
+            http = module.DefaultAsyncHttpxClient(base_url=self._url, timeout=timeout, verify=_certificates())
             make = getattr(module, self._client_class)
-            self._client = (loop, make(**self._keys, base_url=self._url, timeout=timeout, max_retries=0))
+            client = make(**self._keys, base_url=self._url, timeout=timeout, max_retries=0, http_client=http)
+            self._client = (loop, client)
         return module, self._client[1]
 
     async def listed(self) -> bool | None:
@@ -143,6 +148,13 @@ class SdkModel:
         if not answer.ended:
             raise errors.Unreachable("The connection broke before the answer was complete.")
         yield Finished(answer.response())
+
+
+@cache
+def _certificates() -> Any:
+    """What every client of this process trusts. A client that has to read the certificates itself takes 25 ms more."""
+    library = next(sys.modules[name] for name in _HTTP_LIBRARIES if name in sys.modules)
+    return library.create_ssl_context()
 
 
 def own_headers(url: str, request: Request) -> dict[str, str]:
@@ -232,7 +244,7 @@ def _do(setting: str) -> str:
 
 def _transport_errors(name: str = "HTTPError") -> tuple[type[Exception], ...]:
     """The errors of this name in the HTTP libraries that the SDKs use; by default the class of all their errors."""
-    return tuple(getattr(sys.modules[library], name) for library in ("httpx2", "httpx") if library in sys.modules)
+    return tuple(getattr(sys.modules[library], name) for library in _HTTP_LIBRARIES if library in sys.modules)
 
 
 def _is_transport(error: BaseException | None, name: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from reverie.text.folding import word_set
@@ -169,7 +169,12 @@ def find_repeated(new: Sequence[str], there: Sequence[str], *, least: int = 1) -
         return None
     # Two statements in a row may be one sentence of the other text.
     spans = [*there, *(f"{one} {two}" for one, two in pairwise(there) if is_negated(one) == is_negated(two))]
-    pairs = [(one, found) for one in near if (found := next((other for other in spans if says(one, other)), None))]
+    known = [(other, content_terms(other)) for other in spans]
+    pairs = list[tuple[str, str]]()
+    for one in near:
+        terms = content_terms(one)
+        same = (other for other, others in known if share(terms, others) >= SAME and says(one, other))
+        pairs += [(one, found) for found in islice(same, 1)]
     total = sum(len(content_terms(one)) for one in judged)
     is_said = sum(len(content_terms(one) & whole) for one in judged) >= SAME * total
     return pairs[0] if pairs and (is_said or len(pairs) >= MOST * len(judged)) else None

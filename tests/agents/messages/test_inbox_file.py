@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,6 +18,7 @@ from reverie.agents.messages.message import AgentMessage, message_blocks, new_me
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message, TextBlock
+from tests import warm
 from tests.counts import count
 
 
@@ -232,15 +230,16 @@ def write_read_and_kill(folder: Path, writers: int, messages: int, least_kills: 
     """So many writers of so many messages each; readers are killed meanwhile. All messages arrive once; the kills."""
     box, transcript = folder / "inboxes" / "reader.json", folder / "reader.jsonl"
 
-    def start(*words: object, **options: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-m", "tests.agents.mail_driver", *map(str, words)], **options)
+    def start(*words: object, stdout: int = 1) -> warm.Process:
+        return warm.start(*map(str, words), module="tests.agents.mail_driver", stdout=stdout)
 
-    def read(seed: int) -> subprocess.Popen[bytes]:
+    def read(seed: int) -> warm.Process:
         """A reader that has begun: one killed while it is still starting would show nothing."""
-        reader = start("read", box, transcript, seed, stdout=subprocess.PIPE)
-        assert reader.stdout is not None
-        with reader.stdout:
-            assert reader.stdout.readline() == b"reading\n"
+        ours, theirs = os.pipe()
+        reader = start("read", box, transcript, seed, stdout=theirs)
+        os.close(theirs)
+        with open(ours, "rb") as told:  # noqa: PTH123
+            assert told.readline() == b"reading\n"
         return reader
 
     writing = [start("write", box, f"w{number}", messages) for number in range(writers)]
@@ -252,7 +251,7 @@ def write_read_and_kill(folder: Path, writers: int, messages: int, least_kills: 
             time.sleep(dice.uniform(0, 0.8))
             if all(writer.poll() is not None for writer in writing) and kills >= least_kills:
                 break
-            reading.send_signal(signal.SIGKILL)
+            reading.kill()
             reading.wait()
             kills += 1
             reading = read(kills)

@@ -154,11 +154,8 @@ class AgentWrites:
         """Statements that disappear and may not: they stay, and the removal becomes a question."""
         held = {one.text for one in verdicts if one.end is End.HELD}
         body = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(write.before or "").body)}
-        gone = [
-            one
-            for one in case.own
-            if fold_text(one.text) in body and fold_text(one.text) not in set(map(fold_text, parts))
-        ]
+        left = body.difference(map(fold_text, parts))
+        gone = [one for one in case.own if fold_text(one.text) in left]
         old = {fold_text(one.text): one for one in case.own}
         new = {one.text: Standing(one.text, write.name, one.mark.trust if one.mark else None) for one in verdicts}
         kept = [old.get(fold_text(bare)) or new.get(bare) or Standing(bare, write.name, None) for bare in parts]

@@ -66,10 +66,11 @@ def check_contents(word: Word, *, recursive: bool = False) -> None:
     parts = _parts(word)
     shown = clip(word.raw)
     climbed = False
+    rooted = word.text.startswith("/") and not _is_in_memory(parts)
     for index, part in enumerate(parts):
         if part.text == "..":
             climbed = True
-        first = index == 0 and word.text.startswith("/")
+        first = index == 0 and rooted
         # After `..` nothing is certain: with a link in the path, /var/run/../dev is /dev.
         if (first or climbed) and part.may_be_any(_KERNEL_FOLDERS):
             raise NotReadOnly(f"{shown} may lead to a device or to a process's memory")
@@ -81,6 +82,16 @@ def check_contents(word: Word, *, recursive: bool = False) -> None:
             raise NotReadOnly(f"{shown} may hold keys or passwords")
     if recursive:
         _check_recursive_root(word, parts)
+
+
+def _is_in_memory(parts: list[_PathPart]) -> bool:
+    """Whether this is inside a folder of /dev/shm: a file like all others. What processes share is not in a folder."""
+    depth = 0
+    for part in parts[2:]:
+        depth += -1 if part.may_be("..") else 1
+        if depth < 1 or (part.glob and part.may_be("..")):
+            return False
+    return depth > 1 and [part.text for part in parts[:2]] == ["dev", "shm"]
 
 
 def _is_kernel_file(folder: _PathPart, name: _PathPart) -> bool:
