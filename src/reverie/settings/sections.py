@@ -28,6 +28,7 @@ from reverie.settings.fields import (
     whole,
 )
 
+INSIDE = "REVERIE_INSIDE"
 PermissionMode = Literal["ask", "accept_edits", "accept_all", "read_only"]
 
 
@@ -66,6 +67,9 @@ class ModelSettings(Section):
         "The server for `openai:` (Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, …). Empty: the vendor's.",
         env="OPENAI_BASE_URL",
     )
+    claude_code_program: str = text("claude", "The program of `claude-code:` models; options may follow its name.")
+    codex_program: str = text("codex", "The program of `codex:` models; options may follow its name.")
+    programs_at_once: int = whole(2, "programs", "The most programs of models that one process runs at the same time.")
 
 
 class WindowSettings(Section):
@@ -317,6 +321,12 @@ class SessionSettings(Section):
     """How a session runs."""
 
     bare: bool = switch(False, "No memory, no instruction files, no hooks.", env="REVERIE_BARE", env_only=True)
+    inside: bool = switch(
+        False,
+        "Set for every program that a model starts. Such models and our hooks in other agents do nothing then.",
+        env=INSIDE,
+        env_only=True,
+    )
 
 
 class RemoteSettings(Section):
