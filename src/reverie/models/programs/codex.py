@@ -71,7 +71,8 @@ class CodexModel(ProgramModel):
             raise program_error(
                 self._program.shown, failed or f"exit code {ran.exit_code}: {ran.complaint}", login=_LOGIN
             )
-        return ProgramAnswer(str(said[-1]) if said else "", self._model, _usage(done), done)
+        rest = {key: value for key, value in done.items() if key not in ("input_tokens", "output_tokens")}
+        return ProgramAnswer(str(said[-1]) if said else "", self._model, _usage(done), rest)
 
 
 def _item(event: JsonObject) -> JsonObject:

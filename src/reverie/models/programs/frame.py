@@ -39,8 +39,8 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=st
 class Frame:
     """A request as text: what comes first, one line per message, and what to do now.
 
-    `schema` is the form of the answer, if it has one. `key` must be in an answer that the program does not check itself:
-    texts of others cannot know it, so calls that the answer only quotes are not made.
+    `schema` is the form of the answer, if it has one. `key` must be in an answer that the program does not check: texts
+    of others cannot know it, so calls that the answer only quotes are not made.
     """
 
     system: str
@@ -166,7 +166,8 @@ def _is_answer(found: JsonObject) -> bool:
 def _input(given: Json) -> JsonObject:
     if isinstance(given, str):
         return read_input(given)
-    return as_object(given) if given is None or isinstance(given, dict) else {UNPARSED_INPUT: json.dumps(given)}
+    found = as_object(given)
+    return found if found or not given else {UNPARSED_INPUT: json.dumps(given)}
 
 
 def _text_blocks(text: Json) -> tuple[Block, ...]:
