@@ -53,6 +53,11 @@ class ProgramModel:
         return self._name
 
     @property
+    def path(self) -> str:
+        """Where the program is."""
+        return self._program.words[0]
+
+    @property
     def capabilities(self) -> Capabilities:
         return Capabilities(images=False, output_schema=True)
 
