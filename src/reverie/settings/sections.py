@@ -35,7 +35,11 @@ PermissionMode = Literal["ask", "accept_edits", "accept_all", "read_only"]
 class ModelSettings(Section):
     """The model that answers, and how to reach it."""
 
-    name: str = text("", "`provider:model`. Empty: a provider whose key is set, else `embedded`.", env="REVERIE_MODEL")
+    name: str = text(
+        "",
+        "`provider:model` (docs/models.md). Empty: a provider whose key is set, else `embedded`.",
+        env="REVERIE_MODEL",
+    )
     small_model: str = text("", "The model for small background jobs. Empty: the cheapest of the family.")
     max_output: int = whole(8_000, "tokens", "The longest response of a normal request.")
     raised_output: int = whole(64_000, "tokens", "The limit rises to this once, if `max_output` cuts a response off.")
