@@ -260,6 +260,7 @@ def test_settings_flags_and_teams_load(tmp_path: Path, own_home: Path, block: Bl
         assert block.text.strip().splitlines()[0].strip("[]").partition(".")[0] in (
             "hooks",
             "instructions",
+            "model",
             "telemetry",
         )
 
