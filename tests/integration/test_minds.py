@@ -179,7 +179,7 @@ def test_a_dream(place: Place) -> None:
 
 def test_an_answer_with_several_rounds_is_booked_and_reads_its_cache(place: Place) -> None:
     reverie = place.command
-    reverie.extra["REVERIE_DISABLE_MEMORY"] = "1"
+    reverie.extra |= {"REVERIE_DISABLE_MEMORY": "1", "ENABLE_PROMPT_CACHING_1H": "1"}  # the second: Claude Code's own
     (reverie.work / "ports.txt").write_text("port = 8080\n" * 1_500)
     mind = Mind(Script.parse('call Read {"file_path": "ports.txt"}\n---\nsay The port is 8080.\n'), "main")
     with running(simulator := Simulator(mind)) as url:

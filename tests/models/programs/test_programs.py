@@ -120,6 +120,20 @@ def test_a_limit_that_says_when_it_ends(folder: Path) -> None:
     assert 7_000 < (caught.value.retry_after or 0) <= 7_200
 
 
+def test_markers_that_are_refused_are_left_out(folder: Path) -> None:
+    failed = {
+        "type": "result",
+        "is_error": True,
+        "api_error_status": 400,
+        "result": "API Error: 400 cache_control: five",
+    }
+    text = f"if grep -q cache_control; then echo '{json.dumps(failed)}'; else echo '{json.dumps(RESULT)}'; fi"
+    model = opened("claude-code:", claude_code_program=program(folder, f"echo >>{folder}/runs\n{text}"))
+    for runs in (2, 3):
+        assert ask(model, request())[1].model == "claude-haiku-5-5"
+        assert (folder / "runs").read_text().count("\n") == runs, "once is enough to know"
+
+
 def codex(folder: Path, *events: dict[str, Any], code: int = 0) -> Model:
     lines = "\n".join(json.dumps(event) for event in events)
     text = f"printf '%s\\n' \"$@\" >{folder}/options\ncat >{folder}/stdin\ncat <<'END'\n{lines}\nEND\nexit {code}"

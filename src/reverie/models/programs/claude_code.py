@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from reverie.errors import ModelError
+from reverie.errors import BadRequest, ModelError
 from reverie.models.base import Request
 from reverie.models.forced import read_object
 from reverie.models.programs.failures import program_error
@@ -33,6 +33,7 @@ _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_MAX_RETRIES": "0",  # `sending` retries
+    "FORCE_PROMPT_CACHING_5M": "1",  # a marker of an hour after our own would be refused
 }
 
 
@@ -42,13 +43,23 @@ class ClaudeCodeModel(ProgramModel):
     def __init__(self, model: str, program: Program) -> None:
         super().__init__(f"claude-code:{model}", program)
         self._model = model
+        self._marks = True
 
     async def ask(self, framed: Frame, request: Request, scratch: Scratch) -> ProgramAnswer:
+        try:
+            return await self._ask(framed, request, scratch)
+        except BadRequest as error:
+            if not self._marks or "cache_control" not in str(error):
+                raise
+            self._marks = False  # this version sets markers of its own that ours does not fit
+            return await self._ask(framed, request, scratch)
+
+    async def _ask(self, framed: Frame, request: Request, scratch: Scratch) -> ProgramAnswer:
         options = [*_CLEAN, "--system-prompt-file", scratch.write("system.md", framed.system)]
         options += [f"--model={self._model}"] if self._model else []
         options += ["--effort", request.effort] if request.effort else []
         options += ["--json-schema", json.dumps(framed.schema)] if framed.schema is not None else []
-        ran = await self._program.run(options, _message(framed), scratch, _QUIET)
+        ran = await self._program.run(options, _message(framed, marked=self._marks), scratch, _QUIET)
         result = next((one for one in reversed(list(_objects(ran.stdout))) if one.get("type") == "result"), None)
         if result is None:
             raise self._no_result(ran)
@@ -81,10 +92,10 @@ class ClaudeCodeModel(ProgramModel):
         )
 
 
-def _message(framed: Frame) -> str:
+def _message(framed: Frame, *, marked: bool) -> str:
     """The prompt as one message. The marker is on the last line of the conversation; the next request extends it."""
     blocks: list[JsonObject] = [{"type": "text", "text": line} for line in framed.lines]
-    if blocks:
+    if blocks and marked:
         blocks[-1]["cache_control"] = {"type": "ephemeral"}
     blocks.append({"type": "text", "text": framed.now})
     return json.dumps({"type": "user", "message": {"role": "user", "content": blocks}}) + "\n"
