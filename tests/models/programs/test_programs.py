@@ -157,11 +157,15 @@ def test_codex_answers_with_calls_and_its_usage(folder: Path) -> None:
         ("unexpected status 401 Unauthorized: no", AuthenticationFailed),
         ("exceeded retry limit, last status: 429 Too Many Requests", Overloaded),
         ("You've hit your usage limit. Try again at 3:05 PM.", Overloaded),
+        ("Rate limit reached for gpt-5.5. Please try again in 2s.", Overloaded),
         ('{"error": {"message": "prompt is too long: 300000 tokens > 200000 maximum"}}', PromptTooLong),
         ("Connection failed: error sending request", Unreachable),
     ):
-        with pytest.raises(kind):
+        with pytest.raises(kind) as caught:
             ask(codex(folder, {"type": "turn.failed", "error": {"message": message}}, code=1), request())
+        assert (caught.value.retry_after is not None) == ("usage limit" in message), (
+            "nobody waits hours for a rate limit"
+        )
 
 
 def test_any_command_answers(folder: Path) -> None:

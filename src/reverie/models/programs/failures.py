@@ -19,7 +19,7 @@ _NO_LOGIN = re.compile(
 _TOO_LONG = re.compile(r"prompt is too long|context window|maximum context length|input is too long", re.IGNORECASE)
 _SIZES = re.compile(r"(\d{4,}) tokens[^\d]{1,20}(\d{4,})")
 _USED_UP = re.compile(
-    r"(?:usage|session|weekly|daily|hour|opus|sonnet|your) limit|limit reached|out of .{0,20}usage", re.I
+    r"(?:usage|session|weekly|daily|hour) limit|(?:hit|reached) your .{0,30}limit|out of .{0,20}usage", re.I
 )
 _RESET_AT = re.compile(r"\|(\d{10})\b")
 _NO_CONNECTION = re.compile(
