@@ -190,7 +190,7 @@ def test_foreign_text_is_parsed_in_one_place() -> None:
 READS_ITS_OWN = {  # package data, /proc, and the measurements over data of our own
     "prompts.py",
     "regular_files.py",
-    "tools/process.py",
+    "runtime/process_family.py",
     "memory/recall/ranking/manner.py",
     "memory/recall/encoder.py",
     "layers/l6_dreaming/lock.py",

@@ -56,6 +56,7 @@ NOT_RUN = {
     "reverie lab recall": "data of your own (tests/lab/test_recall.py)",
     "reverie lab dream SCENARIOS": "data of your own (tests/lab/test_dream.py)",
     "reverie extract ~/.claude/projects/-home-me-shop --model anthropic": "a key of your own",
+    "reverie extract ~/.claude/projects/-home-me-shop --model claude-code": "a subscription of your own",
     "git --git-dir": "a history of your own, named by its place",
 }
 """How lines begin that cannot run here, and why."""
@@ -259,6 +260,7 @@ def test_settings_flags_and_teams_load(tmp_path: Path, own_home: Path, block: Bl
         assert block.text.strip().splitlines()[0].strip("[]").partition(".")[0] in (
             "hooks",
             "instructions",
+            "model",
             "telemetry",
         )
 

@@ -172,6 +172,24 @@ def test_a_trusted_folders_committed_file_may_run_hooks_but_never_move_memory_or
     assert settings.memory.directory == ""
 
 
+def test_a_folder_names_a_program_of_a_model_only_in_its_trusted_local_file(load: Load, repo: Path) -> None:
+    named = '[model]\nname = "command:./mind.sh"\nsmall_model = " command:x"\ncodex_program = "./mind.sh"\n'
+    (repo / "mind.sh").write_text("echo fine\n")
+    commit(repo, ".reverie/settings.toml", named)
+    trust_all(load(), repo)
+    assert ignored(load()) == {"model.name", "model.small_model", "model.codex_program"}, "even if it is trusted"
+    (repo / ".reverie" / "settings.toml").write_text('[model]\nname = "claude-code:"\n')
+    trust_all(load(), repo)
+    assert load().model.name == "claude-code:", "whose program only the user has set"
+    (repo / ".reverie" / "settings.toml").unlink()
+    (repo / ".reverie" / "settings.local.toml").write_text(named)
+    assert load().model.name == ""
+    trust_all(load(), repo)
+    assert load().model.name == "command:./mind.sh"
+    (repo / "mind.sh").write_text("echo evil\n")
+    assert load().model.name == "", "a change of the program ends trust"
+
+
 def test_trust_ends_when_what_can_act_changes_and_only_then(load: Load, repo: Path) -> None:
     file = repo / ".reverie" / "settings.local.toml"
     hook = '[[hooks.Stop]]\ncommand = "make check"\n'

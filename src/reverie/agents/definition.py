@@ -18,7 +18,7 @@ from reverie.origins import escape_tags
 from reverie.paths import Places
 from reverie.prompts import render
 from reverie.regular_files import read_head
-from reverie.settings.reach import Risk
+from reverie.settings.reach import Risk, names_program
 from reverie.settings.trust import ActingPart, TrustBook, digest_parts, make_check
 
 MAX_BYTES = 100_000
@@ -103,6 +103,9 @@ def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefini
             if isinstance(found, str):
                 problems.append(found)
                 continue
+            if not is_own and names_program(found.model):
+                problems.append(f"{path}: `model: {found.model}` is ignored: only you may name a program to run.")
+                found = replace(found, model="")
             parts = [] if is_own else list(_trusted_parts(found, path, places.checkout, taken))
             if parts:
                 book = book or TrustBook.read(places.home)

@@ -146,7 +146,9 @@ class ForkPoint:
         asked = (TextBlock(question, Origin.ENTERED),) if question else ()
         log.append_message(Message("user", (task(directive), *asked)), isMeta=True)
         outcome = await run(thread)
-        return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied))
+        answered = (entry.message.fields.get("model") for entry in reversed(log.view.entries))
+        model = str(next(filter(None, answered), ""))
+        return ForkResult(outcome.reason, outcome.text, thread.usage, thread.rounds, tuple(denied), model)
 
 
 def recording_denials(

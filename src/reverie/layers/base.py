@@ -209,13 +209,14 @@ class Companion:
 
 @dataclass(frozen=True, slots=True)
 class ForkResult:
-    """The result of a fork. `denied` lists the refused calls as `Tool: reason`."""
+    """The result of a fork. `denied` lists the refused calls as `Tool: reason`; `model` is the one that answered."""
 
     reason: str
     text: str
     usage: Usage
     rounds: int
     denied: tuple[str, ...]
+    model: str = ""
 
 
 class Fork(Protocol):

@@ -132,6 +132,11 @@ class Catalogue:
             found = self._known[key] = self._look_up(model, provider)
         return found
 
+    def facts_of_answer(self, model: str, asked: ModelFacts) -> ModelFacts:
+        """What is known about the model that answered; the one that was asked if the catalogue has no entry for it."""
+        found = self.facts(model) if model else asked
+        return found if found.known else asked
+
     def _look_up(self, model: str, provider: Provider | None) -> ModelFacts:
         bare = _SUFFIX_1M.sub("", model.strip())
         facts = self._entry(bare, provider)

@@ -50,7 +50,7 @@ def body(request: Request, *, vendor: bool) -> JsonObject:
         schema = request.output_schema
         made["response_format"] = {
             "type": "json_schema",
-            "json_schema": {"name": "answer", "schema": schema, "strict": _is_strict(schema)},
+            "json_schema": {"name": "answer", "schema": schema, "strict": is_strict(schema)},
         }
     return made
 
@@ -70,16 +70,16 @@ def _tool_choice(choice: JsonObject) -> JsonObject:
     return made | ({"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {})
 
 
-def _is_strict(schema: Json) -> bool:
+def is_strict(schema: Json) -> bool:
     """Whether a schema fits strict mode: every object is closed and every property required."""
     if isinstance(schema, list):
-        return all(_is_strict(part) for part in cast(list[Any], schema))
+        return all(is_strict(part) for part in cast(list[Any], schema))
     given = as_object(schema)
     if given.get("type") == "object":
         names = set(as_object(given.get("properties")))
         if given.get("additionalProperties") is not False or names != set(given.get("required") or []):
             return False
-    return all(_is_strict(part) for part in given.values())
+    return all(is_strict(part) for part in given.values())
 
 
 def _messages(request: Request) -> Iterator[JsonObject]:

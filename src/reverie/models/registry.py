@@ -1,5 +1,5 @@
-"""From a model's name to a model: `anthropic:<model>`, `openai:<model>`, `scripted:<file>`, `embedded`, or a provider
-that an installed package adds (`reverie.models`).
+"""From a model's name to a model: `anthropic:<model>`, `openai:<model>`, `claude-code:<model>`, `codex:<model>`,
+`command:<program>`, `scripted:<file>`, `embedded`, or a provider that an installed package adds (`reverie.models`).
 
 Keys and addresses come from the settings. Opening a model only starts the import of its SDK.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import cast
 from urllib.parse import urlsplit, urlunsplit
@@ -24,7 +25,9 @@ DEFAULT_ANTHROPIC = "anthropic:claude-sonnet-5-5"
 DEFAULT_OPENAI = "openai:gpt-5.5"
 EMBEDDED = "embedded"
 
-_PROVIDERS = ("anthropic", "openai", "scripted")
+_SUBSCRIPTIONS: dict[str, Provider] = {"claude-code": "anthropic", "codex": "openai"}
+"""Programs that use a subscription, and the vendor of their models. Without a model they use their own default."""
+_PROVIDERS = ("anthropic", "openai", "scripted", "command", *_SUBSCRIPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,11 @@ class ModelAccess:
     anthropic_betas: tuple[str, ...] = ()
     traced: bool = False
     """Requests are reported through OpenTelemetry."""
+    claude_code_program: str = "claude"
+    codex_program: str = "codex"
+    programs_at_once: int = 2
+    inside: bool = False
+    """This process runs inside the program of a model."""
 
 
 def model_access(settings: Settings) -> ModelAccess:
@@ -57,6 +65,10 @@ def model_access(settings: Settings) -> ModelAccess:
         cache_edits=given.anthropic_cache_edits,
         anthropic_betas=asked_betas(settings),
         traced=settings.telemetry.otel,
+        claude_code_program=given.claude_code_program,
+        codex_program=given.codex_program,
+        programs_at_once=given.programs_at_once,
+        inside=settings.session.inside,
     )
 
 
@@ -98,11 +110,27 @@ def _open(name: str, access: ModelAccess, catalogue: Catalogue) -> Model:
             from reverie.models.scripted import ScriptedModel
 
             return ScriptedModel(Script.load(model), f"scripted:{model}")
+        case "claude-code" | "codex" | "command":
+            return _program(provider, model, access)
         case "embedded":
             # Loaded by its name, because it imports from floors above this one.
             return cast(Model, import_module("reverie.offline.model").EmbeddedModel())
         case _:
             return _from_plugin(provider, model, access)
+
+
+def _program(provider: str, model: str, access: ModelAccess) -> Model:
+    from reverie.models.programs import claude_code, codex, command
+    from reverie.models.programs.running import Program
+
+    find = partial(Program, timeout_s=access.timeout_s, at_once=access.programs_at_once, inside=access.inside)
+    if provider == "claude-code":
+        found = find(access.claude_code_program, shown="Claude Code", missing=claude_code.MISSING)
+        return claude_code.ClaudeCodeModel(model, found)
+    if provider == "codex":
+        return codex.CodexModel(model, find(access.codex_program, shown="Codex", missing=codex.MISSING))
+    name = f"command:{model}"
+    return command.CommandModel(name, find(model, shown=name, missing=command.MISSING))
 
 
 def _from_plugin(provider: str, model: str, access: ModelAccess) -> Model:
@@ -118,7 +146,7 @@ def split_name(name: str, catalogue: Catalogue) -> tuple[str, str]:
     """The provider of a model, and the provider's name for it."""
     given = name.strip()
     provider, colon, model = given.partition(":")
-    if colon and provider in _PROVIDERS and model.strip():
+    if provider in _SUBSCRIPTIONS or (colon and provider in _PROVIDERS and model.strip()):
         return provider, model.strip()
     if given == EMBEDDED:
         return EMBEDDED, EMBEDDED
@@ -134,9 +162,17 @@ def split_name(name: str, catalogue: Catalogue) -> tuple[str, str]:
 def facts_of(name: str, catalogue: Catalogue) -> ModelFacts:
     """What is known about a model. Its provider counts too, if the catalogue has no entry for it."""
     provider, colon, model = name.strip().partition(":")
-    if not colon or provider not in _PROVIDERS:
-        return catalogue.facts(name)
+    if provider in _SUBSCRIPTIONS:
+        alias = next((known for known in catalogue.names if model and f"-{model}-" in f"-{known}-"), model or provider)
+        return catalogue.facts(alias, _SUBSCRIPTIONS[provider])
+    if not colon or provider not in _PROVIDERS or provider == "command":
+        return catalogue.facts(name.strip())
     return catalogue.facts(model, cast(Provider, provider) if provider != "scripted" else None)
+
+
+def small_model_name(name: str, facts: ModelFacts, catalogue: Catalogue) -> str:
+    """The model for small jobs beside a model: the cheapest of its family, by the same provider, or itself."""
+    return f"{split_name(name, catalogue)[0]}:{facts.cheapest}" if facts.cheapest else name
 
 
 def doubt_about(name: str, access: ModelAccess, catalogue: Catalogue) -> str | None:
@@ -162,7 +198,10 @@ def _nearest(given: str, catalogue: Catalogue) -> str:
     near += [f"{provider}:<model>" for provider in difflib.get_close_matches(given.partition(":")[0], _PROVIDERS, n=1)]
     if near:
         return f"did you mean {' or '.join(near)}?".removesuffix("?") + " (provider:model names any other)"
-    return "write anthropic:<model>, openai:<model>, scripted:<file> or embedded"
+    return (
+        "write anthropic:<model>, openai:<model>, claude-code:<model>, codex:<model>, command:<program>,"
+        " scripted:<file> or embedded"
+    )
 
 
 def _check_url(url: str | None, setting: str) -> None:

@@ -1,6 +1,6 @@
-"""Runs one hook command within limits: its own process group, limited output and a time limit.
+"""Runs the command of a hook or the program of a model within limits: its own session, limited output, a time limit.
 
-At the limit, or when the turn is cancelled, the whole group is killed. The output is not parsed here.
+At the limit, or when the turn is cancelled, all its processes are ended. The output is not parsed here.
 """
 
 # Not with asyncio's subprocesses: if they are cancelled during the start, they can hang (seen on Python 3.11), and they
@@ -13,11 +13,13 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
+
+from reverie.runtime.process_family import ProcessFamily
 
 KEPT_BYTES = 1_000_000  # per stream; the rest is read and dropped, so that the command can go on
 _PIPES_GRACE_S = 0.3  # after the command ended: a process it left behind may keep the pipes open
@@ -35,23 +37,38 @@ class CommandResult:
 
 
 async def run_command(
-    command: str, *, stdin: bytes, cwd: Path, env: Mapping[str, str], timeout_s: float
+    command: str | Sequence[str],
+    *,
+    stdin: bytes,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout_s: float,
+    kept_bytes: int = KEPT_BYTES,
+    to_the_end: bool = True,
 ) -> CommandResult:
-    """Runs `command` in `/bin/sh`. Raises OSError if it cannot start. Processes it leaves behind may continue."""
-    process = _start(command, cwd, env)
-    exited = _watch(process)
-    talk = _Pipes(process)
+    """Runs words as they are, or a text in `/bin/sh`. Raises OSError if it cannot start.
+
+    `to_the_end`: it may print more than is kept, and processes that it leaves behind may continue. Otherwise too much
+    output ends it, and none of its processes is left when this returns.
+    """
+    process = _start(["/bin/sh", "-c", command] if isinstance(command, str) else command, cwd, env)
+    exited, stopped = asyncio.Event(), asyncio.Event()
+    _watch(process, exited, stopped)
+    talk = _Pipes(process, kept_bytes, on_cut=_nothing if to_the_end else stopped.set)
+    family = None if to_the_end else talk.find_family()
     try:
         await talk.begin(stdin)
-        in_time = await _within(timeout_s, exited)
-        if in_time:
+        in_time = await _within(timeout_s, stopped)
+        if exited.is_set():
             await _within(_PIPES_GRACE_S, talk.over)
     finally:
         try:
-            if not exited.is_set():
+            if family is not None:
+                await family.end()
+            elif not exited.is_set():
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
-                await _within(_DEATH_GRACE_S, exited)
+            await _within(_DEATH_GRACE_S, exited)
         finally:
             talk.end()
     stdout, stderr = talk.printed
@@ -59,9 +76,13 @@ async def run_command(
     return CommandResult(process.returncode if in_time else None, bytes(stdout.kept), bytes(stderr.kept), cut)
 
 
-def _start(command: str, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _nothing() -> None:
+    pass
+
+
+def _start(words: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        ["/bin/sh", "-c", command],
+        words,
         bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -72,17 +93,20 @@ def _start(command: str, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[
     )
 
 
-def _watch(process: subprocess.Popen[bytes]) -> asyncio.Event:
-    """Returns an event that is set when the process ends. A thread waits for it, which works on every POSIX system."""
-    loop, exited = asyncio.get_running_loop(), asyncio.Event()
+def _watch(process: subprocess.Popen[bytes], *ended: asyncio.Event) -> None:
+    """Sets the events when the process ends. A thread waits for it, which works on every POSIX system."""
+    loop = asyncio.get_running_loop()
+
+    def tell() -> None:
+        for event in ended:
+            event.set()
 
     def wait() -> None:
         process.wait()
         with suppress(RuntimeError):  # the loop ended first
-            loop.call_soon_threadsafe(exited.set)
+            loop.call_soon_threadsafe(tell)
 
     threading.Thread(target=wait, name=f"hook-{process.pid}", daemon=True).start()
-    return exited
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:
@@ -95,10 +119,14 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
 class _Pipes:
     """The three pipes of a process: its input, and the start of its output."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], kept_bytes: int, on_cut: Callable[[], None]) -> None:
         pipes = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", (process.stdin, process.stdout, process.stderr))
         self.over = asyncio.Event()
-        self.printed = (_OutputBuffer(self._lost), _OutputBuffer(self._lost))
+        self.printed = (
+            _OutputBuffer(kept_bytes, self._lost, on_cut),
+            _OutputBuffer(kept_bytes, self._lost, on_cut),
+        )
+        self._pid = process.pid
         self._stdin, *self._outputs = pipes
         self._readers: list[asyncio.ReadTransport] = []
         self._rest = memoryview(b"")
@@ -110,6 +138,11 @@ class _Pipes:
         self._rest = memoryview(stdin)
         os.set_blocking(self._stdin.fileno(), False)
         loop.add_writer(self._stdin.fileno(), self._write)
+
+    def find_family(self) -> ProcessFamily:
+        """Returns the processes that belong to the command now and later."""
+        pipe = os.fstat(self._outputs[0].fileno())
+        return ProcessFamily(self._pid, (pipe.st_dev, pipe.st_ino))
 
     def end(self) -> None:
         """Closes the pipes, even if other processes still hold the other ends."""
@@ -143,16 +176,20 @@ class _Pipes:
 class _OutputBuffer(asyncio.Protocol):
     """Keeps the start of one stream and drops the rest."""
 
-    def __init__(self, on_lost: Callable[[], None]) -> None:
+    def __init__(self, most: int, on_lost: Callable[[], None], on_cut: Callable[[], None]) -> None:
         self.kept = bytearray()
         self.cut = False
         self.lost = False
+        self._most = most
         self._on_lost = on_lost
+        self._on_cut = on_cut
 
     def data_received(self, data: bytes) -> None:
-        room = KEPT_BYTES - len(self.kept)
+        room = self._most - len(self.kept)
         self.kept += data[:room]
-        self.cut = self.cut or len(data) > room
+        if len(data) > room:
+            self.cut = True
+            self._on_cut()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True

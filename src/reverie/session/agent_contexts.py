@@ -34,6 +34,7 @@ from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
 from reverie.session.agent_memories import AgentMemories, KindMemory
 from reverie.session.parts import SessionParts
+from reverie.settings.reach import names_program
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
@@ -194,6 +195,9 @@ class AgentContexts:
         name = resolve_model_name(wanted, inherited, catalogue)
         source = kind.source if kind is not None and kind.model == wanted else None
         is_projects = source is not None and source.parent != self.parts.places.home / "agents"
+        if source is None and names_program(name) and name not in (inherited, self.parts.settings.model.name):
+            self._tell(f"Only you may name a program to run ({name}); the parent's model is used.")
+            return ""
         if name and is_projects and _provider(name, catalogue) != _provider(inherited, catalogue):
             self._tell(f"{source}: `model: {wanted}` is not from the current provider; the parent's model is used.")
             return ""

@@ -37,6 +37,7 @@ from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.hooks import Hooks, hook_rules
 from reverie.runtime.parts import Parts
 from reverie.settings import Settings, load_settings
+from reverie.settings.reach import names_program
 from reverie.storage.lease import Lease
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
@@ -239,7 +240,10 @@ def _model(
         return opened, facts_of(wanted.name, catalogue), ""
     access = model_access(settings)
     header = log.view.header
-    name = wanted or (header.model if header is not None else "") or settings.model.name or default_model_name(access)
+    recorded = header.model if header is not None else ""
+    if names_program(recorded) and recorded != settings.model.name:
+        recorded = ""  # a transcript may come from somebody else
+    name = wanted or recorded or settings.model.name or default_model_name(access)
     if not own:
         return open_model(EMBEDDED, access, catalogue), facts_of(name, catalogue), name
     return open_model(name, access, catalogue), facts_of(name, catalogue), ""

@@ -15,7 +15,7 @@ from reverie.agents.progress import MAX_TOKENS, check_answer, question, steps_of
 from reverie.errors import ReverieError
 from reverie.models.base import Finished, Model, Request
 from reverie.models.catalogue import Catalogue
-from reverie.models.registry import EMBEDDED, model_access, open_model, split_name
+from reverie.models.registry import EMBEDDED, model_access, open_model, small_model_name
 from reverie.models.sending import RetryPolicy, send
 from reverie.session.parts import SessionParts
 from reverie.storage.transcript.records import ForkUsage
@@ -94,10 +94,8 @@ class ProgressWatcher:
         if self._model is None:
             parts = self.parts
             catalogue = Catalogue.load(parts.settings.catalogue.files)
-            provider = split_name(parts.model.name, catalogue)[0]
-            name = parts.settings.model.small_model or f"{provider}:{parts.facts.cheapest or parts.facts.name}"
-            by_itself = provider in (EMBEDDED, "scripted") and not parts.settings.model.small_model
-            same = by_itself or name == parts.model.name
+            name = parts.settings.model.small_model or small_model_name(parts.model.name, parts.facts, catalogue)
+            same = name == parts.model.name
             self._model = parts.model if same else open_model(name, model_access(parts.settings), catalogue)
         return self._model
 

@@ -68,6 +68,7 @@ def _find_acting_part(
     if not needs_trust(given.key, value, now, limit):
         return None
     committed = given.source.place == "project"
+    reach = find_reach(given.key, value)
     file = given.source.file
     return ActingPart(
         folder=folder,
@@ -75,9 +76,9 @@ def _find_acting_part(
         line=file.line(given.source.path) if file is not None else 1,
         key=given.key,
         value=None if setting.secret else given.value,
-        risk=find_reach(given.key).risk,
+        risk=reach.risk,
         look=trust.make_check(given.key, given.value, folder),
-        ignored=trust.COMMITTED_NEVER if committed and find_reach(given.key).rule is FolderRule.USER else "",
+        ignored=trust.COMMITTED_NEVER if committed and reach.rule is FolderRule.USER else "",
     )
 
 

@@ -61,7 +61,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         memory.recall_session_bytes instructions.max_characters extraction.max_rounds dream.max_rounds
         agents.max_rounds agents.depth agents.at_once messages.letter_characters messages.round_characters
         messages.mailbox_bytes connect.prompt_characters connect.session_tokens connect.day_tokens
-        connect.idle_minutes
+        connect.idle_minutes model.programs_at_once
         """,
     ),
     (
@@ -119,7 +119,11 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         """,
     ),
     (FolderRule.TRUST, Risk.MOVE, "background.log_bytes"),
-    (FolderRule.USER, Risk.RUN, "flags.provider memory.encoder"),
+    (
+        FolderRule.USER,
+        Risk.RUN,
+        "flags.provider memory.encoder model.claude_code_program model.codex_program",
+    ),
     (
         FolderRule.USER,
         Risk.SEND,
@@ -160,9 +164,16 @@ def list_reaches() -> Mapping[str, Reach]:
     return found
 
 
-def find_reach(key: str) -> Reach:
-    """Returns who may set `section.key`. Only the user may set a setting that is not listed."""
+def find_reach(key: str, value: object = None) -> Reach:
+    """Returns who may set `section.key` to `value`. Only the user may set a setting that is not listed."""
+    if key in ("model.name", "model.small_model") and names_program(value):
+        return Reach()
     return list_reaches().get(key, Reach())
+
+
+def names_program(model: object) -> bool:
+    """Whether the name of a model is a command to run. Only the user may choose such a model."""
+    return isinstance(model, str) and model.strip().startswith("command:")
 
 
 def needs_trust(key: str, value: object, now: object, fallback: object = None) -> bool:

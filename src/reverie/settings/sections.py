@@ -28,13 +28,18 @@ from reverie.settings.fields import (
     whole,
 )
 
+INSIDE = "REVERIE_INSIDE"
 PermissionMode = Literal["ask", "accept_edits", "accept_all", "read_only"]
 
 
 class ModelSettings(Section):
     """The model that answers, and how to reach it."""
 
-    name: str = text("", "`provider:model`. Empty: a provider whose key is set, else `embedded`.", env="REVERIE_MODEL")
+    name: str = text(
+        "",
+        "`provider:model` (docs/models.md). Empty: a provider whose key is set, else `embedded`.",
+        env="REVERIE_MODEL",
+    )
     small_model: str = text("", "The model for small background jobs. Empty: the cheapest of the family.")
     max_output: int = whole(8_000, "tokens", "The longest response of a normal request.")
     raised_output: int = whole(64_000, "tokens", "The limit rises to this once, if `max_output` cuts a response off.")
@@ -66,6 +71,9 @@ class ModelSettings(Section):
         "The server for `openai:` (Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, …). Empty: the vendor's.",
         env="OPENAI_BASE_URL",
     )
+    claude_code_program: str = text("claude", "The program of `claude-code:` models; options may follow its name.")
+    codex_program: str = text("codex", "The program of `codex:` models; options may follow its name.")
+    programs_at_once: int = whole(2, "programs", "The most programs of models that one process runs at the same time.")
 
 
 class WindowSettings(Section):
@@ -339,6 +347,12 @@ class SessionSettings(Section):
     """How a session runs."""
 
     bare: bool = switch(False, "No memory, no instruction files, no hooks.", env="REVERIE_BARE", env_only=True)
+    inside: bool = switch(
+        False,
+        "Set for every program that a model starts. Such models and our hooks in other agents do nothing then.",
+        env=INSIDE,
+        env_only=True,
+    )
 
 
 class RemoteSettings(Section):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reverie.parsing import load_json
-from reverie.settings.reach import Risk
+from reverie.settings.reach import Risk, names_program
 
 FILE = "trust.json"
 COMMITTED = ".reverie/settings.toml"
@@ -158,10 +158,10 @@ def make_check(key: str, value: object, folder: Path) -> Callable[[], PartCheck]
 def _check_part(key: str, value: object, folder: Path) -> PartCheck:
     content = [key, json.dumps(value, sort_keys=True, default=str)]
     unchecked: tuple[str, ...] = ()
-    if key.startswith("hooks."):
+    if key.startswith("hooks.") or names_program(value):
         from reverie.settings.scripts import explain_unchecked, list_run_files
 
-        commands = [_command(item) for item in cast("list[object]", value)]
+        commands = [value] if isinstance(value, str) else [_command(item) for item in cast("list[object]", value)]
         files, complete = list_run_files(commands, folder)
         content += files
         otherwise = "" if complete else "this folder has too many files to look at all of them"

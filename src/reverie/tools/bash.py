@@ -20,10 +20,11 @@ from reverie.errors import UserError
 from reverie.paths.programs import system_program, users_program
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.permissions.shell.words import anchor_globs
+from reverie.runtime.process_family import ProcessFamily
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import format_path
 from reverie.tools.kept_output import MAX_KEPT_BYTES, KeptOutput
-from reverie.tools.process import ProcessFamily, make_bare_environment
+from reverie.tools.process import make_bare_environment
 from reverie.types import JsonObject
 
 DEFAULT_TIMEOUT_MS = 120_000

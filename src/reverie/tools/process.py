@@ -1,99 +1,16 @@
-"""Finds all processes of a command, by its session and its output pipe, and ends them together.
-
-A process group is not enough: `timeout` and job control make new groups but stay in the session, and `setsid` leaves
-the session but keeps the pipe. Also makes the short environment of programs that run without a question.
-"""
+"""Makes the short environment of programs that run without a question."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-import stat
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.paths.programs import SYSTEM_FOLDERS
 
-_GRACE_SECONDS = 1.0
-_KILL_SECONDS = 5.0
-_POLL_SECONDS = 0.02
-_PROC = Path("/proc")
 _KEPT = ("HOME", "USER", "LOGNAME", "TZ")
 # One locale for all: the check read the command as UTF-8, and bash may split it differently in another locale.
 _LOCALE = "C.UTF-8" if sys.platform.startswith("linux") else "C"
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessFamily:
-    """The processes of one command: its session (the shell's id) and the pipe they write to (device and inode)."""
-
-    session: int
-    pipe: tuple[int, int]
-
-    def living(self) -> list[int]:
-        """Returns the processes that have not ended; zombies do not count."""
-        return [pid for pid, session in _list_processes() if session == self.session or _writes_to(pid, self.pipe)]
-
-    async def end(self) -> None:
-        """Ends all of them: with SIGTERM, then with SIGKILL. A second cancellation goes to SIGKILL at once."""
-        try:
-            self._signal(signal.SIGTERM)
-            if await self._gone(_GRACE_SECONDS):
-                return
-        finally:
-            self._signal(signal.SIGKILL)
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + _KILL_SECONDS  # a process that hangs in the kernel cannot be ended
-        while not await self._gone(_POLL_SECONDS) and loop.time() < deadline:
-            self._signal(signal.SIGKILL)  # again: there may be new ones
-
-    def _signal(self, number: signal.Signals) -> None:
-        for pid in self.living():
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
-
-    async def _gone(self, seconds: float) -> bool:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while self.living():
-            if loop.time() >= deadline:
-                return False
-            await asyncio.sleep(_POLL_SECONDS)
-        return True
-
-
-def _list_processes() -> Iterator[tuple[int, int]]:
-    if (_PROC / "self" / "stat").exists():
-        for entry in os.scandir(_PROC):
-            if entry.name.isdigit():
-                with suppress(OSError, ValueError, IndexError):
-                    # `pid (name) state ppid group session …`; the name may hold anything, even `)`.
-                    fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
-                    if fields[0] not in (b"Z", b"X"):
-                        yield int(entry.name), int(fields[3])
-        return
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=False).stdout
-    for line in listed.splitlines():
-        pid, _, state = line.strip().partition(" ")
-        if pid.isdigit() and not state.strip().startswith("Z"):
-            with suppress(OSError):
-                yield int(pid), os.getsid(int(pid))
-
-
-def _writes_to(pid: int, pipe: tuple[int, int]) -> bool:
-    """Whether the process holds the writing end of a pipe. Linux only."""
-    with suppress(OSError):
-        for entry in os.scandir(_PROC / str(pid) / "fd"):
-            with suppress(OSError):
-                target = entry.stat()
-                if (target.st_dev, target.st_ino) == pipe and entry.stat(follow_symlinks=False).st_mode & stat.S_IWUSR:
-                    return True
-    return False
 
 
 def make_bare_environment() -> dict[str, str]:

@@ -28,6 +28,7 @@ from reverie.errors import ReverieError
 from reverie.flags import FLAGS, Flags
 from reverie.memory.opening import open_memory
 from reverie.models.catalogue import Catalogue
+from reverie.models.programs.model import ProgramModel
 from reverie.models.registry import default_model_name, facts_of, model_access, open_model, split_name
 from reverie.models.window import limits_of, window_doubt, window_of
 from reverie.paths import Places, find_repo
@@ -174,13 +175,14 @@ def _model(settings: Settings, _places: Places) -> Iterator[Check]:
     why = f"set by {source}" if settings.model.name else _why_default(name)
     try:
         provider, _ = split_name(name, catalogue)
-        open_model(name, access, catalogue)  # only imports the provider
+        opened = open_model(name, access, catalogue)  # only imports the provider, or finds the program
     except ReverieError as error:
         yield Check("model", "broken", str(error))
         return
     facts = facts_of(name, catalogue)
     known = "" if facts.known or provider == "scripted" else "; not in the catalogue, so figures are generic"
-    yield Check("model", "ok", f"{name} ({why}){known}")
+    program = f"; runs {opened.path}" if isinstance(opened, ProgramModel) else ""
+    yield Check("model", "ok", f"{name} ({why}){program}{known}")
     window, limits = window_of(name, facts, settings), limits_of(name, facts, settings)
     text = (
         f"{window.tokens:,} tokens ({window.source}): warning at {limits.warning:,}, compaction at "
@@ -194,7 +196,10 @@ def _model(settings: Settings, _places: Places) -> Iterator[Check]:
 
 def _why_default(name: str) -> str:
     if name == "embedded":
-        return "no key is set; ANTHROPIC_API_KEY or OPENAI_API_KEY selects a real model"
+        return (
+            "no key is set; ANTHROPIC_API_KEY or OPENAI_API_KEY selects a real model, and claude-code: or codex: as"
+            " model.name uses your subscription"
+        )
     return f"{'OPENAI_API_KEY' if name.startswith('openai') else 'an Anthropic key'} is set"
 
 

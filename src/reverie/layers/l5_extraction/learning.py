@@ -59,6 +59,8 @@ class LearningResult:
     usage: Usage
     rounds: int
     reason: str
+    model: str = ""
+    """The model that answered."""
 
     def figures(self) -> JsonObject:
         """Returns the figures for the log and the heartbeat."""
@@ -174,6 +176,7 @@ async def learn(
         result.usage,
         result.rounds,
         result.reason,
+        result.model,
     )
 
 

@@ -18,6 +18,7 @@ from reverie.layers.l5_extraction.gates import WRITER
 from reverie.layers.l5_extraction.learning import ExtractionNumbers, LearningResult, learn
 from reverie.layers.l5_extraction.span import MessageSpan, with_short_results
 from reverie.memory.directory import MemoryDirectory
+from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost
 from reverie.models.tokens import PROSE_BYTES
 from reverie.moments import local_day
@@ -112,11 +113,8 @@ class Learner:
     header: Callable[[date], SessionHeader]
     addressed: Path | None = None
     usage: Usage = field(default_factory=Usage, init=False)
-
-    @property
-    def cost_usd(self) -> float:
-        """The cost of all runs; 0 if the model has no price."""
-        return cost(self.usage, self.parts.facts)
+    cost_usd: float = field(default=0.0, init=False)
+    """The cost of all runs; 0 if the model has no price."""
 
     async def learn(
         self,
@@ -147,6 +145,8 @@ class Learner:
             report=report,
         )
         self.usage += learnt.usage
+        catalogue = Catalogue.load(parts.settings.catalogue.files)
+        self.cost_usd += cost(learnt.usage, catalogue.facts_of_answer(learnt.model, parts.facts))
         return learnt
 
 

@@ -53,6 +53,7 @@ from reverie.layers.l6_dreaming.sources import list_typed
 from reverie.layers.l6_dreaming.state import StateFile
 from reverie.memory.daily_log import list_logs
 from reverie.memory.opening import OpenedMemory
+from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
 from reverie.moments import parse_time
@@ -353,11 +354,12 @@ class Dreaming:
             held=guard.held,
         )
         usage = result.usage
+        facts = Catalogue.load(parts.settings.catalogue.files).facts_of_answer(result.model, parts.facts)
         dreamt = DreamOutcome(
             outcome="unchanged",
             way=run.way,
             rounds=result.rounds,
-            cost_usd=0.0 if run.way == EMBEDDED else cost(usage, parts.facts),
+            cost_usd=0.0 if run.way == EMBEDDED else cost(usage, facts),
             hit_rate=usage.cache_read_input_tokens / usage.prompt if usage.prompt else 0.0,
             tokens=usage.prompt + usage.output_tokens,
             denied=result.denied,

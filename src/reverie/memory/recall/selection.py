@@ -12,7 +12,7 @@ from reverie.memory.recall.reminder import SCHEMA, SELECTOR_TOKENS, parse_select
 from reverie.memory.scan import ScanEntry, manifest
 from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.catalogue import Catalogue
-from reverie.models.registry import model_access, open_model, split_name
+from reverie.models.registry import model_access, open_model, small_model_name
 from reverie.models.sdk import SdkModel
 from reverie.models.sending import RetryPolicy, send
 from reverie.runtime.parts import Parts
@@ -81,10 +81,7 @@ class Selector:
         if self._model is None:
             parts = self._parts
             catalogue = Catalogue.load(parts.settings.catalogue.files)
-            name, cheapest = parts.settings.model.small_model, parts.facts.cheapest
-            if not name:
-                own = parts.model.name
-                name = f"{split_name(own, catalogue)[0]}:{cheapest}" if cheapest else own
+            name = parts.settings.model.small_model or small_model_name(parts.model.name, parts.facts, catalogue)
             self._model = (
                 parts.model if name == parts.model.name else open_model(name, model_access(parts.settings), catalogue)
             )
