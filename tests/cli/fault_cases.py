@@ -160,6 +160,9 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("tasks", "kill"): [Case(("x",), works=False)],
         ("tasks", "list"): [Case(())],
         ("log",): [Case(())],
+        ("daemon", "status"): [Case(())],
+        ("daemon", "stop"): [Case(())],
+        ("daemon", "run"): [Case((), slow=True, serves=True)],
         ("doctor",): [Case(())],
         ("demo",): [Case(("--no-chat",), slow=True)],
         ("simulate",): [Case(("--ledger", "LEDGER"), slow=True, serves=True)],
@@ -175,6 +178,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("memory", "inferred"): [Case(("--json",))],
         ("lab", "writes"): [Case((str(work / "notes.md"),), works=False, slow=True)],
         ("lab", "forks"): [Case(("--children", "1", "--tokens", "1000"), slow=True)],
+        ("lab", "hooks"): [Case(("--prompts", "1", "--runs", "1"), slow=True)],
         ("lab", "mind"): [Case((session,), slow=True)],
         ("lab", "overhead"): [Case((), slow=True)],
         ("lab", "questions"): [
