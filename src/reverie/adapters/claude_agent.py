@@ -12,20 +12,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from reverie.errors import MissingExtra, ReverieError
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
+from reverie.library.tool_output import ON_DISK, with_texts
 from reverie.plugins import guarded
 from reverie.types import JsonObject
 
 __all__ = ["Hooks", "hooks"]
 
 _log = logging.getLogger("reverie.adapters")
-_ON_DISK: Final = ("Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "NotebookRead")
-"""Tools whose results are files already, and which limit them by themselves."""
-_SMALL: Final = 2_000
 _TAGS: Final = ("<system-reminder>\n", "\n</system-reminder>")
 """Claude Code adds its own tags, and escapes others."""
 _NOTHING: Final[JsonObject] = {}
@@ -84,7 +82,7 @@ class Hooks(dict[Any, Any]):
 
     async def _keep(self, given: JsonObject) -> JsonObject:
         name, call = str(given.get("tool_name")), str(given.get("tool_use_id"))
-        if name in _ON_DISK:
+        if name in ON_DISK:
             return _NOTHING
         session = str(given.get("session_id"))
         calls = (call if number == 0 else f"{call}-{number}" for number in count())
@@ -95,7 +93,7 @@ class Hooks(dict[Any, Any]):
             return (await self._engines[session].keep(next(calls), name, text)).content
 
         output: Any = given.get("tool_response")
-        made = await _with_texts(output, keep)
+        made = await with_texts(output, keep)
         return _output("PostToolUse", updatedToolOutput=made) if made != output else _NOTHING
 
     # -- memory ----------------------------------------------------------------------------------------------------
@@ -132,19 +130,6 @@ class Hooks(dict[Any, Any]):
                     await self._memory.extract(messages)
         except ReverieError as error:
             _log.warning("Nothing was learned from this turn: %s", error)
-
-
-async def _with_texts(output: Any, change: Callable[[str], Awaitable[str]]) -> Any:
-    """The output in the same shape, with its large texts changed: Claude Code refuses another shape."""
-    match output:
-        case str():
-            return await change(output) if len(output) > _SMALL else output
-        case list():
-            return [await _with_texts(one, change) for one in cast("list[Any]", output)]
-        case dict() if cast(JsonObject, output).get("type") != "image":
-            return {key: await _with_texts(one, change) for key, one in cast(JsonObject, output).items()}
-        case _:
-            return output
 
 
 def _output(event: str, **fields: Any) -> JsonObject:

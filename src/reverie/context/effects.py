@@ -17,6 +17,7 @@ from reverie.layers.l1_tool_results.replacement import ResultLimits, file_name, 
 from reverie.models.wire import as_object
 from reverie.regular_files import LARGEST, read_head, read_regular
 from reverie.settings import Settings
+from reverie.settings.sections import ToolResultSettings
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error
 from reverie.tools.base import ToolOutput
 from reverie.types import Purpose, ToolUseBlock
@@ -47,54 +48,22 @@ def _read(effect: ReadFile) -> EffectResult:
     return EffectResult(ok=True, text=raw[: effect.max_bytes].decode("utf-8", "replace"))
 
 
-class Effects:
-    """The effects of one session."""
+class ResultKeeper:
+    """Layer 1 for single results: keeps what is too large in one folder."""
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ToolResultSettings,
         flags: Flags,
         window: int,
         folder: Path,
-        *,
-        ask_fork: Callable[[AskFork], Awaitable[EffectResult]],
-        run_hook: Callable[[RunHook], Awaitable[EffectResult]],
-        wait_for: Callable[[Purpose, float, float | None], Awaitable[bool]],
         failed: Callable[[str], None] = lambda _why: None,
     ) -> None:
-        self._settings = settings.tool_results
+        self._settings = settings
         self._flags = flags
         self._window = window
         self._folder = folder
-        self._ask_fork = ask_fork
-        self._run_hook = run_hook
-        self._wait_for = wait_for
         self._failed = failed
-
-    async def carry_out(self, effect: Effect) -> EffectResult:
-        match effect:
-            case WriteFile():
-                return await self._write(effect)
-            case RunHook():
-                return await self._run_hook(effect)
-            case AskFork():
-                return await self._ask_fork(effect)
-            case ReadFile():
-                return await asyncio.to_thread(_read, effect)
-            case WaitFor():
-                return EffectResult(ok=await self._wait_for(effect.purpose, effect.timeout_s, effect.ignore_after_s))
-            case _:
-                assert_never(effect)
-
-    async def _write(self, effect: WriteFile) -> EffectResult:
-        try:
-            if len(effect.data) > _LARGE:
-                free = await asyncio.to_thread(_create, effect)
-            else:
-                free = _create(effect)
-        except ReverieError as error:
-            return EffectResult(ok=False, text=str(error))
-        return EffectResult(ok=free, text="" if free else TAKEN)
 
     def limits(self, tool: str = "") -> ResultLimits:
         """Returns the limits of layer 1 as settings, flags and window define them now. `tool`: whose result it is."""
@@ -139,3 +108,49 @@ class Effects:
         shown = render_replacement(text, path, preview_bytes, size=output.kept_bytes)
         structured = {**as_object(output.structured), "persistedOutputPath": str(path)}
         return replace(output, content=shown, structured=structured, kept_in=None)
+
+    async def _write(self, effect: WriteFile) -> EffectResult:
+        try:
+            if len(effect.data) > _LARGE:
+                free = await asyncio.to_thread(_create, effect)
+            else:
+                free = _create(effect)
+        except ReverieError as error:
+            return EffectResult(ok=False, text=str(error))
+        return EffectResult(ok=free, text="" if free else TAKEN)
+
+
+class Effects(ResultKeeper):
+    """The effects of one session."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        flags: Flags,
+        window: int,
+        folder: Path,
+        *,
+        ask_fork: Callable[[AskFork], Awaitable[EffectResult]],
+        run_hook: Callable[[RunHook], Awaitable[EffectResult]],
+        wait_for: Callable[[Purpose, float, float | None], Awaitable[bool]],
+        failed: Callable[[str], None] = lambda _why: None,
+    ) -> None:
+        super().__init__(settings.tool_results, flags, window, folder, failed)
+        self._ask_fork = ask_fork
+        self._run_hook = run_hook
+        self._wait_for = wait_for
+
+    async def carry_out(self, effect: Effect) -> EffectResult:
+        match effect:
+            case WriteFile():
+                return await self._write(effect)
+            case RunHook():
+                return await self._run_hook(effect)
+            case AskFork():
+                return await self._ask_fork(effect)
+            case ReadFile():
+                return await asyncio.to_thread(_read, effect)
+            case WaitFor():
+                return EffectResult(ok=await self._wait_for(effect.purpose, effect.timeout_s, effect.ignore_after_s))
+            case _:
+                assert_never(effect)

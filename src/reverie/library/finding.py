@@ -4,6 +4,7 @@ thread."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import cache
 from time import time
 from typing import Any
 
@@ -14,7 +15,7 @@ from reverie.memory.gate.last_use import LastUse
 from reverie.memory.gate.review import MarkedStatement, list_statements
 from reverie.memory.lookup import find_file
 from reverie.memory.opening import OpenedMemory
-from reverie.memory.recall.by_trust import by_trust, missing_names_in
+from reverie.memory.recall.by_trust import FindMissing, by_trust, missing_names_in
 from reverie.memory.recall.ranker import RankedMemory, Ranker
 from reverie.memory.recall.reminder import RecalledMemory, reason_against_recall, render_reminder
 from reverie.memory.taxonomy import Trust, is_topic
@@ -34,7 +35,20 @@ def recall(
 
 def remind(memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int, without: Collection[str]) -> str:
     """The same as a text for a prompt."""
-    found = [
+    found = find_to_show(memory, ranker, text, k, without)
+    return render_reminder(found, time()) if found else ""
+
+
+def find_to_show(
+    memory: OpenedMemory,
+    ranker: Callable[[], Ranker],
+    text: str,
+    k: int,
+    without: Collection[str],
+    gone: FindMissing | None = None,
+) -> list[RecalledMemory]:
+    """The same as memories that a reminder can show. `gone` looks up missing names, if not in the usual way."""
+    return [
         RecalledMemory(
             document.name,
             memory.directory.root / document.name,
@@ -43,23 +57,28 @@ def remind(memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int
             missing=missing,
             statements=tuple(said),
         )
-        for _, document, said, missing in _find(memory, ranker, text, k, without)
+        for _, document, said, missing in _find(memory, ranker, text, k, without, gone)
     ]
-    return render_reminder(found, time()) if found else ""
 
 
 def _find(
-    memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int, without: Collection[str]
+    memory: OpenedMemory,
+    ranker: Callable[[], Ranker],
+    text: str,
+    k: int,
+    without: Collection[str],
+    gone: FindMissing | None = None,
 ) -> list[tuple[RankedMemory, Document, list[MarkedStatement], tuple[str, ...]]]:
     memory.require_on("nothing is recalled")
     if k < 1 or reason_against_recall(text, 0) is not None or not memory.directory.root.is_dir():
         return []
-    ranking, leads = by_trust(ranker().rank(text, exclude=without, limit=2 * k), memory, k)
-    gone = missing_names_in(memory)
+    read = cache(memory.directory.read)
+    ranking, leads = by_trust(ranker().rank(text, exclude=without, limit=2 * k), memory, k, read=read)
+    gone = gone or missing_names_in(memory)
     used = [one.path for one in ranking.shown if (lead := leads[one.path]) and lead.trust is Trust.INFERRED]
     LastUse(memory.directory.root).note(used, time())
-    found = [(one, memory.directory.read(one.path)) for one in ranking.shown]
-    return [(one, document, _statements(memory, document), gone(one.path)) for one, document in found]
+    found = [(one, read(one.path)) for one in ranking.shown]
+    return [(one, document, _statements(memory, document), gone(document.text)) for one, document in found]
 
 
 def read(memory: OpenedMemory, name: str) -> Remembered:

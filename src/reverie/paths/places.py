@@ -61,6 +61,11 @@ def slug(path: Path) -> str:
     return f"{name[:SLUG_LENGTH]}-{_digest(text)}"
 
 
+def hooks_folder(home: Path) -> Path:
+    """Returns the folder with what sessions of other agents were told."""
+    return home / "hooks"
+
+
 def _digest(text: str) -> str:
     import hashlib
 

@@ -168,6 +168,13 @@ def explain_settings(settings: Settings) -> list[ExplainedSetting]:
     ]
 
 
+def settings_files(cwd: Path, home: Path) -> list[Path]:
+    """Returns every file, there or not, that decides the settings of `cwd`: who keeps settings looks for changes."""
+    repo = paths.find_repo(cwd)
+    own = [path for _, _, path in _list_folder_files(home, repo)]
+    return [MANAGED / "settings.toml", home / "settings.toml", home / "trust.json", *own]
+
+
 def _list_folder_files(home: Path, repo: paths.Repo) -> Iterator[tuple[Place, Path, Path]]:
     """Yields the place, the folder and the path of each settings file in the folder."""
     committed = repo.checkout / ".reverie" / "settings.toml"

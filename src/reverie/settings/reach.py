@@ -60,7 +60,8 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         compaction.restore_skill_tokens compaction.restore_skills_tokens memory.recall_ceiling_s
         memory.recall_session_bytes instructions.max_characters extraction.max_rounds dream.max_rounds
         agents.max_rounds agents.depth agents.at_once messages.letter_characters messages.round_characters
-        messages.mailbox_bytes
+        messages.mailbox_bytes connect.prompt_characters connect.session_tokens connect.day_tokens
+        connect.idle_minutes
         """,
     ),
     (
@@ -82,7 +83,8 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         """,
     ),
     (FolderRule.HIGHER, Risk.SEND, "team.sync_minutes"),
-    (FolderRule.OFF, Risk.MOVE, "memory.enabled"),
+    (FolderRule.OFF, Risk.MOVE, "memory.enabled connect.layer1"),
+    (FolderRule.OFF, Risk.SPEND, "connect.recall connect.restore connect.learn"),
     (
         FolderRule.TRUST,
         Risk.RUN,
@@ -130,7 +132,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
     (
         FolderRule.USER,
         Risk.SPEND,
-        "background.mind budget.background_tokens_per_day budget.background_dollars_per_day",
+        "background.mind connect.model budget.background_tokens_per_day budget.background_dollars_per_day",
     ),
     (FolderRule.USER, Risk.WEAKEN, "model.anthropic_cache_edits dream.mode dream.max_loss_pct"),
     (

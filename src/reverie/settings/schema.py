@@ -44,6 +44,7 @@ class Settings:
     messages: layer_sections.MessageSettings = field(default_factory=layer_sections.MessageSettings)
     background: sections.BackgroundSettings = field(default_factory=sections.BackgroundSettings)
     budget: sections.BudgetSettings = field(default_factory=sections.BudgetSettings)
+    connect: sections.ConnectSettings = field(default_factory=sections.ConnectSettings)
     catalogue: sections.CatalogueSettings = field(default_factory=sections.CatalogueSettings)
     flags: sections.FlagSettings = field(default_factory=sections.FlagSettings)
     remote: sections.RemoteSettings = field(default_factory=sections.RemoteSettings)

@@ -293,6 +293,23 @@ class BudgetSettings(Section):
     )
 
 
+class ConnectSettings(Section):
+    """What Reverie does inside Claude Code and Codex (`reverie connect`)."""
+
+    model: str = text(
+        "embedded",
+        "`provider:model` that learns and dreams there. The offline mind costs nothing; others count against `budget`.",
+    )
+    recall: bool = switch(True, "Adds memories that fit to prompts, and the index where the agent does not load it.")
+    restore: bool = switch(True, "After a compaction, gives back what the summary lost.")
+    layer1: bool = switch(True, "Puts large tool results on disk, by the limits of `tool_results`.")
+    learn: bool = switch(True, "Learns from sessions in the background.")
+    prompt_characters: int = whole(4_000, "characters", "The limit for memories with one prompt.", minimum=0)
+    session_tokens: int = whole(20_000, "tokens", "The limit for memories in one session.", minimum=0)
+    day_tokens: int = whole(200_000, "tokens", "The limit for everything that is added, in all sessions.", minimum=0)
+    idle_minutes: float = number(15.0, "minutes", "The service ends when nothing happened for this long.")
+
+
 class CatalogueSettings(Section):
     """Facts about models."""
 

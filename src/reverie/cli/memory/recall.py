@@ -92,7 +92,12 @@ def _as_json(
         "confidence": round(ranking.confidence, 4),
         "grounds": {name: round(value, 4) for name, value in ranking.grounds},
         "shown": [
-            {**_candidate(one), **_trust_json(leads[one.path]), "gone": list(gone(one.path))} for one in ranking.shown
+            {
+                **_candidate(one),
+                **_trust_json(leads[one.path]),
+                "gone": list(gone(memory.directory.read(one.path).text)),
+            }
+            for one in ranking.shown
         ],
         "left_out": [{**_candidate(out.candidate), "reason": out.reason} for out in ranking.left_out],
         "not_encoded": ranking.not_encoded,
@@ -140,7 +145,7 @@ def _show(ranking: Ranking, memory: OpenedMemory, gone: FindMissing, leads: Lead
             say(paint.dim(f"{indent}{cut(one_line(evidence), wide - len(indent))}"))
         if why:
             say_dim(one.why, len(indent))
-        if missing := gone(one.path):
+        if missing := gone(memory.directory.read(one.path).text):
             text = f"not in the repository any more: {', '.join(missing)}"
             say(wrap_hanging(text, f"{indent}{paint.warning('!')} ", len(indent) + 2))
     if why:

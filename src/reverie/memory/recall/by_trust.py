@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import time
 
+from reverie.memory.directory import Document
 from reverie.memory.gate.last_use import UNUSED_DAYS, LastUse
 from reverie.memory.gate.review import MarkedStatement, list_statements
 from reverie.memory.opening import OpenedMemory
@@ -20,12 +21,14 @@ Leads = dict[str, MarkedStatement | None]
 FindMissing = Callable[[str], tuple[str, ...]]
 
 
-def by_trust(ranking: Ranking, memory: OpenedMemory, most: int = MAX_FILES) -> tuple[Ranking, Leads]:
+def by_trust(
+    ranking: Ranking, memory: OpenedMemory, most: int = MAX_FILES, *, read: Callable[[str], Document] | None = None
+) -> tuple[Ranking, Leads]:
     """The ranking as a session shows it, with at most `most` memories. Also the first statement of each memory."""
     root, now = memory.directory.root, time()
     used, leads = LastUse(root), Leads()
     for one in ranking.shown:
-        text = memory.directory.read(one.path).text
+        text = (read or memory.directory.read)(one.path).text
         leads[one.path] = next(iter(list_statements(one.path, text, memory.gate.marks, one.mtime)), None)
 
     def is_inferred(one: RankedMemory) -> bool:
@@ -47,16 +50,11 @@ def by_trust(ranking: Ranking, memory: OpenedMemory, most: int = MAX_FILES) -> t
 
 
 def missing_names_in(memory: OpenedMemory) -> FindMissing:
-    """Looks up the names in a memory that the repository of the folder does not have."""
+    """Looks up the names in the text of a memory that the repository of the folder does not have."""
 
     def ripgrep() -> Path:  # imported only for a memory that names a symbol
         from reverie.tools.ripgrep import find_ripgrep
 
         return find_ripgrep()
 
-    repo = RepoNames(memory.places.checkout, ripgrep)
-
-    def gone(name: str) -> tuple[str, ...]:
-        return repo.find_missing(memory.directory.read(name).text)
-
-    return gone
+    return RepoNames(memory.places.checkout, ripgrep).find_missing

@@ -138,6 +138,7 @@ _HEAD = (
     "do something now. Keep to the preferences in them, but the user's own words come first. Do not mention a memory "
     "that does not help."
 )
+_TAGS = ("<system-reminder>\n", "\n</system-reminder>")
 _NOTES = "Agent's notes, not the user's words:"
 _USER = "the user"
 
@@ -147,7 +148,29 @@ def render_reminder(
 ) -> str:
     """The reminder that goes with the user's message."""
     parts = [_one(memory, now, file_lines, file_bytes) for memory in memories]
-    return "<system-reminder>\n" + "\n\n".join([_HEAD, *parts]) + "\n</system-reminder>"
+    return "\n\n".join([_HEAD, *parts]).join(_TAGS)
+
+
+def reminder_within(
+    memories: Sequence[RecalledMemory], now: float, characters: int
+) -> tuple[str, Sequence[RecalledMemory]]:
+    """The reminder for as many of these as fit, the best first, and which they are; the best alone is cut if it must.
+
+    Without the tags: another agent adds its own.
+    """
+    for count in range(len(memories), 0, -1):
+        text = _untagged(render_reminder(memories[:count], now))
+        if len(text) <= characters:
+            return text, memories[:count]
+    for size in (characters // 2, characters // 4) if memories else ():
+        text = _untagged(render_reminder(memories[:1], now, file_bytes=size))
+        if len(text) <= characters:
+            return text, memories[:1]
+    return "", ()
+
+
+def _untagged(text: str) -> str:
+    return text.removeprefix(_TAGS[0]).removesuffix(_TAGS[1])
 
 
 def _one(memory: RecalledMemory, now: float, file_lines: int, file_bytes: int) -> str:

@@ -1,0 +1,75 @@
+"""One call of a hook as the service understands it. Every field may be missing or wrong: then it counts as empty."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reverie.errors import UserError
+from reverie.paths import check_session_id
+from reverie.types import JsonObject
+
+AGENTS: Final = ("claude-code", "codex")
+_COMMAND: Final = re.compile(r"\s*/[\w:.-]+(?=\s|\Z)")
+"""A command such as /compact; not a path such as /etc/hosts."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookCall:
+    """What a hook was called with."""
+
+    agent: str
+    event: str
+    session: str
+    cwd: Path
+    transcript: Path | None
+    payload: JsonObject
+    environment: Mapping[str, str]
+
+    @classmethod
+    def read(cls, agent: str, event: str, payload: JsonObject, environment: Mapping[str, str]) -> HookCall:
+        """Checks what every event has. Raises `UserError` if there is no session or no folder."""
+        if agent not in AGENTS:
+            raise UserError(f"{agent[:40]!r} is not an agent that is known here.")
+        session = check_session_id(_text(payload, "session_id"))
+        # A shell of Claude Code may change its folder in the middle of a session; the project stays.
+        given = environment.get("CLAUDE_PROJECT_DIR", "") if agent == "claude-code" else ""
+        cwd = _path(given) or _path(_text(payload, "cwd"))
+        if cwd is None:
+            raise UserError("the hook names no working folder.")
+        transcript = _path(_text(payload, "transcript_path"))
+        return cls(agent, event, session, cwd, transcript, payload, environment)
+
+    def text(self, name: str) -> str:
+        """Returns a text of the payload; empty if it is missing or of another type."""
+        return _text(self.payload, name)
+
+    @property
+    def is_subagent(self) -> bool:
+        """Whether a sub-agent called it."""
+        return bool(self.payload.get("agent_id"))
+
+    @property
+    def prompt(self) -> str:
+        """What the user said; empty for a command and for a sub-agent."""
+        said = self.text("prompt")
+        return "" if self.is_subagent or _COMMAND.match(said) else said.strip()
+
+    @property
+    def files(self) -> Path | None:
+        """The folder where Claude Code keeps the files of this session, which it may read without asking."""
+        if self.transcript is None or self.transcript.name != f"{self.session}.jsonl":
+            return None
+        return self.transcript.with_suffix("") if self.transcript.parent.is_dir() else None
+
+
+def _text(payload: JsonObject, name: str) -> str:
+    found = payload.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _path(given: str) -> Path | None:
+    return Path(given) if given.startswith("/") and "\0" not in given else None
