@@ -66,6 +66,8 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "rewind": CommandEntry("sessions.actions:rewind_command", "Go back to an earlier message and continue from there."),
     "pin": CommandEntry("sessions.actions:pin_command", "Keep a text in every summary of a conversation."),
     "extract": CommandEntry("memory.extract:command", "Write memories from recorded sessions."),
+    "connect": CommandEntry("connect:connect_command", "Put Reverie into Claude Code or Codex."),
+    "disconnect": CommandEntry("connect:disconnect_command", "Take Reverie out of Claude Code and Codex."),
     "settings": CommandEntry("settings:command", "Show every setting and where its value comes from."),
     "trust": CommandEntry("trust:command", "Trust the settings files of a folder."),
     "cost": CommandEntry("sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
