@@ -210,7 +210,17 @@ class Jobs:
         limit = str(self._limit_s + 10 * GRACE_SECONDS)  # if the service cannot end it any more
         given, said, complained = streams
         return Popen(
-            [sys.executable, "-E", "-P", "-m", "reverie.daemon.leash", str(reading), limit, self._worker],
+            [
+                sys.executable,
+                "-E",
+                "-P",
+                "-m",
+                "reverie.daemon.leash",
+                str(reading),
+                limit,
+                self._worker,
+                str(self._home),
+            ],
             stdin=given,
             stdout=said,
             stderr=complained,
