@@ -148,6 +148,8 @@ class Jobs:
 
     def _load(self) -> None:
         try:
+            for torn in self._folder.glob(".*.tmp"):  # its writer was killed
+                remove(torn)
             found = sorted((path.stat().st_mtime, path) for path in self._folder.glob("*.json"))
         except OSError:
             return

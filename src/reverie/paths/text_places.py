@@ -52,7 +52,7 @@ TEXT_PLACES: tuple[TextPlace, ...] = (
     TextPlace("team-sync/*", "team", "what you had in common with your team at the last sync"),
     TextPlace("dreams/*", "dream", "the copy that a running dream works on"),
     TextPlace("indexes/*", "index", "search indexes with the vectors of an encoder", Treatment.DELETED),
-    TextPlace("run/*", "socket", "sockets of live sessions"),
+    TextPlace("run/*", "socket", "sockets of live sessions, and jobs of the hooks that wait"),
     TextPlace("connect/*", "connect", "the plug-in, and settings of other agents as they were", Treatment.YOURS),
     TextPlace("models/*", "weights", "weights of encoders: no text of yours", Treatment.YOURS),
     TextPlace("worktrees/*", "worktree", "checkouts that agents work in", Treatment.YOURS),
