@@ -77,7 +77,7 @@ def leftovers(folder: Path) -> list[int]:
 
 @pytest.mark.soak
 def test_a_killed_service_loses_nothing_and_leaves_nothing(home: Path, tmp_path: Path, worker: str) -> None:
-    sessions = [f"s{number}" for number in range(3)]
+    sessions = [f"s{number}" for number in range(count(3, 20))]
     chance = random.Random(7)
     for number in range(count(1, 12)):
         service = start_service(home, worker=worker)
@@ -91,7 +91,7 @@ def test_a_killed_service_loses_nothing_and_leaves_nothing(home: Path, tmp_path:
     assert not {session for state, session, *_ in runs(tmp_path) if state == "done"} >= set(sessions)
     wait_for(lambda: not leftovers(tmp_path), seconds=5)  # without a service
     service = start_service(home, worker=worker)
-    wait_for(lambda: {session for state, session, *_ in runs(tmp_path) if state == "done"} >= set(sessions))
+    wait_for(lambda: {session for state, session, *_ in runs(tmp_path) if state == "done"} >= set(sessions), 60)
     for before, after in zip(runs(tmp_path), runs(tmp_path)[1:], strict=False):
         if after[0] == "done":
             assert before == ["begun", *after[1:]]  # no other worker began in between
