@@ -53,9 +53,11 @@ class Digest:
     """A line for everything that failed, the most important first."""
     changed: list[str] = field(default_factory=list[str])
     ledger: str = ""
+    notes: str = ""
+    """The hash of the notes that code has written last."""
 
     @classmethod
-    def of(cls, entries: tuple[Entry, ...], mark: list[int], cwd: str) -> Digest:
+    def of(cls, entries: tuple[Entry, ...], mark: list[int], cwd: str, notes: str) -> Digest:
         asked = requests_in(entries)
         found = inventory("", asked)
         done = operations(entries[-_ENTRIES:])
@@ -71,6 +73,7 @@ class Digest:
             [line[:_ITEM] for line in failure_lines(done, cwd=cwd)[:_ITEMS]],
             _newest(filter(None, changed)),
             operation_ledger(done, max_chars=_LEDGER, cwd=cwd),
+            notes,
         )
 
 
@@ -134,10 +137,20 @@ class Digests:
         """Waits for nothing: a process that still reads ends by itself."""
         self._apart.shutdown(wait=False, cancel_futures=True)
 
-    def make(self, session: str, transcript: Path, cwd: Path, entries: tuple[Entry, ...] | None = None) -> Digest:
-        """Reads a transcript and stores its digest. Raises a `ReverieError` if it cannot be read."""
-        mark = file_mark(transcript)
-        made = Digest.of(read_recording(transcript).entries if entries is None else entries, mark, str(cwd))
+    def make(
+        self,
+        session: str,
+        transcript: Path,
+        cwd: Path,
+        known: tuple[tuple[Entry, ...], list[int]] | None = None,
+        *,
+        notes: str | None = None,
+    ) -> Digest:
+        """Reads a transcript, unless its entries and its mark are `known`, and stores its digest."""
+        if known is None:
+            mark = file_mark(transcript)
+            known = read_recording(transcript).entries, mark
+        made = Digest.of(*known, str(cwd), self.stored(session).notes if notes is None else notes)
         with suppress(StorageError):
             make_private_dir(self._folder)
             data = json.dumps(asdict(made), ensure_ascii=False).encode("utf-8", "replace")

@@ -191,6 +191,11 @@ class Places:
         return self.home / "extracted"
 
     @property
+    def followed(self) -> Path:
+        """Which folders of recorded sessions are followed, and how far each of their files is copied."""
+        return self.home / "followed"
+
+    @property
     def chat_history(self) -> Path:
         return self.home / "history" / slug(self.root)
 

@@ -47,6 +47,7 @@ TEXT_PLACES: tuple[TextPlace, ...] = (
     TextPlace("ledger/*", "ledger", "what background work cost"),
     TextPlace("heartbeats/*", "log", "how background writers are doing"),
     TextPlace("extracted/*", "log", "how far `reverie extract` has come"),
+    TextPlace("followed/*", "log", "which recorded sessions are followed, and how far they are copied"),
     TextPlace("history/*", "typed", "what you typed into the chat"),
     TextPlace("teams/*", "mailbox", "teams and their inboxes"),
     TextPlace("team-sync/*", "team", "what you had in common with your team at the last sync"),

@@ -43,8 +43,12 @@ async def open_learner(
     *,
     model: str | Model | None = None,
     addressed: Path | None = None,
+    in_background: bool = False,
 ) -> AsyncGenerator[Learner]:
-    """Opens a learner that writes to `memory`. `addressed` is the path the model knows, if `memory` is a copy."""
+    """Opens a learner that writes to `memory`. `addressed` is the path the model knows, if `memory` is a copy.
+
+    `in_background`: nobody asked for it now, so it counts against the daily budget of background work.
+    """
     places = Places.of(cwd, settings)
     catalogue = Catalogue.load(settings.catalogue.files)
     access = model_access(settings)
@@ -71,9 +75,8 @@ async def open_learner(
     schemas = list_schemas(tools)
     log_to = settings.debug.request_log
     cap, _ = output_caps(settings, facts, parts.limits.window)
-    # The user asked for this, so it does not count against the daily budget of background work.
     with tempfile.TemporaryDirectory(prefix="reverie-book-") as books:
-        accounts = open_accounts(parts, _unheard, utc_now, books=Path(books))
+        accounts = open_accounts(parts, _unheard, utc_now, books=None if in_background else Path(books))
 
         def fork(log: SessionLog) -> ForkPoint:
             talk = Conversation(

@@ -25,10 +25,11 @@ def test_a_pi_session_is_listed_shown_and_gone_on_with(reverie: Command) -> None
     file.write_text("\n".join(json.dumps(entry) for entry in PI))
     before = file.read_bytes()
     assert "2 messages" in reverie("sessions", "import", str(file)).stdout
+    assert "nothing new" in reverie("sessions", "import", str(file)).stdout
     assert "my boat is called Halcyon" in reverie("sessions", "list").stdout
     assert "Halcyon" in reverie("run", "--resume", "abc-1", "What is my boat called?").stdout
     again = reverie("sessions", "import", str(file), code=2)
-    assert "already exists" in again.stderr
+    assert "you have continued" in again.stderr
     assert file.read_bytes() == before
 
 

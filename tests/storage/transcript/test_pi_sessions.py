@@ -11,7 +11,8 @@ from reverie.errors import UserError
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import dump_record, parse_line
 from reverie.storage.transcript.joined_message import NO_RESULT
-from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
+from reverie.storage.transcript.pi_sessions import read_pi_session
+from reverie.storage.transcript.session_files import form_of
 from reverie.storage.transcript.view import View
 from tests.shared_data import sources
 
@@ -19,7 +20,7 @@ from tests.shared_data import sources
 @pytest.mark.parametrize("folder", sources("pi-sessions"))
 def test_recorded_sessions_load_whole(folder: Path) -> None:
     for path in sorted(folder.glob("*.jsonl")):
-        assert is_pi_session(path)
+        assert form_of(path) == "pi"
         records = read_pi_session(path)
         given = [json.loads(line) for line in path.read_text().splitlines()]
         compacted = [at for at, entry in enumerate(given) if entry["type"] == "compaction"]

@@ -9,36 +9,54 @@ from pathlib import Path
 
 import click
 
-from reverie.cli.options import examples, folder_options
+from reverie.cli.options import examples, folder_options, load_places
 from reverie.cli.output import answer, one_line, plural, say, say_all, show_progress, warn
 from reverie.errors import UserError
 from reverie.layers.l5_extraction.transcripts import ExtractionReport, extract_all, transcripts_in
 from reverie.session.learner import open_learner
+from reverie.session.learning_followed import learn_from_followed
 
 
 @examples(
     "reverie extract ~/.claude/projects/-home-me-shop --dry-run",
     "reverie extract ~/.claude/projects/-home-me-shop --model anthropic:claude-haiku-4-5",
+    "reverie extract --new --dry-run",
 )
 @click.command("extract")
-@click.argument("paths", metavar="TRANSCRIPT...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="[TRANSCRIPT]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--new", is_flag=True, help="Learn from all followed sessions what was not learnt yet.")
 @click.option("-m", "--model", metavar="NAME", help="The model that extracts.  [default: from the settings]")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, without writing it.")
 @click.option("--again", is_flag=True, help="Start again at the beginning of every transcript.")
 @folder_options
-def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bool, as_json: bool, cwd: Path) -> int:
+def command(
+    paths: tuple[Path, ...],
+    new: bool,
+    model: str | None,
+    dry_run: bool,
+    again: bool,
+    as_json: bool,
+    cwd: Path,
+) -> int:
     """Write memories from recorded sessions, as a session itself does after each turn.
 
-    TRANSCRIPT is a transcript of Reverie, Claude Code or the pi coding agent, or a folder of them. The command reads
-    them turn by turn, oldest first. Memories go to the memory of this folder. Each memory file that is written is one
-    version and can be undone. After an interruption, the same command continues where it stopped. Turns that the
+    TRANSCRIPT is a transcript of Reverie, Claude Code, Codex or the pi coding agent, or a folder of them. The command
+    reads them turn by turn, oldest first. Memories go to the memory of this folder. Each memory file that is written is
+    one version and can be undone. After an interruption, the same command continues where it stopped. Turns that the
     session itself has extracted are skipped.
+
+    `--new` needs no TRANSCRIPT: it reads all sessions that `reverie sessions follow` has copied. Their memories go to
+    the project in which each session was recorded.
 
     Exit codes: 0: done; 1: a run failed; 4: storage error; 5: the model could not answer. If you run the command again,
     it repeats what failed.
     """
+    if new and (paths or again):
+        raise click.UsageError("--new reads the followed sessions; do not give a TRANSCRIPT or --again with it.")
+    if not new and not paths:
+        raise click.UsageError("Give a transcript, a folder of transcripts, or --new.")
     files = transcripts_in(paths)
-    if not files:
+    if not new and not files:
         raise UserError(f"There are no transcripts (.jsonl files) in {', '.join(map(str, paths))}.")
     live = sys.stderr.isatty() and not as_json
 
@@ -48,16 +66,19 @@ def command(paths: tuple[Path, ...], model: str | None, dry_run: bool, again: bo
         elif not as_json:
             say(text, err=True)
 
-    report = asyncio.run(
-        extract_all(
+    at = cwd.resolve()
+    if new:
+        work = learn_from_followed(load_places(at)[0], model=model, dry_run=dry_run, progress=progress)
+    else:
+        work = extract_all(
             files,
-            at := cwd.resolve(),
+            at,
             lambda settings, memory, known_as: open_learner(at, settings, memory, model=model, addressed=known_as),
             dry_run=dry_run,
             again=again,
             progress=progress,
         )
-    )
+    report = asyncio.run(work)
     if live:
         show_progress("")
     answer(as_json, report.to_json())

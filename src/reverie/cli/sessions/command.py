@@ -1,4 +1,4 @@
-"""`reverie sessions`: lists, shows, imports and deletes conversations of Reverie and Claude Code.
+"""`reverie sessions`: lists, shows and deletes conversations of Reverie, and of other agents that were copied here.
 
 Loads no event loop, no SDK and no flags, so that it starts fast.
 """
@@ -40,13 +40,13 @@ from reverie.cli.output import (
     table,
 )
 from reverie.cli.screen import clean, json_text, write_document
+from reverie.cli.sessions.follow import follow_command, import_command
 from reverie.errors import ReverieError, UserError
 from reverie.moments import iso
-from reverie.paths import Places, check_session_id
+from reverie.paths import Places
 from reverie.storage.lease import Lease
-from reverie.storage.transcript.file import Transcript, dump_record, parse_record, read_records
-from reverie.storage.transcript.foreign import import_record
-from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
+from reverie.storage.transcript.file import dump_record
+from reverie.storage.transcript.session_files import read_session
 from reverie.storage.transcript.sessions import SessionInfo, delete_session, find_session, list_sessions
 from reverie.text.columns import cut
 
@@ -56,7 +56,7 @@ _ID_SHOWN = 8
 @examples("reverie sessions list", "reverie sessions show last", "reverie sessions delete 3f2a --yes")
 @click.group("sessions")
 def command() -> None:
-    """List, show and delete conversations.
+    """List, show and delete conversations; copy those of Claude Code, Codex and pi.
 
     SESSION is the id of a session (its first characters are enough), or `last`: the last used session of this folder.
     The default is `last`. The command looks in this folder first, then in all others.
@@ -171,7 +171,7 @@ def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
     SESSION can also be the path of a transcript. Lines that cannot be read are listed at the end.
     """
     path = Path(session) if session.endswith(".jsonl") else _find(session, cwd).path
-    loaded = read_records(path)
+    loaded = read_session(path)
     if as_json:
         for record in loaded.records:
             write_document(dump_record(record).decode("utf-8", "replace"))
@@ -251,41 +251,5 @@ def _measure_folder(info: SessionInfo) -> tuple[int, int]:
     return files, held
 
 
-@examples("reverie sessions import ~/.pi/agent/sessions/my-project/*.jsonl")
-@command.command("import")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
-@with_places
-def import_command(files: tuple[Path, ...], as_json: bool, places: Places) -> None:
-    """Import conversations of Claude Code or of the pi coding agent, to continue them here.
-
-    The file does not change. A session that already exists is not overwritten.
-    """
-    taken, failed = list[dict[str, object]](), list[ReverieError]()
-    for file in files:
-        try:
-            taken.append(_import_file(file, places, quiet=as_json))
-        except ReverieError as error:  # the other files are still imported
-            failed.append(error)
-    answer(as_json, {"imported": taken})
-    for error in failed[:-1]:
-        click.echo(f"reverie: {error}", err=True)
-    if failed:
-        raise failed[-1]
-
-
-def _import_file(file: Path, places: Places, *, quiet: bool) -> dict[str, object]:
-    records = read_pi_session(file) if is_pi_session(file) else read_records(file).records
-    ids = (str(record.data["sessionId"]) for record in records if record.data.get("sessionId"))
-    name = check_session_id(next(ids, "") or file.stem)
-    target = places.transcript(name)
-    if target.exists():
-        raise UserError(f"{file}: session {name} already exists; delete it first with `reverie sessions delete`")
-    held = sum(record.message is not None for record in records)
-    if not held:
-        raise UserError(f"{file}: the file has no conversation")
-    transcript = Transcript(target)
-    transcript.append(parse_record(import_record(record.stored())) for record in records)
-    transcript.close()
-    if not quiet:
-        click.echo(f"{name[:8]}  {plural(held, 'message')}  (reverie chat --resume {name[:8]})")
-    return {"session": name, "file": str(file), "messages": held, "path": str(target)}
+command.add_command(import_command)
+command.add_command(follow_command)

@@ -16,9 +16,8 @@ from reverie.lab.scratch import find_recordings
 from reverie.models.calibration import Calibrator
 from reverie.models.features import measure_blocks
 from reverie.storage.transcript.chain import conversation
-from reverie.storage.transcript.file import read_records
-from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.records import CompactBoundary, from_record
+from reverie.storage.transcript.session_files import read_session
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Record, TextBlock
 
@@ -68,7 +67,7 @@ def load_moments(paths: Sequence[Path], simulated_at: int = SIMULATED_AT) -> lis
 
 
 def _moments(path: Path, simulated_at: int) -> list[CompactionMoment]:
-    records = conversation(read_pi_session(path) if is_pi_session(path) else read_records(path).records)
+    records = conversation(read_session(path).records)
     cuts = [at for at, record in enumerate(records) if isinstance(from_record(record), CompactBoundary)]
     if cuts:
         return [_real(path.stem, records, at) for at in cuts]

@@ -23,9 +23,8 @@ from reverie.models.tokens import PROSE_BYTES
 from reverie.moments import local_day
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.chain import conversation
-from reverie.storage.transcript.file import read_records
-from reverie.storage.transcript.pi_sessions import is_pi_session, read_pi_session
 from reverie.storage.transcript.records import Cursor, SessionHeader, from_record
+from reverie.storage.transcript.session_files import is_session_name, read_session
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Message, Origin, Record, TextBlock, ThinkingBlock, Usage
@@ -44,12 +43,28 @@ class Recording:
     path: Path
     entries: tuple[Entry, ...]
     learnt: str | None = None
+    session: str = ""
+    """The id of the session; empty if there is none."""
+    size: int = 0
+    """The size of the file when it was read; 0 if it is not known."""
 
     @property
     def turns(self) -> list[tuple[int, int]]:
         """The first and last index of each turn; a turn begins with what the user typed."""
         starts = [i for i, entry in enumerate(self.entries) if _begins_turn(entry)]
         return list(zip(starts, [*starts[1:], len(self.entries)], strict=False))
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the last thing said is an answer of the agent."""
+        last = self.entries[-1].message if self.entries else None
+        return last is not None and last.role == "assistant" and not last.tool_uses and bool(last.text.strip())
+
+    def without_open_turn(self) -> Recording:
+        """Returns the recording without a last turn that has no answer yet."""
+        if self.is_answered or not self.turns:
+            return self
+        return replace(self, entries=self.entries[: self.turns[-1][0]], size=0)
 
     def place_of(self, uuid: str | None) -> int:
         """Returns how many entries there are up to this one; 0 if it is not there."""
@@ -59,10 +74,18 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Reads a transcript of ours, of Claude Code or of pi. `UserError` if there is none."""
-    records = read_pi_session(path) if is_pi_session(path) else read_records(path).records
+    """Reads a transcript of ours, of Claude Code, Codex or pi. `UserError` if there is none."""
+    size = path.stat().st_size if path.is_file() else 0
+    records = read_session(path).records
     view = View.of(conversation(records))
-    return Recording(path, tuple(view.history), _cursor(records))
+    return Recording(path, tuple(view.history), _cursor(records), session_of(path, records), size)
+
+
+def session_of(path: Path, records: Sequence[Record]) -> str:
+    """Returns the id of the session in a file: the name of the file if it is one, else what the records say, if any."""
+    if is_session_name(path):
+        return path.stem
+    return next((str(record.data["sessionId"]) for record in records if record.data.get("sessionId")), "")
 
 
 def _cursor(records: Sequence[Record]) -> str | None:

@@ -1,27 +1,24 @@
 """The work of `reverie extract`: many transcripts, turn by turn, with a small state file for each.
 
-The state is in the home, by transcript and memory directory, and is written after every turn. A dry run works on a copy
-of the memory and writes neither.
+The state is in the home and is written after every turn. A dry run works on a copy of the memory and writes neither.
 """
 
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
-import os
 import re
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from reverie.errors import ModelError, ReverieError, StorageError, UserError
+from reverie.errors import ModelError, ReverieError, UserError
 from reverie.layers.l5_extraction.explicit import keep_requests
+from reverie.layers.l5_extraction.extraction_state import ExtractionState
 from reverie.layers.l5_extraction.learning import LearningResult
 from reverie.layers.l5_extraction.recordings import Learner, Recording, read_recording, spans
 from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites
@@ -31,12 +28,11 @@ from reverie.memory.opening import OpenedMemory, ProjectGate, log_refusals, open
 from reverie.memory.topic_file import decode
 from reverie.moments import local_day
 from reverie.origins import strip_tags
-from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.regular_files import read_head, read_regular
 from reverie.runtime.background_log import BackgroundLog
 from reverie.settings import Settings, load_settings
-from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
+from reverie.storage.atomic import storage_error
 from reverie.storage.transcript.view import Entry
 from reverie.types import JsonObject, Origin, TextBlock
 
@@ -78,6 +74,32 @@ class ExtractionReport:
     def to_json(self) -> JsonObject:
         return asdict(self)
 
+    def add(self, other: ExtractionReport) -> None:
+        """Adds the result of another run."""
+        self.transcripts += other.transcripts
+        self.turns += other.turns
+        self.passed_over += other.passed_over
+        for origin, size in other.not_yours.items():
+            self.not_yours[origin] = self.not_yours.get(origin, 0) + size
+        self.tokens = _sum(self.tokens, other.tokens)
+        self.changes += other.changes
+        self.refused += other.refused
+        self.failures += other.failures
+        self.diffs |= other.diffs
+        self.cost_usd = round(self.cost_usd + other.cost_usd, 6)
+        self.stopped = other.stopped or self.stopped
+        self.exit_code = other.exit_code or self.exit_code
+
+
+def _sum(one: JsonObject, other: JsonObject) -> JsonObject:
+    """Adds the counts of two usages, which may be nested."""
+    return {
+        name: _sum(one.get(name) or {}, other.get(name) or {})
+        if isinstance(one.get(name, other.get(name)), dict)
+        else (one.get(name) or 0) + (other.get(name) or 0)
+        for name in one | other
+    }
+
 
 def transcripts_in(paths: Sequence[Path]) -> list[Path]:
     """Returns the transcripts, oldest first; of a folder those directly in it. `UserError` if one is missing."""
@@ -88,11 +110,12 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
         whole = path.is_dir()
         for file in sorted(path.glob("*.jsonl")) if whole else [path]:
             if not file.name.startswith("agent-") and (file.is_file() or not whole):
-                found[file] = _start_time(file)
+                found[file] = start_time(file)
     return sorted(found, key=lambda file: (found[file], file.name))
 
 
-def _start_time(file: Path) -> str:
+def start_time(file: Path) -> str:
+    """Returns the first timestamp of a transcript; empty if there is none."""
     try:
         head = read_head(file, _HEAD_BYTES)
     except OSError as error:
@@ -150,12 +173,13 @@ async def extract_recordings(
             try:
                 for number, talk in enumerate(recordings, 1):
                     name = f"{number} of {count}: {talk.path.name}"
-                    state = _State(places, talk.path, memory.directory.root, keep=not dry_run)
+                    state = ExtractionState(places, talk.path, talk.session, memory.directory.root, keep=not dry_run)
                     report.transcripts += 1
                     tell = _TranscriptReporter(
                         report, talk.path.name, lambda text, n=name: progress(f"{n}, {text}"), None if dry_run else log
                     )
-                    await _learn_from(talk, state, learner, opened, own, tell, again=again)
+                    async with state.learning():
+                        await _learn_from(talk, state, learner, opened, own, tell, again=again)
             except ModelError as error:
                 report.stopped, report.exit_code = str(error), error.exit_code
         if dry_run:
@@ -206,7 +230,7 @@ class _TranscriptReporter:
 
 async def _learn_from(
     talk: Recording,
-    state: _State,
+    state: ExtractionState,
     learner: Learner,
     memory: OpenedMemory,
     own: OwnWrites,
@@ -220,6 +244,7 @@ async def _learn_from(
     tell.not_yours(talk.entries[done:])
     tell.report.passed_over += len(talk.turns) - len(turns)
     start = turns[0][0] if turns else 0
+    failures = len(tell.report.failures)
     for number, (_, end) in enumerate(turns, 1):
         span = MessageSpan(talk.entries[start:end])
         day = str(span.days()[0][0]) if span.days() else ""
@@ -245,39 +270,8 @@ async def _learn_from(
             keep(learnt.done)
         state.reached(talk, end)
         start = end
-
-
-class _State:
-    def __init__(self, places: Places, transcript: Path, memory: Path, *, keep: bool) -> None:
-        real = Path(os.path.realpath(transcript))
-        own, whole = (
-            places.extracted / f"{hashlib.sha256(os.fsencode(key)).hexdigest()[:24]}.json"
-            for key in (f"{places.below_home(real)}\0{places.below_home(memory)}", f"{real}\0{memory}")
-        )
-        self._path, self._readable = own, (own, whole)  # older versions used the whole paths
-        self._about: JsonObject = {"transcript": str(real), "memory": str(memory)}
-        self._keep = keep
-
-    def done(self, talk: Recording) -> int:
-        """Returns how many entries were looked at; 0 if the file is a different one now."""
-        try:
-            raw: Any = load_json(read_regular(next(filter(Path.is_file, self._readable), self._path)))
-            given = cast(JsonObject, raw)
-            count, last = int(given["entries"]), given.get("last")
-        except (OSError, ValueError, TypeError, KeyError):
-            return 0
-        if last is not None:
-            return talk.place_of(str(last))
-        return min(count, len(talk.entries))
-
-    def reached(self, talk: Recording, end: int) -> None:
-        """Writes it, unless this is a dry run. If the disk refuses, the work is only repeated."""
-        if not self._keep:
-            return
-        body = {**self._about, "entries": end, "last": talk.entries[end - 1].uuid}
-        with suppress(StorageError):
-            make_private_dir(self._path.parent)
-            write_atomic(self._path, json.dumps(body, ensure_ascii=False).encode() + b"\n", fsync=False)
+    if talk.size and len(tell.report.failures) == failures:
+        state.reached(talk, turns[-1][1] if turns else done, size=talk.size)
 
 
 def _copy_memory(memory: OpenedMemory, to: Path) -> MemoryDirectory:

@@ -1,6 +1,6 @@
 """Finds out who wrote the text in records of other agents: the user, or that agent itself.
 
-Claude Code and pi send commands, output, reminders and summaries as the user. Only the form of a text counts.
+Claude Code, Codex and pi send commands, output, reminders and summaries as the user. Only the form of a text counts.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _OPENINGS = (
     "Base directory for this skill:",
     "Operation stopped by hook:",
     "Stop hook feedback:",
+    "# AGENTS.md instructions for",
+    "Another language model started to solve this problem",
 )
 _PERSONS_KINDS = ("human", "user", "person")
 

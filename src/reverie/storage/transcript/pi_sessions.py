@@ -5,36 +5,29 @@ A compaction of pi becomes a boundary with its summary and the kept messages. Th
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 from reverie.errors import UserError
 from reverie.parsing import load_json
-from reverie.regular_files import LARGEST, read_head, read_regular
+from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import storage_error
+from reverie.storage.transcript.converted import compaction_records, name_record
 from reverie.storage.transcript.file import parse_record
-from reverie.storage.transcript.records import CompactBoundary
 from reverie.types import Json, JsonObject, Record
 
-_NAMESPACE = uuid.UUID("6f1f5f0e-63c1-4c58-9d0e-2f9a3f5b7c11")
 _TOOLS = {"read": "Read", "write": "Write", "edit": "Edit", "bash": "Bash", "grep": "Grep", "find": "Glob"}
 _INPUTS = {
     "Read": {"path": "file_path"},
     "Write": {"path": "file_path"},
     "Edit": {"path": "file_path", "oldText": "old_string", "newText": "new_string"},
 }
-_SUMMARY = "Summary of the conversation before this point:\n\n"
 _STOPS = {"toolUse": "tool_use", "stop": "end_turn", "length": "max_tokens"}
 
 
-def is_pi_session(path: Path) -> bool:
-    """Whether the file starts like a session of pi."""
-    try:
-        first: Json = load_json(read_head(path, 1_000_000).partition(b"\n")[0])
-    except (OSError, ValueError):
-        return False
+def is_pi_head(first: Json) -> bool:
+    """Whether a file that begins with this value is a session of pi."""
     return isinstance(first, dict) and cast(JsonObject, first).get("type") == "session" and "cwd" in first
 
 
@@ -69,14 +62,15 @@ def _convert(path: Path, lines: list[bytes]) -> Iterator[Record]:
         entry = cast(JsonObject, entry)
         if entry.get("type") == "session":
             common |= {"sessionId": entry.get("id", path.stem), "cwd": entry.get("cwd", "")}
-        name = str(uuid.uuid5(_NAMESPACE, f"{common['sessionId']}:{number}"))
+        name = name_record(f"{common['sessionId']}:{number}")
         head: JsonObject = {"parentUuid": parent, **common, "uuid": name, "timestamp": entry.get("timestamp")}
         message = entry.get("message")
         named[str(entry.get("id"))] = place
         if entry.get("type") == "compaction":
             first = _first_kept(entry, named, place)
             shown = {one: at for one, at in shown.items() if at >= first}
-            boundary, summary = _compaction(entry, head, list(shown))
+            meta: JsonObject = {"preTokens": entry.get("tokensBefore")}
+            boundary, summary = compaction_records(head, str(entry.get("summary") or ""), meta, list(shown))
             yield boundary
             yield summary
             parent = summary.uuid
@@ -100,32 +94,6 @@ def _first_kept(entry: JsonObject, named: dict[str, int], place: int) -> int:
     if isinstance(index, int):
         return index
     return named.get(str(entry.get("firstKeptEntryId")), place)
-
-
-def _compaction(entry: JsonObject, head: JsonObject, kept: list[str]) -> tuple[Record, Record]:
-    name = str(head["uuid"])
-    said = str(uuid.uuid5(_NAMESPACE, f"{name}:summary"))
-    meta: JsonObject = {"trigger": "auto", "preTokens": entry.get("tokensBefore")}
-    if kept:
-        meta["preservedSegment"] = {"headUuid": kept[0], "anchorUuid": said, "tailUuid": kept[-1]}
-    boundary: JsonObject = {
-        **head,
-        "type": "system",
-        "subtype": CompactBoundary.subtype,
-        "parentUuid": None,
-        "logicalParentUuid": head["parentUuid"],
-        "compactMetadata": meta,
-    }
-    text = f"{_SUMMARY}{entry.get('summary') or ''}"
-    summary: JsonObject = {
-        **head,
-        "type": "user",
-        "uuid": said,
-        "parentUuid": name,
-        "isCompactSummary": True,
-        "message": {"role": "user", "content": text},
-    }
-    return Record(boundary), parse_record(summary)
 
 
 def _message(given: JsonObject, name: str) -> JsonObject:
