@@ -143,6 +143,12 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
             Case(("--remove", "1"), _subtype("pin", 2)),
         ],
         ("extract",): [Case((session,), slow=True)],
+        ("connect",): [
+            Case(("claude-code", "--yes"), there("connect/claude-code/reverie/hooks/hook.sh")),
+            Case(("codex", "--yes"), there("connect/codex/hook.sh")),
+            Case(("--status",)),
+        ],
+        ("disconnect",): [Case(())],
         ("settings",): [Case(()), Case(("model.name",))],
         ("trust",): [Case(()), Case(("--list",))],
         ("cost",): [Case(())],
