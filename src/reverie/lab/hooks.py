@@ -65,6 +65,8 @@ class Prompts:
     day_tokens: int
     memory_before_mb: float
     memory_after_mb: float
+    jobs_done: int
+    jobs_failed: int
     processes_left: int
 
     @property
@@ -77,6 +79,7 @@ class Prompts:
             "a session got too many tokens": self.most_session_tokens <= LIMITS["session_tokens"],
             "the day got too many tokens": self.day_tokens <= LIMITS["day_tokens"],
             "the memory of the service grows": self.memory_after_mb <= 1.1 * self.memory_before_mb + 4,
+            "a job failed": self.jobs_failed == 0,
             "processes are left over": self.processes_left == 0,
         }
         return [name for name, holds in checks.items() if not holds]
@@ -124,6 +127,7 @@ class HookFigures:
             ("most tokens per session", f"{many.most_session_tokens} of {limits['session_tokens']}"),
             ("tokens per day", f"{many.day_tokens} of {limits['day_tokens']}"),
             ("memory of the service", f"{many.memory_before_mb:.1f} MB, then {many.memory_after_mb:.1f} MB"),
+            ("background jobs done, failed", f"{many.jobs_done}, {many.jobs_failed}"),
             ("processes left over", str(many.processes_left)),
             *(("wrong", one) for one in many.wrong),
         ]
@@ -240,9 +244,11 @@ def _send_prompts(hooks: Hooks, count: int, progress: Callable[[int, int], None]
         if number == count // 5:
             before = hooks.resident_mb()
         if (number + 1) * SESSIONS % count < SESSIONS:
+            _write_transcript(hooks, session, asked[number % len(asked)])
             hooks.run("Stop", session)
         progress(number + 1, count)
     after = hooks.resident_mb()
+    jobs = cast(JsonObject, (daemon_status(hooks.home) or {}).get("jobs") or {})
     stop_daemon(hooks.home)
     return Prompts(
         prompts=count,
@@ -253,8 +259,28 @@ def _send_prompts(hooks: Hooks, count: int, progress: Callable[[int, int], None]
         day_tokens=tokens.total(),
         memory_before_mb=round(before, 1),
         memory_after_mb=round(after, 1),
+        jobs_done=int(jobs.get("done") or 0),
+        jobs_failed=int(jobs.get("failed") or 0),
         processes_left=hooks.count_processes(),
     )
+
+
+def _write_transcript(hooks: Hooks, session: str, prompt: str) -> None:
+    """Writes one turn, as Claude Code records it."""
+    answer = {
+        "role": "assistant",
+        "id": "msg_1",
+        "model": "none",
+        "content": [{"type": "text", "text": "Nothing yet."}],
+    }
+    turns = [("user", {"role": "user", "content": prompt}), ("assistant", answer)]
+    lines = [
+        {"type": kind, "uuid": f"{session}-{kind}", "parentUuid": None if kind == "user" else f"{session}-user"}
+        | {"sessionId": session, "cwd": str(hooks.work), "isSidechain": False, "message": message}
+        | {"timestamp": f"2026-01-02T03:04:0{number}.000Z"}
+        for number, (kind, message) in enumerate(turns)
+    ]
+    (hooks.folder / f"{session}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 def _questions(memory: Path) -> list[str]:
