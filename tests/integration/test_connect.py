@@ -95,6 +95,8 @@ def test_one_project_is_connected_by_its_local_file(run: Run, tmp_path: Path, va
     assert [path.removeprefix(str(tmp_path)) for path in configuration(tmp_path)] == [
         "/work/.claude/settings.local.json"
     ]
+    trusted = {"projects": {str(tmp_path / "work"): {"hasTrustDialogAccepted": True}}}
+    (tmp_path / "home" / ".claude.json").write_text(json.dumps(trusted))  # as the dialogue records it
     run(claude(), "-p", "Hello", **variables)
     assert status(run)["service"]["events"] >= 3
     run(*REVERIE, "disconnect")
