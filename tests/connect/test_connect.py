@@ -169,6 +169,16 @@ def test_user_and_project_are_connected_and_removed_one_by_one(machine: Machine)
     assert {one["agent"]: len(one["files"]) for one in machine.status()["agents"]} == {"claude-code": 2, "codex": 0}
     machine("disconnect", "claude-code", "--project")
     assert machine.snapshot() == only_user
+    machine("disconnect")
+    machine.connect("claude-code", "--project")
+    assert "only in a trusted folder" in machine("connect", "--status", code=1)
+    trusted = {"projects": {str(machine.work): {"hasTrustDialogAccepted": True}}}
+    machine.write(machine.user / ".claude.json", json.dumps(trusted))
+    assert machine.status()["problems"] == []
+    (machine.user / ".claude.json").unlink()
+    machine("disconnect")
+    machine.connect()
+    assert machine.snapshot() == only_user
     assert (machine.home / "connect/claude-code/reverie").is_dir() and (machine.home / "settings.toml").exists()
     assert "Nothing is connected here" in machine("disconnect", "codex")
     machine("disconnect", "claude-code", "--user")

@@ -155,6 +155,13 @@ def find_loading(path: Path) -> Loading:
     )
 
 
+def trusts_folder(claude: Path, user_home: Path, project: Path) -> bool:
+    """Whether the user has trusted a project in Claude Code. Until then, it does not load plug-ins of its settings."""
+    state = read_object((user_home if claude == user_home / ".claude" else claude) / ".claude.json")
+    folders = map(str, (project, *project.parents))
+    return any(get_value(state, ("projects", one, "hasTrustDialogAccepted")) is True for one in folders)
+
+
 def find_other_installs(claude: Path) -> list[str]:
     """Plug-ins with our name that Claude Code has installed from another marketplace."""
     plugins = read_object(claude / "plugins" / "installed_plugins.json").get("plugins")

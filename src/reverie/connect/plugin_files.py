@@ -31,9 +31,8 @@ _SECONDS: Mapping[str, int] = {
     "Stop": 5,
     "SessionEnd": 3,
 }
-"""The events, and when the agent stops a hook that hangs. The hook's own limits are shorter."""
-_UNANSWERED = ("PostCompact", "Stop")
-"""Events without an answer: the agent does not wait for them. It would end before a hook of SessionEnd."""
+"""The events, and when the agent stops a hook that hangs. The hook's own limits are shorter. None is `async`: Claude
+Code ends such hooks when it ends, and then waits longer for them than they take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +80,7 @@ def plugin_files(home: Path, socket: Path) -> dict[str, bytes]:
 
 def hook_entry(command: str, event: str) -> dict[str, object]:
     """One hook, as both agents write it."""
-    entry: dict[str, object] = {"type": "command", "command": command, "timeout": _SECONDS[event]}
-    return {**entry, "async": True} if event in _UNANSWERED and "CLAUDE_PLUGIN_ROOT" in command else entry
+    return {"type": "command", "command": command, "timeout": _SECONDS[event]}
 
 
 def hook_script(agent: str, home: Path, socket: Path) -> bytes:
