@@ -1,4 +1,4 @@
-"""How a worker starts: `python -m reverie.daemon.leash FD SECONDS MODULE` runs MODULE as the main program.
+"""How a worker starts: `python -m reverie.daemon.leash FD SECONDS MODULE HOME` runs MODULE as the main program.
 
 It ends with the process group if the service dies (FD is the reading end of a pipe that only the service holds open),
 and at the time limit, even if the service cannot end it any more.
@@ -27,7 +27,7 @@ def main() -> None:
         os.nice(_NICENESS)
     lost = threading.Event()
     threading.Thread(target=_watch, args=(fd, lost), name="leash", daemon=True).start()
-    sys.argv = [module]
+    sys.argv = [module, *sys.argv[4:]]  # the home, for those who look at the list of processes
     try:
         if module.endswith(".py"):
             runpy.run_path(module, run_name="__main__")

@@ -34,7 +34,7 @@ LARGEST_EVENT = 16 * 1_048_576
 """The most bytes of one event. The agents cut what their tools return far below it; a larger one gets no answer."""
 MOST_CLIENTS = 64
 IDLE_MINUTES = 15.0
-TICK_SECONDS = 2.0
+TICK_SECONDS = 1.0
 
 _HUNG_SECONDS = 60.0
 _TAKE_OVER_SECONDS = 5.0
@@ -105,7 +105,7 @@ class Service:
             finally:
                 faulthandler.dump_traceback_later(_CLOSE_SECONDS, exit=True, file=2)
                 await self._close(working)
-        self._log.write("hook_service", event="ended", pid=os.getpid(), reason=self._why, events=self._count)
+            self._log.write("hook_service", event="ended", pid=os.getpid(), reason=self._why, events=self._count)
         return True
 
     async def _take(self) -> Lease | None:

@@ -5,7 +5,7 @@ It only resolves paths. `permissions` decides what may be written where.
 
 from __future__ import annotations
 
-from reverie.paths.memory import MemoryPlace, MemorySwitch, memory_place, memory_switch
+from reverie.paths.memory import MemoryPlace, MemorySwitch, claude_home, memory_place, memory_switch
 from reverie.paths.places import (
     Places,
     check_session_id,
@@ -24,6 +24,7 @@ __all__ = [
     "Places",
     "Repo",
     "check_session_id",
+    "claude_home",
     "daemon_lock",
     "daemon_socket",
     "find_repo",

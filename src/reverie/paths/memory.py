@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from reverie.errors import SettingsError, UserError
-from reverie.paths.places import Places
+from reverie.parsing import Unparsable, load_json
+from reverie.paths.places import SLUG_LENGTH, Places, replace_signs
+from reverie.regular_files import read_regular
 
 if TYPE_CHECKING:
     from reverie.settings import Settings
@@ -66,7 +68,49 @@ def memory_place(places: Places, settings: Settings, check: RootCheck) -> Memory
         return MemoryPlace(directory, f"setting memory.directory ({source})")
     if places.remote_memory is not None:
         return MemoryPlace(places.default_memory, "REVERIE_REMOTE_MEMORY_DIR")
+    if settings.memory.shared_with:
+        return _place_of_claude(places, settings, check)
     return MemoryPlace(places.default_memory, "default, by the repository")
+
+
+def claude_home(settings: Settings) -> Path:
+    """Returns the folder where Claude Code keeps its settings, sessions and memory."""
+    return settings.places.claude or settings.places.user_home / ".claude"
+
+
+def _place_of_claude(places: Places, settings: Settings, check: RootCheck) -> MemoryPlace:
+    """Returns the folder that Claude Code uses in this project: by its setting for all projects, or by the root."""
+    claude, rule = claude_home(settings), f"shared with Claude Code, {_source(settings, 'memory.shared_with')}"
+    if given := claude_memory_setting(claude):
+        who = f"{claude / 'settings.json'}: `autoMemoryDirectory`"
+        return MemoryPlace(_check(check, given, settings.places.user_home, True, who), f"{rule}; {who}")
+    return MemoryPlace(claude / "projects" / claude_slug(places.root) / "memory", rule)
+
+
+def claude_slug(path: Path) -> str:
+    """Returns the folder name that Claude Code gives a project: as ours, but long names end in another hash."""
+    text = str(path)
+    if len(name := replace_signs(path)) <= SLUG_LENGTH:
+        return name
+    units, number = text.encode("utf-16-le", "surrogatepass"), 0
+    for index in range(0, len(units), 2):
+        number = (number * 31 + units[index] + 256 * units[index + 1]) & 0xFFFF_FFFF
+    number = abs(number - 2**32 if number >= 2**31 else number)
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    return f"{name[:SLUG_LENGTH]}-{digits or '0'}"
+
+
+def claude_memory_setting(claude: Path) -> str:
+    """Returns the one folder that Claude Code uses for all projects, if the user's settings name one; else empty."""
+    try:
+        found = load_json(read_regular(claude / "settings.json").decode("utf-8-sig"))
+    except (OSError, Unparsable, UnicodeDecodeError):
+        return ""
+    given = cast("dict[str, object]", found).get("autoMemoryDirectory") if isinstance(found, dict) else None
+    return given if isinstance(given, str) else ""
 
 
 def _check(check: RootCheck, path: str, home: Path, expand_tilde: bool, who: str) -> Path:

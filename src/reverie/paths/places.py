@@ -54,11 +54,13 @@ def reverie_home(env: Mapping[str, str]) -> Path:
 
 def slug(path: Path) -> str:
     """Returns the folder name for `path`: ASCII letters and digits stay, others become `-`; long names get a hash."""
-    text = str(path)
-    name = _NOT_ALPHANUMERIC.sub(lambda found: "--" if found[0] > "\uffff" else "-", text)
-    if len(name) <= SLUG_LENGTH:
-        return name
-    return f"{name[:SLUG_LENGTH]}-{_digest(text)}"
+    name = replace_signs(path)
+    return name if len(name) <= SLUG_LENGTH else f"{name[:SLUG_LENGTH]}-{_digest(str(path))}"
+
+
+def replace_signs(path: Path) -> str:
+    """Returns the path with `-` in place of everything but ASCII letters and digits, of any length."""
+    return _NOT_ALPHANUMERIC.sub(lambda found: "--" if found[0] > "\uffff" else "-", str(path))
 
 
 def hooks_folder(home: Path) -> Path:

@@ -138,7 +138,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
     (
         FolderRule.USER,
         Risk.MOVE,
-        "transcript.expire_days tool_results.keep_days tool_results.keep_bytes memory.directory",
+        "transcript.expire_days tool_results.keep_days tool_results.keep_bytes memory.directory memory.shared_with",
     ),
 )
 

@@ -218,6 +218,11 @@ class MemorySettings(Section):
         env_only=True,
     )
     directory: str = text("", "The memory directory. Empty: one per project, in the home.")
+    shared_with: Literal["", "claude-code"] = choice(
+        "",
+        ("", "claude-code"),
+        "Whose memory directories are used: those of Claude Code, or (empty) Reverie's own. `reverie connect` sets it.",
+    )
     guidelines: str = text("", "Text that is added to the instructions about memory.", env="REVERIE_MEMORY_GUIDELINES")
     recall_ceiling_s: float = number(
         0.3,
@@ -370,6 +375,16 @@ class PlaceSettings(Section):
     )
     user_home: Path = location(
         Path.home, "The folder that `~/` means.", env="HOME", env_only=True, default_text="the user's home folder"
+    )
+    claude: Path | None = location(
+        None,
+        "The folder where Claude Code keeps its settings and memory.",
+        env="CLAUDE_CONFIG_DIR",
+        env_only=True,
+        default_text="~/.claude",
+    )
+    codex: Path | None = location(
+        None, "The folder where Codex keeps its settings.", env="CODEX_HOME", env_only=True, default_text="~/.codex"
     )
     runtime: Path | None = location(
         None, "The folder for sockets, if the path of the home is too long.", env="XDG_RUNTIME_DIR", env_only=True

@@ -82,6 +82,7 @@ def command(as_json: bool, cwd: Path) -> int:
 
 def run_checks(cwd: Path) -> Iterator[Check]:
     """Every check, in the order of the output."""
+    from reverie.cli.doctor.connect import connect_checks
     from reverie.cli.doctor.memory import budget_check, memory_checks, writer_checks
 
     python = ".".join(map(str, sys.version_info[:3]))
@@ -101,6 +102,7 @@ def run_checks(cwd: Path) -> Iterator[Check]:
         ("flags", _flags),
         ("git", _git),
         ("live", _live),
+        ("connect", connect_checks),
         ("cache", _cache),
         ("writers", writer_checks),
         ("budget", budget_check),

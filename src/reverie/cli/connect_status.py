@@ -1,0 +1,86 @@
+"""`reverie connect --status`: what is connected, whether it works, what it spent, and what would fix a problem."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict
+from typing import Any
+
+from reverie.cli.connect import memory_steps
+from reverie.cli.output import answer, exact, format_age, get_paint, plural
+from reverie.connect.status import AgentState, Finding, ServiceState, find_agents, find_memory, find_service
+from reverie.context.day_book import DayBook
+from reverie.flags import Flags
+from reverie.paths import Places
+from reverie.settings import Settings
+
+
+def show_status(settings: Settings, places: Places, agent: str | None, as_json: bool) -> int:
+    """Shows the state of all agents, or of one. Returns 1 if something does not work."""
+    agents = [one for one in find_agents(settings, places) if agent in (None, one.agent)]
+    service, (memory, other) = find_service(places), find_memory(settings, places)
+    connected = [one for one in agents if one.files]
+    spent = DayBook(places.day_books).today()
+    figures = {
+        "tokens_today": spent.tokens,
+        "dollars_today": spent.dollars,
+        "limit_tokens": _limit(settings, places),
+    }
+    findings = [finding for one in connected for finding in one.findings]
+    findings += [*(service.findings if connected else ()), *(other if connected else ())]
+    said = {
+        "agents": [_as_json(one) for one in agents],
+        "service": service.said,
+        "memory": memory,
+        "background": figures,
+        "problems": [finding._asdict() for finding in findings],
+    }
+    lines = [
+        *(line for one in agents for line in _agent_lines(one)),
+        *(_service_lines(service) if connected else ()),
+        f"memory       {exact(memory)}",
+        *(f"             {step}" for step in memory_steps(settings, places)),
+        f"background   {spent.tokens:,.0f} of {figures['limit_tokens']:,} tokens today, ${spent.dollars:.2f}",
+    ]
+    lines += [line for finding in findings for line in _finding_lines(finding)]
+    answer(as_json, said, *lines)
+    return 1 if findings else 0
+
+
+def _limit(settings: Settings, places: Places) -> int:
+    with closing(Flags.open(places, settings)) as flags:
+        return flags.number("budget.background_tokens_per_day", settings.budget.background_tokens_per_day)
+
+
+def _as_json(one: AgentState) -> dict[str, Any]:
+    return {**asdict(one), "findings": [finding._asdict() for finding in one.findings], "connected": bool(one.files)}
+
+
+def _agent_lines(one: AgentState) -> Iterator[str]:
+    if not one.files:
+        yield f"{one.agent:12} not connected; `reverie connect {one.agent}` does it"
+        return
+    yield f"{one.agent:12} connected in {', '.join(map(exact, one.files))}"
+    yield f"             plug-in {one.version or '(gone)'}, hooks {one.hooks}"
+
+
+def _service_lines(service: ServiceState) -> Iterator[str]:
+    said: Any = service.said
+    if said is None or not said["answers"]:
+        yield "service      not running; it starts with the next event of an agent"
+        return
+    age = format_age(float(said["started"]), time.time())
+    yield f"service      PID {said['pid']}, for {age}, {plural(int(said['events']), 'event')}"
+    hooks: Any = said.get("hooks", {})
+    for agent, one in hooks.get("agents", {}).items():
+        yield f"             {agent}: last {one.get('last_event')}, {plural(int(one.get('events', 0)), 'event')}"
+    if "tokens_today" in hooks:
+        yield f"             {hooks['tokens_today']:,} tokens were added to prompts today"
+
+
+def _finding_lines(finding: Finding) -> Iterator[str]:
+    paint = get_paint()
+    yield f"{paint.warning('!')} {exact(finding.what)}"
+    yield f"  {paint.accent('→')} {finding.todo}"

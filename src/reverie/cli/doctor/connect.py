@@ -1,0 +1,31 @@
+"""The checks of `reverie doctor` for agents that are connected: one line each, and one for the service. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reverie.cli.connect import memory_steps
+from reverie.cli.doctor.checks import Check
+from reverie.connect.status import find_agents, find_memory, find_service
+from reverie.paths import Places
+from reverie.settings import Settings
+
+
+def connect_checks(settings: Settings, places: Places) -> Iterator[Check]:
+    """Whether the hooks in Claude Code and Codex work. Without any, there is no line."""
+    connected = [one for one in find_agents(settings, places) if one.files]
+    for one in connected:
+        yield Check(one.agent, "ok", f"connected in {', '.join(one.files)}; hooks {one.hooks}")
+        for what, todo in one.findings:
+            yield Check(one.agent, "warning", what, todo)
+    if connected:
+        for step in memory_steps(settings, places):
+            yield Check("memory", "warning", step)
+        service = find_service(places)
+        running = (
+            f"PID {service.said['pid']}" if service.said is not None else "not running; starts with the next event"
+        )
+        if not service.findings:
+            yield Check("service", "ok", running)
+        for what, todo in (*service.findings, *find_memory(settings, places)[1]):
+            yield Check("service", "warning", what, todo)

@@ -1,0 +1,184 @@
+"""`connect` and `disconnect`: plans what changes, changes it, and takes it back.
+
+A plan is complete before the first byte is written, so the user sees all of it, and a file that cannot be used stops
+everything. First the plug-in is written below our home, then the journal, then the files of the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from reverie.connect import claude_code, codex, own_settings
+from reverie.connect.files import Change, Strip, apply_changes, plan_change, read_user_file, revert
+from reverie.connect.journal import UNKNOWN, Edit, Journal
+from reverie.connect.plugin_files import hook_script, is_current, plugin_files, remove_files, write_files
+from reverie.errors import ReverieError, UserError
+from reverie.memory.scan import scan
+from reverie.paths import Places, claude_home, daemon_socket
+from reverie.settings import Settings
+from reverie.storage.atomic import storage_error
+
+AGENTS = (claude_code.AGENT, codex.AGENT)
+_STRIPS: Mapping[str, Strip] = {
+    claude_code.KIND: claude_code.strip_plugin,
+    own_settings.KIND: own_settings.strip_sharing,
+    codex.HOOKS_KIND: codex.strip_hooks,
+    codex.TRUST_KIND: codex.strip_trust,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a `connect` does: files below our home, changes of files of others, and what to tell the user."""
+
+    agent: str
+    folder: Path
+    files: Mapping[str, bytes]
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything is as it should be already."""
+        return is_current(self.folder, self.files) and not any(change.is_needed for change in self.changes)
+
+
+def agent_folder(home: Path, agent: str) -> Path:
+    """Where the plug-in or the hook script of an agent is."""
+    return home / "connect" / agent
+
+
+def codex_home(settings: Settings) -> Path:
+    return settings.places.codex or settings.places.user_home / ".codex"
+
+
+def plan_claude_code(settings: Settings, places: Places, *, project: bool, own_memory: bool) -> Plan:
+    """Plans the plug-in for Claude Code, for the user or for one project."""
+    home, claude = places.home, claude_home(settings)
+    folder, journal = agent_folder(home, claude_code.AGENT), Journal(home)
+    if policy := claude_code.find_policy(folder):
+        raise UserError(f"{policy} of your administrator does not allow this plug-in; nothing was changed.")
+    scope = str(places.root) if project else ""
+    file = read_user_file(claude_code.settings_path(claude, places.root if project else None))
+    add = partial(claude_code.add_plugin, marketplace=folder)
+    changes = [plan_change(journal, claude_code.KIND, claude_code.AGENT, scope, file, add, claude_code.strip_plugin)]
+    notes = [
+        f"The plug-in {other} has the same name; if it is enabled, disable it."
+        for other in claude_code.find_other_installs(claude)
+    ]
+    if file.parse().get("disableAllHooks") is True:
+        notes.append(f"{file.path}: `disableAllHooks` is true, so no hook runs until you change it.")
+    if not own_memory:
+        own = read_user_file(home / "settings.toml")
+        change = plan_change(
+            journal, own_settings.KIND, claude_code.AGENT, "", own, own_settings.add_sharing, own_settings.strip_sharing
+        )
+        changes.append(change)
+        if project and change.is_needed:
+            notes.append("The shared memory applies to all your projects; --own-memory leaves that setting out.")
+    return Plan(claude_code.AGENT, folder, plugin_files(home, daemon_socket(home)), tuple(changes), tuple(notes))
+
+
+def plan_codex(settings: Settings, places: Places) -> Plan:
+    """Plans the hooks for Codex."""
+    home = places.home
+    folder = agent_folder(home, codex.AGENT)
+    script = {"hook.sh": hook_script(codex.AGENT, home, daemon_socket(home))}
+    file = read_user_file(codex_home(settings) / "hooks.json")
+    add = partial(codex.add_hooks, script=folder / "hook.sh")
+    change = plan_change(Journal(home), codex.HOOKS_KIND, codex.AGENT, "", file, add, codex.strip_hooks)
+    return Plan(codex.AGENT, folder, script, (change,))
+
+
+def plan_trust(settings: Settings, places: Places, program: str) -> Plan:
+    """Plans to record that the user trusts our hooks. The hooks must be in place, because Codex is asked about them."""
+    home, folder = codex_home(settings), agent_folder(places.home, codex.AGENT)
+    hooks = codex.ask_hooks(program, home, places.cwd, home / "hooks.json")
+    file = read_user_file(home / "config.toml")
+    add = partial(codex.add_trust, hooks=hooks)
+    change = plan_change(Journal(places.home), codex.TRUST_KIND, codex.AGENT, "", file, add, codex.strip_trust)
+    return Plan(codex.AGENT, folder, {}, (change,))
+
+
+def carry_out(home: Path, plan: Plan) -> None:
+    """Makes the changes of a plan: all of them, or none."""
+    journal = Journal(home)
+    with journal.locked():
+        try:
+            if plan.files:
+                write_files(plan.folder, plan.files)
+            apply_changes(journal, plan.changes, _STRIPS.__getitem__)
+        except ReverieError:
+            if not any(edit.agent == plan.agent for edit in journal.edits):
+                remove_files(plan.folder)
+            raise
+        except OSError as error:
+            raise storage_error(error, plan.folder, "write the plug-in to") from error
+
+
+@dataclass(slots=True)
+class Removal:
+    """What a `disconnect` did. `restored`: files with their old bytes; `cleaned`: files that lost only our part."""
+
+    restored: list[str] = field(default_factory=list[str])
+    removed: list[str] = field(default_factory=list[str])
+    """Files and folders that were not there before."""
+    cleaned: list[str] = field(default_factory=list[str])
+    problems: list[str] = field(default_factory=list[str])
+    left: list[Edit] = field(default_factory=list[Edit])
+    """The edits that are still in place."""
+
+
+def choose_edits(settings: Settings, home: Path, agent: str | None, scope: str | None) -> list[Edit]:
+    """The edits of an agent (None: of all), of the user (empty `scope`), of one project, or (None) of all."""
+    edits = [*Journal(home).edits, *_find_unrecorded(settings, home)]
+    chosen = [
+        edit
+        for edit in edits
+        if agent in (None, edit.agent) and (edit.kind == own_settings.KIND or scope in (None, edit.scope))
+    ]
+    if any(edit not in chosen and edit.kind == claude_code.KIND for edit in edits):
+        chosen = [edit for edit in chosen if edit.kind != own_settings.KIND]  # another scope still needs it
+    return chosen if any(edit.kind != own_settings.KIND for edit in chosen) or scope is None else []
+
+
+def _find_unrecorded(settings: Settings, home: Path) -> Iterator[Edit]:
+    """Our part in the user's files that the journal does not know, for example because it was deleted."""
+    journal, claude, hooks = Journal(home), claude_home(settings) / "settings.json", codex_home(settings) / "hooks.json"
+    folder = str(agent_folder(home, claude_code.AGENT))
+    if not journal.find(claude_code.KIND, claude) and claude_code.find_loading(claude).marketplace == folder:
+        yield Edit(claude_code.KIND, claude_code.AGENT, "", str(claude), UNKNOWN, UNKNOWN)
+    if not journal.find(codex.HOOKS_KIND, hooks) and codex.count_trusted(codex_home(settings))[0]:
+        yield Edit(codex.HOOKS_KIND, codex.AGENT, "", str(hooks), UNKNOWN, UNKNOWN)
+
+
+def take_back(home: Path, edits: Sequence[Edit], claude: Path) -> Removal:
+    """Takes edits back. One file that cannot be changed does not stop the others."""
+    journal, done = Journal(home), Removal()
+    with journal.locked():
+        for edit in edits:
+            try:
+                exact = revert(journal, edit, _STRIPS[edit.kind])
+            except ReverieError as error:
+                done.problems.append(str(error))
+            else:
+                there = Path(edit.path).exists()
+                (done.cleaned if not exact else done.restored if there else done.removed).append(edit.path)
+        done.left = journal.edits
+        for agent in AGENTS:
+            if any(edit.agent == agent for edit in done.left):
+                continue
+            folder = agent_folder(home, agent)
+            if agent == claude_code.AGENT and folder.is_dir():
+                for path in claude_code.forget_plugin(claude):
+                    (done.cleaned if path.exists() else done.removed).append(str(path))
+            remove_files(folder)
+    return done
+
+
+def count_memories(folder: Path) -> int:
+    """How many memories are in a folder."""
+    return scan(folder, newest=0).total if folder.is_dir() else 0

@@ -1,0 +1,49 @@
+"""The line `memory.shared_with` in Reverie's own settings file, added and removed as text, so that all else stays."""
+
+from __future__ import annotations
+
+import re
+
+from reverie.connect.files import UserFile
+from reverie.errors import UserError
+from reverie.parsing import Unparsable, load_toml
+
+KIND = "reverie settings"
+_LINE = 'shared_with = "claude-code"'
+_HEADER = re.compile(r"(?m)^[ \t]*\[[ \t]*memory[ \t]*\][ \t]*(?:#.*)?$")
+_OURS = re.compile(r'(?m)^(?:memory\.)?shared_with = "claude-code"\r?\n?')
+_EMPTY = re.compile(r"(?:\r?\n)?\[memory\]\r?\n(?=\s*(?:\[|\Z))")
+
+
+def add_sharing(file: UserFile) -> str:
+    """The text of the settings with the line. Raises `UserError` if the user has set something else."""
+    text = file.text
+    try:
+        data = load_toml(text)
+    except Unparsable as error:
+        raise UserError(f"{file.path}: is not valid TOML ({error}); nothing was changed. Correct it first.") from error
+    memory = data.get("memory", {})
+    if isinstance(memory, dict) and "shared_with" in memory:
+        return text
+    end = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if not text else end if text.endswith("\n") else end * 2
+    for changed in (
+        _HEADER.sub(lambda found: f"{found[0].rstrip(chr(13))}{end}{_LINE}", text, count=1),
+        f"{text}{gap}[memory]{end}{_LINE}{end}",
+        f"memory.{_LINE}{end}{text}",
+    ):
+        try:
+            found = load_toml(changed)
+        except Unparsable:
+            continue
+        if found == {**data, "memory": {**memory, "shared_with": "claude-code"}}:
+            return changed
+    raise UserError(
+        f"{file.path}: has no place for a new line; add `{_LINE}` to [memory] yourself, or give --own-memory."
+    )
+
+
+def strip_sharing(text: str, before: str) -> str:
+    """The settings without the line, and without an empty section that it needed."""
+    text = _OURS.sub("", text, count=1)
+    return text if "[memory]" in before else _EMPTY.sub("", text, count=1)

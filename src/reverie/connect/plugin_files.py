@@ -1,0 +1,155 @@
+"""Writes the plug-in for Claude Code and the hook script for Codex below Reverie's home.
+
+Everything comes from the files in `plugin/` and from this version: the interpreter, the home and the socket are written
+into the scripts, because a hook may run with any environment. A second call with the same version changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from reverie import __version__
+from reverie.regular_files import read_regular
+from reverie.storage.atomic import make_private_dir, write_atomic
+
+_SOURCE = Path(__file__).with_name("plugin")
+_HOOK = Path(__file__).parents[1] / "daemon" / "hook.py"
+_DESCRIPTION = "A memory for Claude Code that stays on this machine"
+_SECONDS: Mapping[str, int] = {
+    "SessionStart": 10,
+    "UserPromptSubmit": 5,
+    "PostToolUse": 5,
+    "PreCompact": 5,
+    "PostCompact": 5,
+    "Stop": 5,
+    "SessionEnd": 3,
+}
+"""The events, and when the agent stops a hook that hangs. The hook's own limits are shorter. None is `async`: Claude
+Code ends such hooks when it ends, and then waits longer for them than they take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A plug-in or script that was written: its version, and the Python that it starts."""
+
+    version: str
+    python: str
+
+    @property
+    def works(self) -> bool:
+        return os.access(self.python, os.X_OK)
+
+
+def plugin_files(home: Path, socket: Path) -> dict[str, bytes]:
+    """The marketplace for Claude Code: the content of each file, by its path below the folder."""
+    owner = {"name": "Reverie"}
+    plugin = {
+        "name": "reverie",
+        "version": __version__,
+        "description": _DESCRIPTION,
+        "author": owner,
+        "license": "Apache-2.0",
+        "keywords": ["memory", "context", "compaction"],
+    }
+    entry = {"name": "reverie", "source": "./reverie", "description": _DESCRIPTION}
+    marketplace = {"name": "reverie", "owner": owner, "description": _DESCRIPTION, "plugins": [entry]}
+    hooks = {
+        event: [{"hooks": [hook_entry(f'sh "${{CLAUDE_PLUGIN_ROOT}}/hooks/hook.sh" {event}', event)]}]
+        for event in _SECONDS
+    }
+    written: dict[str, object] = {
+        ".claude-plugin/marketplace.json": marketplace,
+        "reverie/.claude-plugin/plugin.json": plugin,
+        "reverie/hooks/hooks.json": {"description": "Passes events to Reverie's service", "hooks": hooks},
+    }
+    files = {name: json.dumps(value, indent=2).encode() + b"\n" for name, value in written.items()}
+    for path in sorted(_SOURCE.rglob("*")):
+        if path.is_file():
+            files[f"reverie/{path.relative_to(_SOURCE)}"] = read_regular(path)
+    files["reverie/hooks/hook.sh"] = hook_script("claude-code", home, socket)
+    files["reverie/reverie.sh"] = _command_script(home)
+    return files
+
+
+def hook_entry(command: str, event: str) -> dict[str, object]:
+    """One hook, as both agents write it."""
+    return {"type": "command", "command": command, "timeout": _SECONDS[event]}
+
+
+def hook_script(agent: str, home: Path, socket: Path) -> bytes:
+    """The script that a hook runs. Without its Python, for example in a deleted environment, it does nothing."""
+    python, hook = shlex.quote(sys.executable), shlex.quote(str(_HOOK))
+    return (
+        "#!/bin/sh\n"
+        f"# Passes one event to the service of Reverie {__version__}. Written by `reverie connect`.\n"
+        f"python={python}\n"
+        f'if test -n "$REVERIE_INSIDE" || ! test -x "$python" || ! test -r {hook}; then\n'
+        "  exec cat >/dev/null\n"  # the agent must not get an error while it writes
+        "fi\n"
+        f'exec "$python" -I -S {hook} {agent} "$1" {shlex.quote(str(home))} {shlex.quote(str(socket))}\n'
+    ).encode()
+
+
+def _command_script(home: Path) -> bytes:
+    python = shlex.quote(sys.executable)
+    return (
+        "#!/bin/sh\n"
+        f"# Runs a command of Reverie {__version__}. Written by `reverie connect`.\n"
+        f"python={python}\n"
+        'test -x "$python" || { echo "$python is gone; run: reverie connect claude-code"; exit; }\n'
+        f'REVERIE_HOME={shlex.quote(str(home))} "$python" -P -m reverie "$@" 2>&1 || true\n'
+    ).encode()
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> bool:
+    """Makes the content of a folder exactly this; returns whether something changed."""
+    changed = False
+    for name, data in files.items():
+        path = folder / name
+        if _content(path) == data:
+            continue
+        make_private_dir(path.parent)
+        write_atomic(path, data, mode=0o755 if name.endswith(".sh") else 0o644)
+        changed = True
+    for path in sorted(folder.rglob("*"), reverse=True):
+        relative = path.relative_to(folder)
+        if path.is_file() and str(relative) not in files:
+            path.unlink(missing_ok=True)
+            changed = True
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+    return changed
+
+
+def is_current(folder: Path, files: Mapping[str, bytes]) -> bool:
+    """Whether the folder has these files."""
+    return all(_content(folder / name) == data for name, data in files.items())
+
+
+def remove_files(folder: Path) -> None:
+    """Removes a folder that `write_files` made."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def find_installed(script: Path) -> Installed | None:
+    """What a hook script starts; None if there is no script of ours."""
+    text = (_content(script) or b"").decode("utf-8", "replace")
+    versions = [line.partition("of Reverie ")[2].partition(". Written")[0] for line in text.splitlines()[1:2]]
+    pythons = [line.removeprefix("python=") for line in text.splitlines() if line.startswith("python=")]
+    if not versions or not pythons:
+        return None
+    return Installed(versions[0], next(iter(shlex.split(pythons[0])), ""))
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return read_regular(path)
+    except OSError:
+        return None

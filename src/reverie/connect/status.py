@@ -1,0 +1,157 @@
+"""What is connected and whether it works: for `reverie connect --status` and `reverie doctor`. It only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reverie import __version__
+from reverie.connect import claude_code, codex
+from reverie.connect.connecting import AGENTS, agent_folder, codex_home
+from reverie.connect.journal import Journal
+from reverie.connect.plugin_files import Installed, find_installed
+from reverie.daemon.client import daemon_status
+from reverie.errors import ReverieError
+from reverie.paths import Places, claude_home, daemon_lock, memory_place
+from reverie.permissions.memory_paths import check_memory_root
+from reverie.runtime.background_log import BackgroundLog
+from reverie.settings import Settings
+from reverie.types import JsonObject
+
+_STARTING_S = 10.0
+
+
+class Finding(NamedTuple):
+    """One thing that does not work, and what to do about it."""
+
+    what: str
+    todo: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """One agent: the files that name us, what they start, and what is wrong. Not connected: no files."""
+
+    agent: str
+    files: tuple[str, ...]
+    installed: Installed | None
+    hooks: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def version(self) -> str:
+        return self.installed.version if self.installed is not None else ""
+
+
+def find_agents(settings: Settings, places: Places) -> Iterator[AgentState]:
+    """The state of each agent in this folder."""
+    for agent, find in zip(AGENTS, (_find_claude_code, _find_codex), strict=True):
+        yield find(settings, places, agent)
+
+
+def _find_claude_code(settings: Settings, places: Places, agent: str) -> AgentState:
+    claude, folder = claude_home(settings), agent_folder(places.home, agent)
+    loadings = [claude_code.find_loading(claude_code.settings_path(claude, project)) for project in (None, places.root)]
+    ours = [one for one in loadings if one.marketplace == str(folder)]
+    files = [str(one.path) for one in ours]
+    elsewhere = [one.path for one in _edits(places.home, agent) if one.kind == claude_code.KIND]
+    files += [path for path in elsewhere if path not in files and Path(path).exists()]
+    if not files:
+        return AgentState(agent, (), None, "", ())
+    found: list[Finding] = []
+    hooks = "enabled"
+    policy = claude_code.find_policy(folder)
+    if policy is not None:
+        hooks = "blocked"
+        found.append(Finding(f"an administrator does not allow the hooks ({policy})", "ask your administrator"))
+    for one in loadings:
+        if one.hooks_off:
+            hooks = "switched off"
+            found.append(Finding(f"{one.path} switches all hooks off", "remove `disableAllHooks` there"))
+    if ours and ours[-1].enabled is not True:
+        hooks = "switched off"
+        found.append(Finding("the plug-in is switched off", f"claude plugin enable {claude_code.PLUGIN}"))
+    is_local = bool(ours) and all(one.path == loadings[1].path for one in ours)
+    if is_local and not claude_code.trusts_folder(claude, settings.places.user_home, places.root):
+        hooks = "not trusted"
+        found.append(
+            Finding("Claude Code loads the plug-in only in a trusted folder", "start `claude` here and say yes")
+        )
+    installed = find_installed(folder / "reverie" / "hooks" / "hook.sh")
+    return AgentState(agent, tuple(files), installed, hooks, (*found, *_find_stale(installed, agent)))
+
+
+def _find_codex(settings: Settings, places: Places, agent: str) -> AgentState:
+    home = codex_home(settings)
+    count, trusted = codex.count_trusted(home)
+    if not count:
+        return AgentState(agent, (), None, "", ())
+    found: list[Finding] = []
+    if trusted < count:
+        todo = "type /hooks in Codex and trust them, or run: reverie connect codex --trust-hooks"
+        found.append(
+            Finding(f"Codex skips {count - trusted} of {count} hooks, because you have not trusted them", todo)
+        )
+    installed = find_installed(agent_folder(places.home, agent) / "hook.sh")
+    hooks = f"{trusted} of {count} trusted"
+    return AgentState(agent, (str(home / "hooks.json"),), installed, hooks, (*found, *_find_stale(installed, agent)))
+
+
+def _find_stale(installed: Installed | None, agent: str) -> Iterator[Finding]:
+    again = f"reverie connect {agent}"
+    if installed is None:
+        yield Finding("the files that the hooks run are gone", again)
+    elif not installed.works:
+        yield Finding(f"the hooks start {installed.python}, which is gone, so they do nothing", again)
+    elif installed.version != __version__:
+        yield Finding(f"the plug-in is of Reverie {installed.version}, and this is {__version__}", again)
+
+
+def _edits(home: Path, agent: str) -> list[Any]:
+    return [edit for edit in Journal(home).edits if edit.agent == agent]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """The service behind the hooks. `said` is None if it does not run, which is normal when nothing happens."""
+
+    said: JsonObject | None
+    findings: tuple[Finding, ...]
+
+
+def find_service(places: Places) -> ServiceState:
+    """Whether the service runs, and whether hooks were skipped because it could not start."""
+    said = daemon_status(places.home)
+    if said is not None:
+        silent = Finding(f"the service (PID {said.get('pid')}) does not answer", "wait a moment, or end that process")
+        return ServiceState(said, () if said["answers"] else (silent,))
+    last = next(iter(BackgroundLog(places.background_log).read(1, kind="hook_service")), None)
+    tried = _modified(daemon_lock(places.home).with_name("daemon.started"))
+    why = str(last.fields.get("error", "")) if last is not None and last.fields.get("event") == "failed" else ""
+    if why or tried > (last.time.timestamp() if last is not None else 0.0) + _STARTING_S:
+        what = f"hooks were skipped: the service could not start at the last attempt{f' ({why})' if why else ''}"
+        return ServiceState(None, (Finding(what, "reverie log --kind hook_service"),))
+    return ServiceState(None, ())
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def find_memory(settings: Settings, places: Places) -> tuple[str, tuple[Finding, ...]]:
+    """Where the memory of this project is and why, and whether Claude Code looks elsewhere."""
+    try:
+        place = memory_place(places, settings, check_memory_root)
+    except ReverieError as error:
+        return "", (Finding(str(error), "correct it"),)
+    local = claude_code.read_object(places.root / ".claude" / "settings.local.json").get("autoMemoryDirectory")
+    found: tuple[Finding, ...] = ()
+    if settings.memory.shared_with and isinstance(local, str):
+        what = f"Claude Code uses {local} in this project (`autoMemoryDirectory` in .claude/settings.local.json)"
+        found = (Finding(what, "remove it there, so that there is one memory"),)
+    return f"{place.directory} ({place.rule})", found
