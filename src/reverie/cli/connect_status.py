@@ -14,6 +14,7 @@ from reverie.connect.status import AgentState, Finding, ServiceState, find_agent
 from reverie.context.day_book import DayBook
 from reverie.flags import Flags
 from reverie.paths import Places
+from reverie.runtime.background_log import BackgroundLog, LogEntry
 from reverie.settings import Settings
 
 
@@ -23,6 +24,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
     service, (memory, other) = find_service(places), find_memory(settings, places)
     connected = [one for one in agents if one.files]
     spent = DayBook(places.day_books).today()
+    compaction = next(iter(BackgroundLog(places.background_log).read(1, kind="compaction_measured")), None)
     figures = {
         "tokens_today": spent.tokens,
         "dollars_today": spent.dollars,
@@ -35,11 +37,13 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
         "service": service.said,
         "memory": memory,
         "background": figures,
+        "last_compaction": compaction.to_json() if compaction is not None else None,
         "problems": [finding._asdict() for finding in findings],
     }
     lines = [
         *(line for one in agents for line in _agent_lines(one)),
         *(_service_lines(service) if connected else ()),
+        *_compaction_lines(compaction),
         f"memory       {exact(memory)}",
         *(f"             {step}" for step in memory_steps(settings, places)),
         f"background   {spent.tokens:,.0f} of {figures['limit_tokens']:,} tokens today, ${spent.dollars:.2f}",
@@ -78,6 +82,13 @@ def _service_lines(service: ServiceState) -> Iterator[str]:
         yield f"             {agent}: last {one.get('last_event')}, {plural(int(one.get('events', 0)), 'event')}"
     if "tokens_today" in hooks:
         yield f"             {hooks['tokens_today']:,} tokens were added to prompts today"
+
+
+def _compaction_lines(last: LogEntry | None) -> Iterator[str]:
+    """What the last summary of an agent kept; what it lost came with the next prompt."""
+    if last is not None:
+        age = format_age(last.time.timestamp(), time.time())
+        yield f"compaction   {age} ago, {exact(str(last.fields.get('agent')))}: {exact(str(last.fields.get('said')))}"
 
 
 def _finding_lines(finding: Finding) -> Iterator[str]:
