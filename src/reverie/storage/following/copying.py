@@ -102,7 +102,10 @@ def _is_continued(record: Record) -> bool:
     """Whether this is work of the user on our copy that later records of the other agent would hide."""
     if IMPORTED in record.data or not record.data.keys() & {"opening", "schemaVersion"}:
         return False
-    return _is_said(record) or isinstance(from_record(record), CompactBoundary | Rewind | Undo)
+    if record.message is None:
+        return isinstance(from_record(record), CompactBoundary | Rewind | Undo)
+    answered = record.message.role == "assistant"
+    return _is_said(record) and (answered or any(block.origin.is_given for block in record.message.content))
 
 
 def set_time(target: Path, at: float) -> None:
