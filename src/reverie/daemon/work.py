@@ -28,9 +28,11 @@ from reverie.layers.l3_session_notes.writer import TEMPLATE, template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l5_extraction.gates import WRITER
 from reverie.layers.l5_extraction.recordings import Recording, read_recording
+from reverie.layers.l5_extraction.transcripts import ExtractionReport
 from reverie.layers.l6_dreaming.gates import changed_transcripts, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.memory.opening import open_memory
+from reverie.models.registry import EMBEDDED
 from reverie.models.tokens import PROSE_BYTES
 from reverie.parsing import load_json
 from reverie.paths import Places, make_private
@@ -161,9 +163,12 @@ def _hash(text: str) -> str:
 async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: Path, report: JsonObject) -> None:
     if not settings.connect.learn or not open_memory(settings, places).switch.on:
         return
-    learnt = await learn_from_session(
-        copy, cwd, model=settings.connect.model, in_background=True, leave_open_turn=not job.ended
-    )
+    learnt = await _ask(settings.connect.model, job, cwd, copy)
+    if learnt.stopped and learnt.exit_code and settings.background.fallback and settings.connect.model != EMBEDDED:
+        # As in a session: if the model is down or its budget is spent, the offline mind does this work.
+        BackgroundLog(places.background_log, job.session).write("hook_work_fallback", error=learnt.stopped)
+        report["instead"] = learnt.stopped
+        learnt = await _ask(EMBEDDED, job, cwd, copy)
     report |= {"turns": learnt.turns, "memories": len({change.file for change in learnt.changes})}
     if learnt.stopped:
         report["stopped"] = learnt.stopped
@@ -172,6 +177,13 @@ async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: 
         raise UserError(learnt.failures[-1])
     elif learnt.turns:
         Heartbeat(places.heartbeat(WRITER)).success(turns=learnt.turns, memories=report["memories"], **learnt.tokens)
+
+
+async def _ask(model: str, job: Job, cwd: Path, copy: Path) -> ExtractionReport:
+    try:
+        return await learn_from_session(copy, cwd, model=model, in_background=True, leave_open_turn=not job.ended)
+    except ReverieError as error:  # the model cannot be opened, for example without its key
+        return ExtractionReport(stopped=str(error), exit_code=error.exit_code)
 
 
 async def _dream(cwd: Path, settings: Settings, places: Places) -> str:

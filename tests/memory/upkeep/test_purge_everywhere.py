@@ -74,6 +74,7 @@ class Planted:
             places.day_books / "2026-01-01.jsonl",
             places.home / "heartbeats" / "dream.json",
             places.extracted / "one.json",
+            places.followed / "folders" / "one.json",
             places.chat_history,
             places.inbox("red", "ann"),
             places.team_sync(self.memory.root) / "base" / "a.md",
