@@ -32,6 +32,7 @@ from reverie.layers.l5_extraction.transcripts import ExtractionReport
 from reverie.layers.l6_dreaming.gates import changed_transcripts, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.memory.opening import open_memory
+from reverie.memory.upkeep.followed_sessions import open_follower
 from reverie.models.registry import EMBEDDED
 from reverie.models.tokens import PROSE_BYTES
 from reverie.parsing import load_json
@@ -45,7 +46,7 @@ from reverie.session.learning_followed import learn_from_session
 from reverie.settings import Settings, load_settings
 from reverie.settings.sections import HookSettings
 from reverie.storage.atomic import write_atomic
-from reverie.storage.following import Follower, Outcome
+from reverie.storage.following import Outcome
 from reverie.types import JsonObject, Purpose
 
 _FLUSH_S: Final = 3.0
@@ -109,7 +110,7 @@ async def _follow(job: Job, settings: Settings, report: JsonObject) -> _Found | 
     source, until = Path(job.transcript), time.monotonic() + _FLUSH_S
     while True:
         mark = file_mark(source)
-        followed = Follower(settings).follow_file(source)
+        followed = open_follower(settings).follow_file(source)
         copy = followed.target
         report["copy"] = followed.outcome.value
         if followed.outcome is Outcome.FAILED or copy is None or not copy.is_file():

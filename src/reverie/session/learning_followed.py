@@ -38,8 +38,8 @@ async def learn_from_session(
     """Learns what is new in one session of the project of `cwd`; the folder does not have to exist.
 
     `in_background`: nobody waits for it. It is booked in the day book, unless the offline mind does it for nothing, and
-    ends with the reason in `stopped` if the day's budget is spent or the flag `extraction` is off. The next call continues there. `leave_open_turn`: a last turn
-    without an answer is left for the next call.
+    ends with the reason in `stopped` if the day's budget is spent or the flag `extraction` is off. The next call
+    continues there. `leave_open_turn`: a last turn without an answer is left for the next call.
     """
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
