@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from reverie.connect.plugin_files import hook_script
 from reverie.daemon.client import daemon_status
 from tests.daemon.services import hook_command, log_of, run_hook, wait_for
 
@@ -58,7 +59,7 @@ def test_a_large_payload_is_read_in_time(served: Path) -> None:
         endless.kill()
         endless.communicate()
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 10
     assert "on" in run_hook("PostToolUse", served, {"say": "on"})
 
 
@@ -139,7 +140,7 @@ def test_a_service_that_misbehaves(home: Path, tmp_path: Path) -> None:
         for hook in hooks:
             assert hook.communicate(b'{"say": "x"}' + b" " * 300_000, timeout=10) == (b"", b"")
             assert hook.returncode == 0
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 5
     assert not (home / "run").exists()  # somebody listens: nothing was started
 
 
@@ -182,7 +183,7 @@ def test_without_a_home_it_starts_nothing(tmp_path: Path) -> None:
     assert run_hook("SessionStart", tmp_path / "gone", SAYS) == ""
     (tmp_path / "file").write_text("")
     assert run_hook("SessionStart", tmp_path / "file", SAYS) == ""
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 4
     assert not (tmp_path / "gone").exists()
 
 
@@ -196,6 +197,15 @@ def test_inside_our_own_models_it_does_nothing(served: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def test_an_interpreter_that_cannot_start_stops_no_prompt(home: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho cannot open file >&2\nexit 2\n")
+    broken.chmod(0o700)
+    script = hook_script("claude-code", home, tmp_path / "socket").decode().replace(sys.executable, str(broken))
+    done = subprocess.run(["sh", "-c", script, "hook.sh", "UserPromptSubmit"], input=b"{}", capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_a_recent_attempt_is_not_repeated(home: Path) -> None:
     mark = home / "run" / "daemon.started"
     mark.parent.mkdir()
@@ -204,6 +214,6 @@ def test_a_recent_attempt_is_not_repeated(home: Path) -> None:
     before = mark.stat().st_mtime
     begun = time.monotonic()
     assert run_hook("SessionStart", home, SAYS) == ""
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 4
     assert mark.stat().st_mtime == before
     assert list(mark.parent.iterdir()) == [mark]

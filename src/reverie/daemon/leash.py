@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 
 _NICENESS = 15
-GRACE_SECONDS = 2.0
+GRACE_SECONDS = 4.0
 """How long a worker has to finish after Ctrl-C, before its whole group is killed."""
 
 

@@ -38,7 +38,7 @@ TICK_SECONDS = 1.0
 
 _HUNG_SECONDS = 60.0
 _TAKE_OVER_SECONDS = 5.0
-_CLOSE_SECONDS = 10.0
+_CLOSE_SECONDS = 15.0
 _MOST_FAULTS = 200
 _PACKAGE = Path(__file__).resolve().parents[1]
 _WATCHED = (_PACKAGE / "__init__.py", Path(__file__).resolve(), _PACKAGE / "daemon" / "hook.py")
