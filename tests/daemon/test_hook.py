@@ -42,9 +42,12 @@ def test_a_failed_and_a_late_handler_give_no_answer(served: Path) -> None:
     for _ in range(3):
         assert run_hook("UserPromptSubmit", served, {"raise": "a bug"}) == ""
     assert run_hook("SessionEnd", served, {"sleep": 9, "say": "late"}) == ""
-    wait_for(lambda: len(log_of(served, "hook_fault")) > 1)
-    faults = [fault["error"] for fault in log_of(served, "hook_fault")]
-    assert faults == ["ValueError: a bug", "TimeoutError: not done after 1 s"]
+
+    def faults() -> list[str]:
+        return [fault["error"] for fault in log_of(served, "hook_fault")]
+
+    wait_for(lambda: "TimeoutError: not done after 1 s" in faults())
+    assert faults().count("ValueError: a bug") == 1
     assert run_hook("UserPromptSubmit", served, {"say": "on"}) != ""
 
 
