@@ -50,6 +50,8 @@ NOT_RUN = {
     "pip install": "needs the network; `make soak` installs the wheel (test_wheel.py)",
     "export ANTHROPIC_API_KEY": "a key of your own",
     "OPENAI_BASE_URL=": "a server of your own",
+    "reverie connect claude-code": "asks on a terminal (tests/connect)",
+    "reverie connect codex": "asks on a terminal (tests/connect)",
     "reverie chat": "a conversation on a terminal (tests/cli/chat)",
     "reverie simulate": "serves until it is stopped (tests/simulator/test_simulate_command.py)",
     "reverie models add": "downloads weights",
