@@ -147,7 +147,7 @@ def clone(tmp_path: Path, own_home: Path) -> Path:
 @pytest.mark.parametrize("page", sorted({block.page for block in of("sh", "console")} - {"hooks.md"}))
 def test_every_command_of_a_page_works_in_its_order(clone: Path, page: str) -> None:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    if page == "memory.md":
+    if page in ("memory.md", "claude-code.md"):
         warm.run("remember", "The staging port is 8080", cwd=clone, env=env)
     if page in ("cache.md", "health.md"):
         warm.run("run", "--model", "scripted:examples/port.script", "Which port?", cwd=clone, env=env)
@@ -259,6 +259,7 @@ def test_settings_flags_and_teams_load(tmp_path: Path, own_home: Path, block: Bl
         flags.close()
     else:
         assert block.text.strip().splitlines()[0].strip("[]").partition(".")[0] in (
+            "connect",
             "hooks",
             "instructions",
             "telemetry",
