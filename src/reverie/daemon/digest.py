@@ -91,6 +91,7 @@ class Digests:
         self._folder = hooks_folder(home) / "digests"
         self._apart = ThreadPoolExecutor(1, thread_name_prefix="reverie-digest")
         self._running = dict[str, Future[None]]()
+        self._process: subprocess.Popen[bytes] | None = None
 
     def stored(self, session: str) -> Digest:
         """Returns the last digest of a session; an empty one if there is none."""
@@ -129,13 +130,21 @@ class Digests:
 
     def _make_apart(self, session: str, transcript: Path, cwd: Path) -> None:
         command = [sys.executable, "-E", "-P", "-m", __name__, str(self._home), session, str(transcript), str(cwd)]
-        with suppress(OSError, subprocess.SubprocessError):
-            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+        null = subprocess.DEVNULL
+        with suppress(OSError), subprocess.Popen(command, stdin=null, stdout=null, stderr=null) as process:
+            self._process = process
+            try:
+                process.wait(_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self._process = None
         self._running.pop(session, None)
 
     def close(self) -> None:
-        """Waits for nothing: a process that still reads ends by itself."""
+        """Ends a process that still reads."""
         self._apart.shutdown(wait=False, cancel_futures=True)
+        if self._process is not None:
+            self._process.kill()
 
     def make(
         self,

@@ -181,9 +181,9 @@ class HookEvents:
         project = self._projects.of(call.cwd)
         given = self._told.look(call.session).restored
         lost = self._restorer.after(call, project, given, MOST_CHARACTERS // 2)
-        with self._told.changing(call.session) as (told, _today):
-            told.compactions += 1
-            told.pending = lost
+        if lost:
+            with self._told.changing(call.session) as (told, _today):
+                told.pending = lost
         return _NOTHING
 
     def _work(self, call: HookCall) -> JsonObject:

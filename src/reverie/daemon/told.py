@@ -41,7 +41,6 @@ class Told:
     """What the start of this context gave back: the measure of a compaction counts it as kept."""
     pending: str = ""
     """What the next prompt or tool result adds."""
-    compactions: int = 0
 
     def empty_context(self) -> None:
         """Forgets what the context had: a compaction took it."""
