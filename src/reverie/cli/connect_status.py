@@ -12,8 +12,10 @@ from reverie.cli.connect import memory_steps
 from reverie.cli.output import answer, exact, format_age, get_paint, plural
 from reverie.connect.status import AgentState, Finding, ServiceState, find_agents, find_memory, find_service
 from reverie.context.day_book import DayBook
+from reverie.daemon.told import ToldBook
 from reverie.flags import Flags
 from reverie.paths import Places
+from reverie.paths.places import hooks_folder
 from reverie.runtime.background_log import BackgroundLog, LogEntry
 from reverie.settings import Settings
 
@@ -25,6 +27,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
     connected = [one for one in agents if one.files]
     spent = DayBook(places.day_books).today()
     compaction = next(iter(BackgroundLog(places.background_log).read(1, kind="compaction_measured")), None)
+    given = ToldBook(hooks_folder(places.home)).today()
     figures = {
         "tokens_today": spent.tokens,
         "dollars_today": spent.dollars,
@@ -36,6 +39,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
         "agents": [_as_json(one) for one in agents],
         "service": service.said,
         "memory": memory,
+        "added_tokens_today": given,
         "background": figures,
         "last_compaction": compaction.to_json() if compaction is not None else None,
         "problems": [finding._asdict() for finding in findings],
@@ -44,13 +48,21 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
         *(line for one in agents for line in _agent_lines(one)),
         *(_service_lines(service) if connected else ()),
         *_compaction_lines(compaction),
+        *([f"added        {given:,} of {_limits(settings)}"] if connected else ()),
         f"memory       {exact(memory)}",
         *(f"             {step}" for step in memory_steps(settings, places)),
-        f"background   {spent.tokens:,.0f} of {figures['limit_tokens']:,} tokens today, ${spent.dollars:.2f}",
+        f"background   {settings.connect.model}: {spent.tokens:,.0f} of {figures['limit_tokens']:,} tokens today"
+        f", ${spent.dollars:.2f}",
     ]
     lines += [line for finding in findings for line in _finding_lines(finding)]
     answer(as_json, said, *lines)
     return 1 if findings else 0
+
+
+def _limits(settings: Settings) -> str:
+    limits = settings.connect
+    each = f"at most {limits.session_tokens:,} per session and {limits.prompt_characters:,} characters per prompt"
+    return f"{limits.day_tokens:,} tokens today, {each}"
 
 
 def _limit(settings: Settings, places: Places) -> int:
@@ -80,8 +92,8 @@ def _service_lines(service: ServiceState) -> Iterator[str]:
     hooks: Any = said.get("hooks", {})
     for agent, one in hooks.get("agents", {}).items():
         yield f"             {agent}: last {one.get('last_event')}, {plural(int(one.get('events', 0)), 'event')}"
-    if "tokens_today" in hooks:
-        yield f"             {hooks['tokens_today']:,} tokens were added to prompts today"
+    if failed := int(said.get("jobs", {}).get("failed", 0)):
+        yield f"             {plural(failed, 'background job')} failed; `reverie log --kind hook` says why"
 
 
 def _compaction_lines(last: LogEntry | None) -> Iterator[str]:

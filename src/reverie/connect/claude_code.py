@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from reverie.connect.files import UserFile, read_user_file
+from reverie.connect.files import UserFile, read_user_file, replace_file
 from reverie.connect.json_text import Route, get_items, get_value, remove_value, set_value
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import Unparsable, load_json
 from reverie.regular_files import read_regular
-from reverie.storage.atomic import write_atomic
 from reverie.types import Json, JsonObject
 
 AGENT = "claude-code"
@@ -177,7 +176,7 @@ def forget_plugin(claude: Path) -> Iterator[Path]:
             file = read_user_file(plugins / name)
             if get_value(file.parse(), route) is None:
                 continue
-            write_atomic(file.real, file.encode(remove_value(file.text, route)), mode=file.mode)
+            replace_file(file, file.encode(remove_value(file.text, route)))
         except ReverieError:  # a list that cannot be read does not keep the plug-in alive
             continue
         yield file.path
