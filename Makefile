@@ -112,6 +112,7 @@ evals: $(STAMP)  ## how good memory, recall and dreams are, on the labelled sets
 
 bench: $(STAMP)  ## the figures in docs/benchmarks.md
 	$(BIN)/reverie lab startup
+	$(BIN)/reverie lab hooks
 	$(BIN)/reverie lab billing
 	$(BIN)/reverie lab forks
 

@@ -50,6 +50,8 @@ NOT_RUN = {
     "pip install": "needs the network; `make soak` installs the wheel (test_wheel.py)",
     "export ANTHROPIC_API_KEY": "a key of your own",
     "OPENAI_BASE_URL=": "a server of your own",
+    "reverie connect claude-code": "asks on a terminal (tests/connect)",
+    "reverie connect codex": "asks on a terminal (tests/connect)",
     "reverie chat": "a conversation on a terminal (tests/cli/chat)",
     "reverie simulate": "serves until it is stopped (tests/simulator/test_simulate_command.py)",
     "reverie models add": "downloads weights",
@@ -146,7 +148,7 @@ def clone(tmp_path: Path, own_home: Path) -> Path:
 @pytest.mark.parametrize("page", sorted({block.page for block in of("sh", "console")} - {"hooks.md"}))
 def test_every_command_of_a_page_works_in_its_order(clone: Path, page: str) -> None:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    if page == "memory.md":
+    if page in ("memory.md", "claude-code.md"):
         warm.run("remember", "The staging port is 8080", cwd=clone, env=env)
     if page in ("cache.md", "health.md"):
         warm.run("run", "--model", "scripted:examples/port.script", "Which port?", cwd=clone, env=env)
@@ -258,6 +260,7 @@ def test_settings_flags_and_teams_load(tmp_path: Path, own_home: Path, block: Bl
         flags.close()
     else:
         assert block.text.strip().splitlines()[0].strip("[]").partition(".")[0] in (
+            "connect",
             "hooks",
             "instructions",
             "model",

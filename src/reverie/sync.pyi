@@ -139,6 +139,15 @@ class Memory:
         """The memories that fit a message, best first, at most `k`. Empty if nothing fits, or for a single word."""
     def reminder(self, text: str, k: int = 5, *, without: Collection[str] = ()) -> str:
         """The memories that fit a message as one text for a prompt; empty if nothing fits."""
+    def reminder_within(
+        self,
+        characters: int,
+        text: str,
+        k: int = 5,
+        *,
+        without: Collection[str] = (),
+    ) -> tuple[str, tuple[str, ...]]:
+        """The same for as many memories as fit into `characters`, without the tags around it, and their names."""
     def read(self, name: str) -> Remembered:
         """One memory by its name, its title or a clear part of its name. Raises `UserError` if there is none."""
     def list(self) -> list[Remembered]:

@@ -77,7 +77,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    user, work = tmp_path / "user", tmp_path / "work"
+    user, work = tmp_path / "the user's", tmp_path / "work"
     user.mkdir()
     work.mkdir()
     monkeypatch.setenv("HOME", str(user))

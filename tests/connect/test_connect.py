@@ -7,9 +7,12 @@ import os
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from reverie.cli.app import commands
 from reverie.connect.claude_code import find_policy
 from reverie.connect.journal import Journal
 from tests.connect.conftest import Machine
@@ -169,6 +172,16 @@ def test_user_and_project_are_connected_and_removed_one_by_one(machine: Machine)
     assert {one["agent"]: len(one["files"]) for one in machine.status()["agents"]} == {"claude-code": 2, "codex": 0}
     machine("disconnect", "claude-code", "--project")
     assert machine.snapshot() == only_user
+    machine("disconnect")
+    machine.connect("claude-code", "--project")
+    assert "only in a trusted folder" in machine("connect", "--status", code=1)
+    trusted = {"projects": {str(machine.work): {"hasTrustDialogAccepted": True}}}
+    machine.write(machine.user / ".claude.json", json.dumps(trusted))
+    assert machine.status()["problems"] == []
+    (machine.user / ".claude.json").unlink()
+    machine("disconnect")
+    machine.connect()
+    assert machine.snapshot() == only_user
     assert (machine.home / "connect/claude-code/reverie").is_dir() and (machine.home / "settings.toml").exists()
     assert "Nothing is connected here" in machine("disconnect", "codex")
     machine("disconnect", "claude-code", "--user")
@@ -209,6 +222,66 @@ def test_a_crash_between_two_steps_is_repaired(machine: Machine) -> None:
     (machine.home / "connect" / "journal.json").unlink()
     machine("disconnect")
     assert json.loads(machine.settings.read_text()) == {"model": "opus"}, "without a journal, our keys go"
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_a_kill_at_any_write_is_repaired(machine: Machine, agent: str) -> None:
+    """Ends a process at its first write, at its second, and so on; then the next command puts everything right."""
+    machine.write(machine.settings, '{"model": "opus"}')
+    machine.write(machine.hooks, "{}")
+    machine.write(machine.home / "settings.toml", "[memory]\nenabled = true\n")
+    settings, before = (machine.home / "settings.toml").read_bytes(), machine.snapshot()
+    killed = 0
+    for command in (("connect", agent, "--yes"), ("disconnect",)):
+        for writes in range(60):
+            if command[0] == "disconnect":
+                machine.connect(agent)
+            if not kill_after(writes, command):
+                break
+            killed += 1
+            if writes % 2:
+                machine.connect(agent)
+            machine("disconnect")
+            assert machine.snapshot() == before and (machine.home / "settings.toml").read_bytes() == settings, writes
+            assert Journal(machine.home).edits == []
+        machine("disconnect")
+    assert killed > 10
+
+
+def kill_after(writes: int, command: tuple[str, ...]) -> bool:
+    """Runs a command in a process that ends without a word before this write; returns whether it came so far."""
+    child = os.fork()
+    if child == 0:
+        left = [writes]
+        for name in ("replace", "unlink", "mkdir", "rmdir"):
+            real = getattr(Path, name)
+
+            def stop(*args: Any, real: Any = real, **more: Any) -> Any:
+                left[0] -= "/connect/claude-code/" not in str(args[0])  # what is there is written again anyway
+                if left[0] < 0:
+                    os._exit(9)
+                return real(*args, **more)
+
+            setattr(Path, name, stop)
+        CliRunner().invoke(commands, command, standalone_mode=False)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def test_files_of_another_user_and_of_another_home_are_left_alone(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.connect()
+    before = machine.snapshot()
+    monkeypatch.setenv("REVERIE_HOME", str(machine.user / "second"))
+    assert "is connected to another home of Reverie" in machine.connect(code=2)
+    assert machine.snapshot() == before
+    monkeypatch.setenv("REVERIE_HOME", str(machine.home))
+    machine("disconnect")
+    if os.getuid() == 0:
+        machine.write(machine.settings, "{}")
+        os.chown(machine.settings, 12_345, 12_345)
+        assert "belongs to another user" in machine.connect(code=2)
 
 
 def test_a_full_disk_leaves_everything_as_it_was(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

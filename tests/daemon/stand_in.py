@@ -42,7 +42,7 @@ def main(home: Path, socket: Path, idle_s: float, worker: str) -> None:
 
     async def serve() -> bool:
         return await Service(
-            home, socket, log, Jobs(home, log, worker=worker, limit_s=3.0), Echo, idle_s=idle_s
+            home, socket, log, Jobs(home, log, worker=worker, limit_s=1.5), Echo, idle_s=idle_s
         ).serve()
 
     sys.exit(0 if asyncio.run(serve()) else 7)

@@ -89,6 +89,14 @@ def test_what_was_lost_comes_with_a_tool_result_in_the_middle_of_a_turn(agent: A
     assert agent.context("PostToolUse", **common) == "" == agent.prompt("go on with it please")
 
 
+def test_codex_tells_no_summary_and_gets_the_limits_at_the_start(agent: Agent) -> None:
+    agent.agent = "codex"
+    assert agent.call("PreCompact", trigger="auto") == {} == agent.call("PostCompact", trigger="auto")
+    start = agent.context("SessionStart", source="compact")
+    assert LIMIT in start and FAILED in start
+    assert agent.prompt("go on with it please") == ""
+
+
 def test_a_resume_gives_only_pins_that_are_new(agent: Agent) -> None:
     assert agent.context("SessionStart", source="resume") == ""
     pin(agent, PIN)

@@ -24,8 +24,6 @@ from reverie.types import JsonObject
 __all__ = ["Hooks", "hooks"]
 
 _log = logging.getLogger("reverie.adapters")
-_TAGS: Final = ("<system-reminder>\n", "\n</system-reminder>")
-"""Claude Code adds its own tags, and escapes others."""
 _NOTHING: Final[JsonObject] = {}
 
 
@@ -102,15 +100,10 @@ class Hooks(dict[Any, Any]):
         memory, session, prompt = self._memory, str(given.get("session_id")), str(given.get("prompt") or "")
         self._said.setdefault(session, []).append({"role": "user", "content": prompt})
         shown = self._shown.setdefault(session, set())
-        for k in range(self._k if memory is not None else 0, 0, -1):
-            assert memory is not None
-            text = await memory.reminder(prompt, k, without=shown)
-            if not text:
-                break
-            if len(text) <= self._characters:
-                shown |= {one.name for one in await memory.recall(prompt, k, without=shown)}
-                return _output("UserPromptSubmit", additionalContext=text.removeprefix(_TAGS[0]).removesuffix(_TAGS[1]))
-        return _NOTHING
+        assert memory is not None
+        text, names = await memory.reminder_within(self._characters, prompt, self._k, without=shown)
+        shown |= set(names)
+        return _output("UserPromptSubmit", additionalContext=text) if text else _NOTHING
 
     async def _learn(self, given: JsonObject) -> JsonObject:
         said = self._said.setdefault(str(given.get("session_id")), [])

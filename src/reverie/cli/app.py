@@ -78,6 +78,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "team": CommandEntry("team.command:command", "Let several agents work on one task.", ends_unread=True),
     "tasks": CommandEntry("sessions.tasks:command", "List and stop the background tasks of open sessions."),
     "log": CommandEntry("sessions.log:command", "Show what happened in the background.", ends_unread=True),
+    "daemon": CommandEntry("daemon:command", "Show, stop or run the service behind the hooks of other agents."),
     "doctor": CommandEntry("doctor.checks:command", "Check that Reverie has everything it needs."),
     "demo": CommandEntry("demo.command:command", "Show a demo: three days of work with an agent.", ends_unread=True),
     "simulate": CommandEntry("simulate:command", "Run a simulator of Anthropic's Messages API.", ends_unread=True),

@@ -117,7 +117,7 @@ def connect_command(
         "agent": agent,
         "changed": is_new and not dry_run,
         "files": [str(change.file.path) for change in changes if change.is_needed],
-        "notes": [*plan.notes, *_next_steps(settings, places, plan, trust_hooks, program)],
+        "notes": [*plan.notes, *_next_steps(settings, places, plan, scope, trust_hooks)],
     }
     answer(as_json, said, *(() if dry_run else ("", *_result_lines(plan, is_new, said["notes"]))))
     return 0
@@ -157,14 +157,14 @@ def _diff(change: Change) -> Iterator[str]:
         yield diff_line(exact(line), get_paint())
 
 
-def _next_steps(
-    settings: Settings, places: Places, plan: Plan, trust_hooks: bool, program: str | None
-) -> Iterator[str]:
+def _next_steps(settings: Settings, places: Places, plan: Plan, scope: str | None, trust_hooks: bool) -> Iterator[str]:
     if plan.agent == codex.AGENT:
         if not trust_hooks:
             yield "Codex skips new hooks until you trust them: start `codex`, type /hooks, and trust those of Reverie."
         return
-    yield "Start `claude` as usual; if it runs, start it again. It may ask whether you trust the plug-in or the folder."
+    yield "Start `claude` as usual; if it runs, start it again."
+    if scope == "project":
+        yield "Claude Code loads the plug-in of a project after you have trusted the folder there."
     yield from memory_steps(settings, places)
 
 

@@ -12,8 +12,11 @@ from reverie.cli.connect import memory_steps
 from reverie.cli.output import answer, exact, format_age, get_paint, plural
 from reverie.connect.status import AgentState, Finding, ServiceState, find_agents, find_memory, find_service
 from reverie.context.day_book import DayBook
+from reverie.daemon.told import ToldBook
 from reverie.flags import Flags
 from reverie.paths import Places
+from reverie.paths.places import hooks_folder
+from reverie.runtime.background_log import BackgroundLog, LogEntry
 from reverie.settings import Settings
 
 
@@ -23,6 +26,8 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
     service, (memory, other) = find_service(places), find_memory(settings, places)
     connected = [one for one in agents if one.files]
     spent = DayBook(places.day_books).today()
+    compaction = next(iter(BackgroundLog(places.background_log).read(1, kind="compaction_measured")), None)
+    given = ToldBook(hooks_folder(places.home)).today()
     figures = {
         "tokens_today": spent.tokens,
         "dollars_today": spent.dollars,
@@ -34,19 +39,30 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
         "agents": [_as_json(one) for one in agents],
         "service": service.said,
         "memory": memory,
+        "added_tokens_today": given,
         "background": figures,
+        "last_compaction": compaction.to_json() if compaction is not None else None,
         "problems": [finding._asdict() for finding in findings],
     }
     lines = [
         *(line for one in agents for line in _agent_lines(one)),
         *(_service_lines(service) if connected else ()),
+        *_compaction_lines(compaction),
+        *([f"added        {given:,} of {_limits(settings)}"] if connected else ()),
         f"memory       {exact(memory)}",
         *(f"             {step}" for step in memory_steps(settings, places)),
-        f"background   {spent.tokens:,.0f} of {figures['limit_tokens']:,} tokens today, ${spent.dollars:.2f}",
+        f"background   {settings.connect.model}: {spent.tokens:,.0f} of {figures['limit_tokens']:,} tokens today"
+        f", ${spent.dollars:.2f}",
     ]
     lines += [line for finding in findings for line in _finding_lines(finding)]
     answer(as_json, said, *lines)
     return 1 if findings else 0
+
+
+def _limits(settings: Settings) -> str:
+    limits = settings.connect
+    each = f"at most {limits.session_tokens:,} per session and {limits.prompt_characters:,} characters per prompt"
+    return f"{limits.day_tokens:,} tokens today, {each}"
 
 
 def _limit(settings: Settings, places: Places) -> int:
@@ -76,8 +92,15 @@ def _service_lines(service: ServiceState) -> Iterator[str]:
     hooks: Any = said.get("hooks", {})
     for agent, one in hooks.get("agents", {}).items():
         yield f"             {agent}: last {one.get('last_event')}, {plural(int(one.get('events', 0)), 'event')}"
-    if "tokens_today" in hooks:
-        yield f"             {hooks['tokens_today']:,} tokens were added to prompts today"
+    if failed := int(said.get("jobs", {}).get("failed", 0)):
+        yield f"             {plural(failed, 'background job')} failed; `reverie log --kind hook` says why"
+
+
+def _compaction_lines(last: LogEntry | None) -> Iterator[str]:
+    """What the last summary of an agent kept; what it lost came with the next prompt."""
+    if last is not None:
+        age = format_age(last.time.timestamp(), time.time())
+        yield f"compaction   {age} ago, {exact(str(last.fields.get('agent')))}: {exact(str(last.fields.get('said')))}"
 
 
 def _finding_lines(finding: Finding) -> Iterator[str]:

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from reverie.connect.files import UserFile, read_user_file
+from reverie.connect.files import UserFile, read_user_file, replace_file
 from reverie.connect.json_text import Route, get_items, get_value, remove_value, set_value
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import Unparsable, load_json
 from reverie.regular_files import read_regular
-from reverie.storage.atomic import write_atomic
 from reverie.types import Json, JsonObject
 
 AGENT = "claude-code"
@@ -155,6 +154,13 @@ def find_loading(path: Path) -> Loading:
     )
 
 
+def trusts_folder(claude: Path, user_home: Path, project: Path) -> bool:
+    """Whether the user has trusted a project in Claude Code. Until then, it does not load plug-ins of its settings."""
+    state = read_object((user_home if claude == user_home / ".claude" else claude) / ".claude.json")
+    folders = map(str, (project, *project.parents))
+    return any(get_value(state, ("projects", one, "hasTrustDialogAccepted")) is True for one in folders)
+
+
 def find_other_installs(claude: Path) -> list[str]:
     """Plug-ins with our name that Claude Code has installed from another marketplace."""
     plugins = read_object(claude / "plugins" / "installed_plugins.json").get("plugins")
@@ -170,7 +176,7 @@ def forget_plugin(claude: Path) -> Iterator[Path]:
             file = read_user_file(plugins / name)
             if get_value(file.parse(), route) is None:
                 continue
-            write_atomic(file.real, file.encode(remove_value(file.text, route)), mode=file.mode)
+            replace_file(file, file.encode(remove_value(file.text, route)))
         except ReverieError:  # a list that cannot be read does not keep the plug-in alive
             continue
         yield file.path

@@ -77,6 +77,8 @@ def plan_claude_code(settings: Settings, places: Places, *, project: bool, own_m
             journal, own_settings.KIND, claude_code.AGENT, "", own, own_settings.add_sharing, own_settings.strip_sharing
         )
         changes.append(change)
+        if project and change.is_needed:
+            notes.append("The shared memory applies to all your projects; --own-memory leaves that setting out.")
     return Plan(claude_code.AGENT, folder, plugin_files(home, daemon_socket(home)), tuple(changes), tuple(notes))
 
 

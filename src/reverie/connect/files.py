@@ -18,7 +18,7 @@ from reverie.connect.journal import Edit, Journal, digest
 from reverie.errors import ReverieError, StorageError, UserError
 from reverie.parsing import Unparsable, load_json
 from reverie.regular_files import read_regular
-from reverie.storage.atomic import cause_of, make_private_dir, storage_error, write_atomic
+from reverie.storage.atomic import cause_of, flush_folder, make_private_dir, remove, storage_error, write_new
 from reverie.types import JsonObject
 
 MOST_BYTES = 4_000_000
@@ -149,11 +149,11 @@ def _apply(journal: Journal, change: Change) -> Edit:
     edit = Edit(
         change.kind, change.agent, change.scope, str(file.path), digest(change.base), digest(change.after), made
     )
+    if read_user_file(file.path).data != file.data:
+        raise StorageError(f"{file.path}: was changed by another program just now; try again.")
     journal.record(edit, change.base)
     try:
-        if read_user_file(file.path).data != file.data:
-            raise StorageError(f"{file.path}: was changed by another program just now; try again.")
-        _write(file, change.after)
+        replace_file(file, change.after)
     except BaseException:
         if known is not None:
             journal.record(known, journal.bytes_before(known) if known.before else None)
@@ -164,9 +164,26 @@ def _apply(journal: Journal, change: Change) -> Edit:
     return edit
 
 
-def _write(file: UserFile, data: bytes) -> None:
+def replace_file(file: UserFile, data: bytes) -> None:
+    """Replaces the content in one step. The temporary file has a fixed name: the next command removes one that a crash
+    left."""
     make_private_dir(file.real.parent)
-    write_atomic(file.real, data, mode=file.mode)
+    temporary = _temporary(file.real)
+    try:
+        remove(temporary)
+        write_new(temporary, data, file.mode, fsync=True)
+        try:
+            temporary.replace(file.real)
+        except BaseException:
+            remove(temporary)
+            raise
+        flush_folder(file.real.parent)
+    except OSError as error:
+        raise storage_error(error, file.real, "write") from error
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.reverie.tmp")
 
 
 def _missing_folders(folder: Path) -> tuple[str, ...]:
@@ -180,6 +197,7 @@ def revert(journal: Journal, edit: Edit, strip: Strip) -> bool:
     If somebody has changed the file since, only our part goes.
     """
     path = Path(edit.path)
+    remove(_temporary(Path(os.path.realpath(path))))
     if not os.path.lexists(path):  # the user removed it: there is nothing of ours left
         _remove_folders(edit)
         journal.drop(edit)
@@ -206,7 +224,7 @@ def revert(journal: Journal, edit: Edit, strip: Strip) -> bool:
 def _put(file: UserFile, data: bytes | None) -> None:
     if data is not None:
         if data != file.data:
-            write_atomic(file.real, data, mode=file.mode)
+            replace_file(file, data)
         return
     try:
         file.real.unlink()

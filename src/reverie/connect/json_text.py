@@ -59,7 +59,7 @@ def set_value(text: str, route: Route, value: Json) -> str:
     """The text with this value. Missing objects on the way are added, at the end of those that are there."""
     found = _read(text)
     if not found.members:  # nothing says how it should look: on lines
-        text = f"{text[: found.start]}{{\n}}{text[found.end :]}"
+        text = f"{text[: found.start]}{{{_newline(text)}}}{text[found.end :]}"
         found = _read(text)
     for depth, key in enumerate(route):
         member = next((one for one in reversed(found.members) if one.key == key), None)

@@ -31,9 +31,8 @@ _SECONDS: Mapping[str, int] = {
     "Stop": 5,
     "SessionEnd": 3,
 }
-"""The events, and when the agent stops a hook that hangs. The hook's own limits are shorter."""
-_UNANSWERED = ("PostCompact", "Stop")
-"""Events without an answer: the agent does not wait for them. It would end before a hook of SessionEnd."""
+"""The events, and when the agent stops a hook that hangs. The hook's own limits are shorter. None is `async`: Claude
+Code ends such hooks when it ends, and then waits longer for them than they take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +80,7 @@ def plugin_files(home: Path, socket: Path) -> dict[str, bytes]:
 
 def hook_entry(command: str, event: str) -> dict[str, object]:
     """One hook, as both agents write it."""
-    entry: dict[str, object] = {"type": "command", "command": command, "timeout": _SECONDS[event]}
-    return {**entry, "async": True} if event in _UNANSWERED and "CLAUDE_PLUGIN_ROOT" in command else entry
+    return {"type": "command", "command": command, "timeout": _SECONDS[event]}
 
 
 def hook_script(agent: str, home: Path, socket: Path) -> bytes:
@@ -95,7 +93,8 @@ def hook_script(agent: str, home: Path, socket: Path) -> bytes:
         f'if test -n "$REVERIE_INSIDE" || ! test -x "$python" || ! test -r {hook}; then\n'
         "  exec cat >/dev/null\n"  # the agent must not get an error while it writes
         "fi\n"
-        f'exec "$python" -I -S {hook} {agent} "$1" {shlex.quote(str(home))} {shlex.quote(str(socket))}\n'
+        f'"$python" -I -S {hook} {agent} "$1" {shlex.quote(str(home))} {shlex.quote(str(socket))} 2>/dev/null\n'
+        "exit 0\n"  # an interpreter that cannot start ends with 2, and that would stop the prompt
     ).encode()
 
 

@@ -73,6 +73,12 @@ def _find_claude_code(settings: Settings, places: Places, agent: str) -> AgentSt
     if ours and ours[-1].enabled is not True:
         hooks = "switched off"
         found.append(Finding("the plug-in is switched off", f"claude plugin enable {claude_code.PLUGIN}"))
+    is_local = bool(ours) and all(one.path == loadings[1].path for one in ours)
+    if is_local and not claude_code.trusts_folder(claude, settings.places.user_home, places.root):
+        hooks = "not trusted"
+        found.append(
+            Finding("Claude Code loads the plug-in only in a trusted folder", "start `claude` here and say yes")
+        )
     installed = find_installed(folder / "reverie" / "hooks" / "hook.sh")
     return AgentState(agent, tuple(files), installed, hooks, (*found, *_find_stale(installed, agent)))
 

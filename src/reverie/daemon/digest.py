@@ -22,8 +22,9 @@ from reverie.layers.l4_compaction.by_code.ledger import failure_lines
 from reverie.layers.l4_compaction.requests import requests_in
 from reverie.layers.l4_compaction.survival import inventory
 from reverie.layers.l5_extraction.recordings import read_recording
+from reverie.memory.upkeep.purged_record import PurgedRecord
 from reverie.parsing import load_json
-from reverie.paths.places import check_session_id, hooks_folder
+from reverie.paths.places import Places, check_session_id, hooks_folder
 from reverie.regular_files import open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.transcript.view import Entry
@@ -91,6 +92,7 @@ class Digests:
         self._folder = hooks_folder(home) / "digests"
         self._apart = ThreadPoolExecutor(1, thread_name_prefix="reverie-digest")
         self._running = dict[str, Future[None]]()
+        self._process: subprocess.Popen[bytes] | None = None
 
     def stored(self, session: str) -> Digest:
         """Returns the last digest of a session; an empty one if there is none."""
@@ -129,13 +131,21 @@ class Digests:
 
     def _make_apart(self, session: str, transcript: Path, cwd: Path) -> None:
         command = [sys.executable, "-E", "-P", "-m", __name__, str(self._home), session, str(transcript), str(cwd)]
-        with suppress(OSError, subprocess.SubprocessError):
-            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+        null = subprocess.DEVNULL
+        with suppress(OSError), subprocess.Popen(command, stdin=null, stdout=null, stderr=null) as process:
+            self._process = process
+            try:
+                process.wait(_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self._process = None
         self._running.pop(session, None)
 
     def close(self) -> None:
-        """Waits for nothing: a process that still reads ends by itself."""
+        """Ends a process that still reads."""
         self._apart.shutdown(wait=False, cancel_futures=True)
+        if self._process is not None:
+            self._process.kill()
 
     def make(
         self,
@@ -151,11 +161,15 @@ class Digests:
             mark = file_mark(transcript)
             known = read_recording(transcript).entries, mark
         made = Digest.of(*known, str(cwd), self.stored(session).notes if notes is None else notes)
+        made = Digest(**self._purged().clean(asdict(made)))
         with suppress(StorageError):
             make_private_dir(self._folder)
             data = json.dumps(asdict(made), ensure_ascii=False).encode("utf-8", "replace")
             write_atomic(self._path(session), data, fsync=False)
         return made
+
+    def _purged(self) -> PurgedRecord:
+        return PurgedRecord(Places(self._home, self._home, self._home, self._home).purged_record)
 
     def _path(self, session: str) -> Path:
         return self._folder / f"{check_session_id(session)}.json"

@@ -62,6 +62,7 @@ def main(agent: str, event: str, home: str, path: str) -> None:
 def start(home: str, path: str) -> int:
     """Starts the service for `home`, detached from this process, and returns its PID."""
     given = {name: value for name, value in _environment().items() if not name.startswith(b"REVERIE_")}
+    given[b"REVERIE_HOME"] = home.encode("utf-8", "surrogateescape")
     program = [sys.executable, "-E", "-P", "-m", "reverie.daemon", home, path]
     pid = posix.fork()
     if pid == 0:
@@ -82,6 +83,7 @@ def start(home: str, path: str) -> int:
 def limit(event: str) -> None:
     """Ends this process with 0 at the deadline of the event, whatever it waits for."""
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     _signal.signal(_signal.SIGALRM, lambda *_: posix._exit(0))
     _signal.setitimer(_signal.ITIMER_REAL, SECONDS.get(event, OTHER_SECONDS))
 

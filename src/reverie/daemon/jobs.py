@@ -18,7 +18,9 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, cast
+from subprocess import Popen
+from tempfile import TemporaryFile
+from typing import IO, Any, cast
 
 from reverie.daemon.leash import GRACE_SECONDS
 from reverie.errors import StorageError
@@ -32,7 +34,7 @@ from reverie.types import Json, JsonObject
 WORKER = "reverie.daemon.work"
 LIMIT_SECONDS = 900.0
 """The most seconds of one job. At the limit, its whole process group is killed."""
-SETTLE_SECONDS = 1.0
+SETTLE_SECONDS = 0.5
 """The pause before a job: the agent is still writing the end of its transcript."""
 MOST_WAITING = 500
 OLDEST_SECONDS = 7 * 86_400.0
@@ -40,6 +42,7 @@ OLDEST_SECONDS = 7 * 86_400.0
 _LARGEST_FILE = 65_536
 _LARGEST_OUTPUT = 262_144
 _PAUSE_SECONDS = 0.2
+_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,8 @@ class Jobs:
 
     def _load(self) -> None:
         try:
+            for torn in self._folder.glob(".*.tmp"):  # its writer was killed
+                remove(torn)
             found = sorted((path.stat().st_mtime, path) for path in self._folder.glob("*.json"))
         except OSError:
             return
@@ -178,63 +183,68 @@ class Jobs:
             await asyncio.sleep(_PAUSE_SECONDS)  # the worker of a killed service is ending
 
     async def _work(self, job: Job, lock: int) -> None:
+        """Runs one worker to its end. Its streams are files: a process that it leaves behind could hold a pipe open."""
         started = time.monotonic()
         reading, writing = os.pipe()
         try:
-            command = (sys.executable, "-E", "-P", "-m", "reverie.daemon.leash")
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                *(str(reading), str(self._limit_s + 10 * GRACE_SECONDS), self._worker),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                pass_fds=(reading, lock),
-                start_new_session=True,
-                cwd="/",
-                env=_environment(self._home),
-            )
+            here = self._lock_file.parent  # not TMPDIR: that may be of a session that is over
+            with (
+                TemporaryFile(dir=here) as given,
+                TemporaryFile(dir=here) as said,
+                TemporaryFile(dir=here) as complained,
+            ):
+                given.write(json.dumps(asdict(job)).encode())
+                given.seek(0)
+                try:
+                    process = self._start((given, said, complained), reading, lock)
+                finally:
+                    os.close(reading)
+                try:
+                    is_late = not await _has_ended(process, self._limit_s)
+                finally:
+                    os.close(writing)
+                    writing = -1
+                    await _end(process)
+                error = self._error(is_late, process.returncode or 0, _tail(complained))
+                self._report(job, error, _tail(said), time.monotonic() - started)
         except OSError as error:
-            os.close(reading)
-            os.close(writing)
-            self._failed += 1
-            self._log_of(job).write("hook_job", error=f"The worker did not start: {error.strerror}.")
-            return
-        os.close(reading)
-        outcome = "cancelled"
-        said, complained = bytearray(), bytearray()
-        try:
-            assert process.stdin and process.stdout and process.stderr
-            readers = [
-                asyncio.create_task(_collect(process.stdout, said)),
-                asyncio.create_task(_collect(process.stderr, complained)),
-            ]
-            try:
-                async with asyncio.timeout(self._limit_s):
-                    with suppress(OSError):  # it ended before it read its job
-                        process.stdin.write(json.dumps(asdict(job)).encode())
-                        await process.stdin.drain()
-                        process.stdin.close()
-                    await process.wait()
-                outcome = "ended"
-            except TimeoutError:
-                outcome = "late"
+            self._report(job, f"The worker did not start: {error.strerror or error}.", b"", 0.0)
         finally:
-            os.close(writing)
-            await _end(process)
-        await asyncio.wait(readers, timeout=1.0)
-        for reader in readers:
-            reader.cancel()
-        self._report(job, outcome, process.returncode, bytes(said), bytes(complained), time.monotonic() - started)
+            if writing >= 0:
+                os.close(writing)
 
-    def _report(self, job: Job, outcome: str, code: int | None, said: bytes, complained: bytes, seconds: float) -> None:
+    def _start(self, streams: tuple[IO[bytes], IO[bytes], IO[bytes]], reading: int, lock: int) -> Popen[bytes]:
+        limit = str(self._limit_s + 10 * GRACE_SECONDS)  # if the service cannot end it any more
+        given, said, complained = streams
+        return Popen(
+            [
+                sys.executable,
+                "-E",
+                "-P",
+                "-m",
+                "reverie.daemon.leash",
+                str(reading),
+                limit,
+                self._worker,
+                str(self._home),
+            ],
+            stdin=given,
+            stdout=said,
+            stderr=complained,
+            pass_fds=(reading, lock),
+            start_new_session=True,
+            cwd="/",
+            env=_environment(self._home),
+        )
+
+    def _error(self, is_late: bool, code: int, complained: bytes) -> str:
+        if is_late:
+            return f"The job took longer than {self._limit_s:g} s and was ended."
+        lines = complained.decode("utf-8", "replace").strip().splitlines() if code else []
+        return lines[-1] if lines else f"The worker ended with exit code {code}." if code else ""
+
+    def _report(self, job: Job, error: str, said: bytes, seconds: float) -> None:
         who: dict[str, Json] = {"agent": job.agent, "seconds": round(seconds, 2)}
-        if outcome == "late":
-            error = f"The job took longer than {self._limit_s:g} s and was ended."
-        elif code:
-            lines = complained.decode("utf-8", "replace").strip().splitlines()
-            error = lines[-1] if lines else f"The worker ended with exit code {code}."
-        else:
-            error = ""
         if error:
             self._failed += 1
             self._log_of(job).write("hook_job", **who, error=error)
@@ -272,23 +282,28 @@ def _environment(home: Path) -> dict[str, str]:
     return {**kept, "REVERIE_HOME": str(home), "REVERIE_INSIDE": "1"}
 
 
-async def _collect(stream: asyncio.StreamReader, into: bytearray) -> None:
-    """Reads everything and keeps the end of it."""
-    while part := await stream.read(65_536):
-        into += part
-        del into[:-_LARGEST_OUTPUT]
+def _tail(file: IO[bytes]) -> bytes:
+    file.seek(max(0, file.seek(0, os.SEEK_END) - _LARGEST_OUTPUT))
+    return file.read(_LARGEST_OUTPUT)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: Popen[bytes]) -> None:
     """Ends a worker and its whole group: first with Ctrl-C, so that it can end its own children, then for good."""
     try:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGINT)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GRACE_SECONDS):
-                    await process.wait()
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            await _has_ended(process, GRACE_SECONDS)
     finally:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+    await _has_ended(process, GRACE_SECONDS)
+
+
+async def _has_ended(process: Popen[bytes], seconds: float) -> bool:
+    """Waits for the end of a process; False if it takes longer."""
+    until = time.monotonic() + seconds
+    while process.poll() is None:
+        if time.monotonic() > until:
+            return False
+        await asyncio.sleep(_POLL_SECONDS)
+    return True

@@ -1,7 +1,7 @@
 """Layer 1 inside Claude Code: large texts in the output of a tool go to disk, their beginning and the path stay.
 
 The file goes beside Claude Code's own large outputs, where it may read without asking. What is on disk already is left
-alone. Codex cannot replace the output of its own tools.
+alone. Codex 0.166 cannot replace output: it ignores `updatedMCPToolOutput` too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from reverie.context.effects import ResultKeeper
 from reverie.daemon.hook_call import HookCall
 from reverie.daemon.projects import Project
-from reverie.library.tool_output import ON_DISK, with_texts
+from reverie.library.tool_output import ON_DISK, has_large_text, with_texts
 from reverie.tools.base import ToolOutput
 from reverie.types import JsonObject, ToolUseBlock
 
@@ -28,6 +28,8 @@ def keep_large(call: HookCall, project: Project) -> JsonObject:
     if call.agent != "claude-code" or not project.settings.connect.layer1 or name in ON_DISK or not id:
         return {}
     if isinstance(output, dict) and cast(JsonObject, output).get("persistedOutputPath"):
+        return {}
+    if not has_large_text(output):
         return {}
     folder = call.files / "tool-results" if call.files is not None else project.places.tool_results(call.session)
     keeper = ResultKeeper(project.settings.tool_results, project.flags, _WINDOW, folder)

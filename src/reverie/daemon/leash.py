@@ -1,4 +1,4 @@
-"""How a worker starts: `python -m reverie.daemon.leash FD SECONDS MODULE` runs MODULE as the main program.
+"""How a worker starts: `python -m reverie.daemon.leash FD SECONDS MODULE HOME` runs MODULE as the main program.
 
 It ends with the process group if the service dies (FD is the reading end of a pipe that only the service holds open),
 and at the time limit, even if the service cannot end it any more.
@@ -15,19 +15,20 @@ import time
 from contextlib import suppress
 
 _NICENESS = 15
-GRACE_SECONDS = 2.0
+GRACE_SECONDS = 4.0
 """How long a worker has to finish after Ctrl-C, before its whole group is killed."""
 
 
 def main() -> None:
     fd, seconds, module = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
     signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where the service was started
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)  # without a handler, the kernel ends the process
     with suppress(OSError):
         os.nice(_NICENESS)
     lost = threading.Event()
     threading.Thread(target=_watch, args=(fd, lost), name="leash", daemon=True).start()
-    sys.argv = [module]
+    sys.argv = [module, *sys.argv[4:]]  # the home, for those who look at the list of processes
     try:
         if module.endswith(".py"):
             runpy.run_path(module, run_name="__main__")

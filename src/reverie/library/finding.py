@@ -17,7 +17,7 @@ from reverie.memory.lookup import find_file
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.recall.by_trust import FindMissing, by_trust, missing_names_in
 from reverie.memory.recall.ranker import RankedMemory, Ranker
-from reverie.memory.recall.reminder import RecalledMemory, reason_against_recall, render_reminder
+from reverie.memory.recall.reminder import RecalledMemory, reason_against_recall, reminder_within, render_reminder
 from reverie.memory.taxonomy import Trust, is_topic
 from reverie.moments import to_datetime
 from reverie.text.folding import visible
@@ -37,6 +37,19 @@ def remind(memory: OpenedMemory, ranker: Callable[[], Ranker], text: str, k: int
     """The same as a text for a prompt."""
     found = find_to_show(memory, ranker, text, k, without)
     return render_reminder(found, time()) if found else ""
+
+
+def remind_within(
+    memory: OpenedMemory,
+    ranker: Callable[[], Ranker],
+    text: str,
+    k: int,
+    without: Collection[str],
+    characters: int,
+) -> tuple[str, tuple[str, ...]]:
+    """The same for as many memories as fit, without tags; also the names of these."""
+    shown, which = reminder_within(find_to_show(memory, ranker, text, k, without), time(), characters)
+    return shown, tuple(one.name for one in which)
 
 
 def find_to_show(

@@ -161,6 +161,17 @@ class Memory:
 
         return await self._run(lambda: remind(self.opened, self._rank, _text(text), k, without))
 
+    async def reminder_within(
+        self, characters: int, text: str, k: int = 5, *, without: Collection[str] = ()
+    ) -> tuple[str, tuple[str, ...]]:
+        """The same for as many memories as fit into `characters`, without the tags around it, and their names.
+
+        For agents that add their own tags. Give the names back with `without`, and each memory comes once.
+        """
+        from reverie.library.finding import remind_within
+
+        return await self._run(lambda: remind_within(self.opened, self._rank, _text(text), k, without, characters))
+
     async def read(self, name: str) -> Remembered:
         """One memory by its name, its title or a clear part of its name. Raises `UserError` if there is none."""
         from reverie.library.finding import read

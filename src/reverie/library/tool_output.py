@@ -12,6 +12,19 @@ ON_DISK: Final = ("Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "Noteboo
 _SMALL: Final = 2_000
 
 
+def has_large_text(output: Any) -> bool:
+    """Whether `with_texts` would change anything at all."""
+    match output:
+        case str():
+            return len(output) > _SMALL
+        case list():
+            return any(map(has_large_text, cast("list[Any]", output)))
+        case dict():
+            return any(map(has_large_text, cast(JsonObject, output).values()))
+        case _:
+            return False
+
+
 async def with_texts(output: Any, change: Callable[[str], Awaitable[str]]) -> Any:
     """The output in the same shape, with its large texts changed: Claude Code refuses another shape."""
     match output:

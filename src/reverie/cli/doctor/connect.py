@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reverie.cli.connect import memory_steps
 from reverie.cli.doctor.checks import Check
 from reverie.connect.status import find_agents, find_memory, find_service
 from reverie.paths import Places
@@ -18,6 +19,8 @@ def connect_checks(settings: Settings, places: Places) -> Iterator[Check]:
         for what, todo in one.findings:
             yield Check(one.agent, "warning", what, todo)
     if connected:
+        for step in memory_steps(settings, places):
+            yield Check("memory", "warning", step)
         service = find_service(places)
         running = (
             f"PID {service.said['pid']}" if service.said is not None else "not running; starts with the next event"

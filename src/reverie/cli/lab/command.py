@@ -72,6 +72,27 @@ def startup(runs: int, as_json: bool) -> None:
     answer(as_json, found.summary(), found.table())
 
 
+@examples("reverie lab hooks", "reverie lab hooks --runs 20 --prompts 100 --json")
+@command.command("hooks")
+@click.option("--runs", default=100, show_default=True, type=click.IntRange(min=1), help="Runs per event.")
+@click.option("--prompts", default=1_000, show_default=True, type=click.IntRange(min=1), help="Prompts to send.")
+@json_option
+def hooks(runs: int, prompts: int, as_json: bool) -> None:
+    """Measure how long the hooks of other agents take, and what many prompts leave behind.
+
+    Runs hooks as Claude Code does, in a scratch home with 200 memories, and compares them with `python -c pass`. Then
+    sends prompts and checks that no memory is given twice, the limits hold and no process is left over.
+
+    Exit codes: 0: everything holds; 1: something does not; 2: wrong usage.
+    """
+    from reverie.lab.hooks import measure_hooks
+
+    found = measure_hooks(runs, prompts, lambda n, of: show_progress(f"{n} of {of} prompts", ends_line=n == of))
+    answer(as_json, found.summary(), found.table())
+    if found.prompts.wrong:
+        raise SystemExit(1)
+
+
 @examples("reverie lab billing")
 @command.command("billing")
 @json_option

@@ -1,0 +1,103 @@
+"""The queue: one waiting job per session, one worker at a time; nothing is lost or left over when the service dies."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from reverie.daemon.client import stop_daemon
+from tests.counts import count
+from tests.daemon.services import lives, log_of, run_hook, start_service, wait_for, wait_until_it_answers
+
+WORKER = """
+import json, os, subprocess, sys, time
+job = json.loads(sys.stdin.read())
+assert os.environ["REVERIE_INSIDE"] == "1"
+folder, _, what = job["transcript"].partition("|")
+child = subprocess.Popen(["sleep", "60"])
+def note(state):
+    with open(folder + "/runs", "a") as file:
+        file.write(json.dumps([state, job["session"], os.getpid(), child.pid]) + "\\n")
+note("begun")
+time.sleep(float(what or 0))
+if what == "0.01":
+    sys.exit("it does not work")
+note("done")
+print(json.dumps({"memories": 2, "nested": {"no": 1}}))
+"""
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> str:
+    path = tmp_path / "worker.py"
+    path.write_text(WORKER)
+    return str(path)
+
+
+def runs(folder: Path) -> list[list[object]]:
+    path = folder / "runs"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def ask(home: Path, session: str, folder: Path, seconds: float = 0) -> None:
+    run_hook("Stop", home, {"session_id": session, "transcript_path": f"{folder}|{seconds}"})
+
+
+def test_one_job_per_session_and_its_report(home: Path, tmp_path: Path, worker: str) -> None:
+    service = start_service(home, worker=worker)
+    wait_until_it_answers(home)
+    for _ in range(3):
+        ask(home, "first", tmp_path)
+    ask(home, "second", tmp_path, 0.01)
+    ask(home, "third", tmp_path, 30)  # longer than the limit
+    wait_for(lambda: len(log_of(home, "hook_job")) == 3)
+    reports = log_of(home, "hook_job")
+    assert reports[0]["memories"] == 2 and "error" not in reports[0]
+    assert reports[1]["error"] == "it does not work"
+    assert "1.5 s" in reports[2]["error"]
+    assert [(state, session) for state, session, *_ in runs(tmp_path)] == [
+        ("begun", "first"),
+        ("done", "first"),
+        ("begun", "second"),
+        ("begun", "third"),
+    ]
+    assert not list((home / "run" / "jobs").iterdir())
+    wait_for(lambda: not leftovers(tmp_path))
+    stop_daemon(home)
+    service.wait(10)
+
+
+def leftovers(folder: Path) -> list[int]:
+    return [pid for _, _, *pids in runs(folder) for pid in pids if isinstance(pid, int) and lives(pid)]
+
+
+@pytest.mark.soak
+def test_a_killed_service_loses_nothing_and_leaves_nothing(home: Path, tmp_path: Path, worker: str) -> None:
+    sessions = [f"s{number}" for number in range(count(3, 20))]
+    chance = random.Random(7)
+    for number in range(count(1, 12)):
+        service = start_service(home, worker=worker)
+        wait_until_it_answers(home)
+        if number == 0:
+            for session in sessions:
+                ask(home, session, tmp_path, 0.3)
+        time.sleep(1.2 if number == 0 else chance.random() * 2)
+        service.kill()
+        service.wait()
+    assert not {session for state, session, *_ in runs(tmp_path) if state == "done"} >= set(sessions)
+    wait_for(lambda: not leftovers(tmp_path), seconds=5)  # without a service
+    service = start_service(home, worker=worker)
+    wait_for(lambda: {session for state, session, *_ in runs(tmp_path) if state == "done"} >= set(sessions), 60)
+    for before, after in zip(runs(tmp_path), runs(tmp_path)[1:], strict=False):
+        if after[0] == "done":
+            assert before == ["begun", *after[1:]]  # no other worker began in between
+    ask(home, "last", tmp_path, 30)
+    wait_for(lambda: runs(tmp_path)[-1][:2] == ["begun", "last"])
+    stop_daemon(home)
+    service.wait(10)
+    wait_for(lambda: not leftovers(tmp_path), seconds=3)
+    assert len(list((home / "run" / "jobs").iterdir())) == 1  # it waits for the next service

@@ -1,0 +1,78 @@
+"""A hook starts the service: detached, once, and never twice in a minute."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reverie.daemon.client import daemon_status, ensure_daemon, stop_daemon
+from reverie.daemon.hook import SECONDS
+from reverie.paths import daemon_lock
+from tests.daemon.services import hook_command, lives, log_of, run_hook, wait_for
+
+
+@pytest.fixture
+def empty(home: Path) -> Iterator[Path]:
+    yield home
+    stop_daemon(home)
+
+
+def payload(event: str, cwd: Path) -> bytes:
+    found = {"session_id": "1", "cwd": str(cwd), "hook_event_name": event, "source": "startup", "prompt": "Hello"}
+    return json.dumps(found).encode()
+
+
+def test_the_first_hooks_start_one_service(empty: Path, tmp_path: Path) -> None:
+    reading, writing = os.pipe()  # an open file of the agent
+    begun = time.monotonic()
+    hooks = [
+        subprocess.Popen(
+            hook_command("SessionStart", empty),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(writing,),
+        )
+        for _ in range(3)
+    ]
+    os.close(writing)
+    for hook in hooks:
+        assert hook.communicate(payload("SessionStart", tmp_path))[1] == b""
+        assert hook.returncode == 0
+    assert time.monotonic() - begun < SECONDS["SessionStart"] + 1
+    assert os.read(reading, 1) == b""  # the service does not hold it
+    os.close(reading)
+    found = daemon_status(empty)
+    assert found is not None and found["answers"] and found["events"] == 3
+    pid = found["pid"]
+    assert os.getsid(pid) == pid
+    assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
+    assert [entry["event"] for entry in log_of(empty, "hook_service")] == ["started"]
+
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not lives(pid))
+    mark = daemon_lock(empty).with_name("daemon.started")
+    os.utime(mark, (time.time() - 20, time.time() - 20))
+    assert run_hook("UserPromptSubmit", empty, payload("UserPromptSubmit", tmp_path)) == ""
+    assert daemon_status(empty) is None  # not again in the same minute
+    os.utime(mark, (time.time() - 61, time.time() - 61))
+    run_hook("SessionStart", empty, payload("SessionStart", tmp_path))
+    assert ensure_daemon(empty)["events"] == 1
+    assert ensure_daemon(empty)["pid"] != pid
+
+
+def test_a_service_that_cannot_start_does_not_keep_the_agent_waiting(empty: Path, tmp_path: Path) -> None:
+    (empty / "run").mkdir()
+    daemon_lock(empty).mkdir()
+    begun = time.monotonic()
+    assert run_hook("SessionStart", empty, payload("SessionStart", tmp_path)) == ""
+    assert time.monotonic() - begun < SECONDS["SessionStart"] - 1
+    assert "daemon.lock" in log_of(empty, "hook_service")[-1]["error"]
+    daemon_lock(empty).rmdir()
