@@ -27,7 +27,7 @@ _PAUSE_SECONDS = 0.02
 def daemon_status(home: Path) -> JsonObject | None:
     """Returns what the service says about itself, with `answers`: true; None if no process serves this home.
 
-    If it has the lock and gives no answer (it starts, ends or hangs), the result has only `pid` and `answers`: false.
+    If it has the lock and does not answer (it starts, ends or hangs), the result has only `pid` and `answers`: false.
     """
     holder = Lease.holder(daemon_lock(home))
     if holder is None:

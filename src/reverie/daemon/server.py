@@ -31,7 +31,7 @@ from reverie.types import Json, JsonObject
 T = TypeVar("T")
 
 LARGEST_EVENT = 16 * 1_048_576
-"""The most bytes of one event. The agents cut what their tools return far below it; a larger one gets no answer."""
+"""The most bytes of one event. The agents cut what their tools return far below it; a larger one is not answered."""
 MOST_CLIENTS = 64
 IDLE_MINUTES = 15.0
 TICK_SECONDS = 1.0

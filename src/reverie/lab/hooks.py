@@ -37,7 +37,7 @@ PROMPTS = 1_000
 MEMORIES = 200
 SESSIONS = 10
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "PostCompact", "Stop", "SessionEnd")
-LIMITS = {"prompt_characters": 2_000, "session_tokens": 2_500, "day_tokens": 20_000}
+LIMITS = {"prompt_characters": 2_000, "session_tokens": 6_000, "day_tokens": 40_000}
 """Lower than the defaults, so that the prompts of a measurement reach them."""
 
 _SHOWN = re.compile(r"^## (.+?\.md) \(saved", re.MULTILINE)
@@ -60,6 +60,8 @@ class Prompts:
     prompts: int
     memories_given: int
     given_twice: int
+    repeated_with_room: int
+    """Prompts that were sent before in their session while its limits left room for a memory once more."""
     most_characters: int
     most_session_tokens: int
     day_tokens: int
@@ -74,6 +76,7 @@ class Prompts:
         """What does not hold, in words."""
         checks = {
             "no memory was given": self.memories_given > 0,
+            "no prompt was repeated while there was room": self.repeated_with_room > 0,
             "a memory was given twice in a session": self.given_twice == 0,
             "a prompt got too many characters": self.most_characters <= LIMITS["prompt_characters"],
             "a session got too many tokens": self.most_session_tokens <= LIMITS["session_tokens"],
@@ -123,6 +126,7 @@ class HookFigures:
             ("start of the service", f"{self.start_ms:.0f} ms"),
             ("prompts in 10 sessions", f"{many.prompts:,}"),
             ("memories given, twice in a session", f"{many.memories_given}, {many.given_twice}"),
+            ("prompts repeated with room left", str(many.repeated_with_room)),
             ("most characters per prompt", f"{many.most_characters} of {limits['prompt_characters']}"),
             ("most tokens per session", f"{many.most_session_tokens} of {limits['session_tokens']}"),
             ("tokens per day", f"{many.day_tokens} of {limits['day_tokens']}"),
@@ -234,17 +238,25 @@ def _send_prompts(hooks: Hooks, count: int, progress: Callable[[int, int], None]
     asked = _questions(hooks.memory)
     given = Counter[tuple[str, str]]()
     tokens = Counter[str]()
-    longest, before = 0, 0.0
+    longest, before, repeated = 0, 0.0, 0
+    sent = set[tuple[str, str]]()
+    cycle = min(5, max(1, count // SESSIONS // 2))
     for number in range(count):
-        session = f"prompts-{number * SESSIONS // count}"
-        _, text = hooks.run("UserPromptSubmit", session, prompt=asked[number % len(asked)])
+        part = number * SESSIONS // count
+        session = f"prompts-{part}"
+        # Every other session repeats a few prompts, so that its limits leave room; the others reach their limits.
+        prompt = asked[(part * cycle + number % cycle if part % 2 == 0 else number) % len(asked)]
+        room = min(LIMITS["session_tokens"] - tokens[session], LIMITS["day_tokens"] - tokens.total())
+        repeated += (session, prompt) in sent and room * 4 > LIMITS["prompt_characters"]
+        sent.add((session, prompt))
+        _, text = hooks.run("UserPromptSubmit", session, prompt=prompt)
         given.update((session, name) for name in _SHOWN.findall(text))
         tokens[session] += estimate_text(text)
         longest = max(longest, len(text))
         if number == count // 5:
             before = hooks.resident_mb()
         if (number + 1) * SESSIONS % count < SESSIONS:
-            _write_transcript(hooks, session, asked[number % len(asked)])
+            _write_transcript(hooks, session, prompt)
             hooks.run("Stop", session)
         progress(number + 1, count)
     after = hooks.resident_mb()
@@ -254,6 +266,7 @@ def _send_prompts(hooks: Hooks, count: int, progress: Callable[[int, int], None]
         prompts=count,
         memories_given=given.total(),
         given_twice=sum(times - 1 for times in given.values()),
+        repeated_with_room=repeated,
         most_characters=longest,
         most_session_tokens=max(tokens.values()),
         day_tokens=tokens.total(),
