@@ -93,6 +93,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("run",): [Case(("What about eleven lamps?",), answered), Case(("-c", "And eleven lamps?"), answered)],
         ("sessions", "delete"): [Case(("last", "--yes"), gone("projects/*/*.jsonl"))],
         ("sessions", "import"): [Case((session,), in_transcripts("violet"))],
+        ("sessions", "follow"): [Case((session,), in_transcripts("violet"))],
         ("sessions", "list"): [Case(())],
         ("sessions", "path"): [Case(("last",))],
         ("sessions", "show"): [Case(("last",))],
@@ -142,7 +143,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
             Case(()),
             Case(("--remove", "1"), _subtype("pin", 2)),
         ],
-        ("extract",): [Case((session,), slow=True)],
+        ("extract",): [Case((session,), slow=True), Case(("--new",), slow=True)],
         ("connect",): [
             Case(("claude-code", "--yes"), there("connect/claude-code/reverie/hooks/hook.sh")),
             Case(("codex", "--yes"), there("connect/codex/hook.sh")),

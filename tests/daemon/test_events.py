@@ -203,6 +203,19 @@ def test_without_a_place_for_its_state_nothing_is_said(agent: Agent) -> None:
     assert agent.events.status()["errors"]
 
 
+def test_a_mistake_in_the_settings_is_reported_once_and_ends_when_it_is_mended(agent: Agent) -> None:
+    agent.remember(PORT)
+    settings(agent, "[connect]\nprompt_characters = true\n")
+    for _ in range(3):
+        assert agent.prompt("which staging port do we use?") == ""
+    (error,) = agent.events.status()["errors"]
+    assert "prompt_characters" in error["error"]
+    log = (agent.home / "logs" / "background.jsonl").read_text()
+    assert log.count('"hook_failed"') == 1
+    settings(agent, "")
+    assert PORT in agent.prompt("which staging port do we use?")
+
+
 def test_stop_and_the_end_ask_for_work(agent: Agent) -> None:
     assert agent.call("Stop") == {} == agent.call("SessionEnd", reason="other")
     assert agent.call("Stop", agent_id="a1") == {} == agent.call("SubagentStop", agent_id="a1")

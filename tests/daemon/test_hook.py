@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from reverie.connect.plugin_files import hook_script
 from reverie.daemon.client import daemon_status
 from tests.daemon.services import hook_command, log_of, run_hook, wait_for
 
@@ -41,9 +42,12 @@ def test_a_failed_and_a_late_handler_give_no_answer(served: Path) -> None:
     for _ in range(3):
         assert run_hook("UserPromptSubmit", served, {"raise": "a bug"}) == ""
     assert run_hook("SessionEnd", served, {"sleep": 9, "say": "late"}) == ""
-    wait_for(lambda: len(log_of(served, "hook_fault")) > 1)
-    faults = [fault["error"] for fault in log_of(served, "hook_fault")]
-    assert faults == ["ValueError: a bug", "TimeoutError: not done after 1 s"]
+
+    def faults() -> list[str]:
+        return [fault["error"] for fault in log_of(served, "hook_fault")]
+
+    wait_for(lambda: "TimeoutError: not done after 1 s" in faults())
+    assert faults().count("ValueError: a bug") == 1
     assert run_hook("UserPromptSubmit", served, {"say": "on"}) != ""
 
 
@@ -58,7 +62,7 @@ def test_a_large_payload_is_read_in_time(served: Path) -> None:
         endless.kill()
         endless.communicate()
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 10
     assert "on" in run_hook("PostToolUse", served, {"say": "on"})
 
 
@@ -139,7 +143,7 @@ def test_a_service_that_misbehaves(home: Path, tmp_path: Path) -> None:
         for hook in hooks:
             assert hook.communicate(b'{"say": "x"}' + b" " * 300_000, timeout=10) == (b"", b"")
             assert hook.returncode == 0
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 5
     assert not (home / "run").exists()  # somebody listens: nothing was started
 
 
@@ -182,7 +186,7 @@ def test_without_a_home_it_starts_nothing(tmp_path: Path) -> None:
     assert run_hook("SessionStart", tmp_path / "gone", SAYS) == ""
     (tmp_path / "file").write_text("")
     assert run_hook("SessionStart", tmp_path / "file", SAYS) == ""
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 4
     assert not (tmp_path / "gone").exists()
 
 
@@ -196,6 +200,15 @@ def test_inside_our_own_models_it_does_nothing(served: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def test_an_interpreter_that_cannot_start_stops_no_prompt(home: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho cannot open file >&2\nexit 2\n")
+    broken.chmod(0o700)
+    script = hook_script("claude-code", home, tmp_path / "socket").decode().replace(sys.executable, str(broken))
+    done = subprocess.run(["sh", "-c", script, "hook.sh", "UserPromptSubmit"], input=b"{}", capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_a_recent_attempt_is_not_repeated(home: Path) -> None:
     mark = home / "run" / "daemon.started"
     mark.parent.mkdir()
@@ -204,6 +217,6 @@ def test_a_recent_attempt_is_not_repeated(home: Path) -> None:
     before = mark.stat().st_mtime
     begun = time.monotonic()
     assert run_hook("SessionStart", home, SAYS) == ""
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 4
     assert mark.stat().st_mtime == before
     assert list(mark.parent.iterdir()) == [mark]

@@ -115,6 +115,17 @@ def test_switched_off_nothing_is_learnt(agent: Agent) -> None:
     assert report["copy"] == "new" and "turns" not in report and memories(agent) == "" and report["dream"] == "off"
 
 
+@pytest.mark.parametrize("fallback", [True, False])
+def test_a_model_that_cannot_answer_is_replaced(agent: Agent, monkeypatch: pytest.MonkeyPatch, fallback: bool) -> None:
+    monkeypatch.setenv("REVERIE_BACKGROUND_FALLBACK", str(int(fallback)))
+    agent.home.mkdir(parents=True)
+    (agent.home / "settings.toml").write_text('[connect]\nmodel = "anthropic:claude-haiku-4-5"\n')
+    agent.record(("user", CORRECTION), ANSWER)
+    report = do(agent)
+    assert ("pnpm" in memories(agent)) is fallback, report
+    assert "instead" in report if fallback else "stopped" in report
+
+
 def test_notes_that_somebody_wrote_stay(agent: Agent) -> None:
     agent.record(("user", "Install the packages"), ANSWER)
     do(agent)

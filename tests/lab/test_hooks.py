@@ -10,10 +10,10 @@ from tests.counts import SOAK, count
 
 @pytest.mark.soak
 def test_hooks_are_quick_and_leave_nothing_behind() -> None:
-    found = measure_hooks(runs=count(2, 100), prompts=count(60, 1_000))
+    found = measure_hooks(runs=count(1, 100), prompts=count(20, 1_000))
     assert not found.prompts.wrong
     assert set(found.events) == set(EVENTS)
     figures = found.summary()
     assert figures["memories_given"] > 0
-    if SOAK:  # two runs say nothing on a busy machine
+    if SOAK:  # one run says nothing on a busy machine
         assert figures["worst_p95_ratio"] <= 5

@@ -16,6 +16,7 @@ from reverie.daemon.told import ToldBook
 from reverie.flags import Flags
 from reverie.paths import Places
 from reverie.paths.places import hooks_folder
+from reverie.runtime.background_log import BackgroundLog, LogEntry
 from reverie.settings import Settings
 
 
@@ -25,6 +26,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
     service, (memory, other) = find_service(places), find_memory(settings, places)
     connected = [one for one in agents if one.files]
     spent = DayBook(places.day_books).today()
+    compaction = next(iter(BackgroundLog(places.background_log).read(1, kind="compaction_measured")), None)
     given = ToldBook(hooks_folder(places.home)).today()
     figures = {
         "tokens_today": spent.tokens,
@@ -39,11 +41,13 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
         "memory": memory,
         "added_tokens_today": given,
         "background": figures,
+        "last_compaction": compaction.to_json() if compaction is not None else None,
         "problems": [finding._asdict() for finding in findings],
     }
     lines = [
         *(line for one in agents for line in _agent_lines(one)),
         *(_service_lines(service) if connected else ()),
+        *_compaction_lines(compaction),
         *([f"added        {given:,} of {_limits(settings)}"] if connected else ()),
         f"memory       {exact(memory)}",
         *(f"             {step}" for step in memory_steps(settings, places)),
@@ -90,6 +94,13 @@ def _service_lines(service: ServiceState) -> Iterator[str]:
         yield f"             {agent}: last {one.get('last_event')}, {plural(int(one.get('events', 0)), 'event')}"
     if failed := int(said.get("jobs", {}).get("failed", 0)):
         yield f"             {plural(failed, 'background job')} failed; `reverie log --kind hook` says why"
+
+
+def _compaction_lines(last: LogEntry | None) -> Iterator[str]:
+    """What the last summary of an agent kept; what it lost came with the next prompt."""
+    if last is not None:
+        age = format_age(last.time.timestamp(), time.time())
+        yield f"compaction   {age} ago, {exact(str(last.fields.get('agent')))}: {exact(str(last.fields.get('said')))}"
 
 
 def _finding_lines(finding: Finding) -> Iterator[str]:

@@ -20,7 +20,21 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=click.Command)
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+
+class _Folder(click.Path):
+    """A folder that exists, or one that is gone but has sessions or memories here, e.g. of another machine."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            path = Path(value)
+            if path.exists() or not path.is_absolute() or not places_of(path).project.is_dir():
+                raise
+            return path
+
+
+_FOLDER = _Folder(path_type=Path, exists=True, file_okay=False)
 _BOTH = "Two sessions are given, {} and {}. Give only one."
 
 

@@ -78,6 +78,8 @@ def make_opening(
     """The opening that the options describe."""
     if go_on and resume:
         raise click.UsageError("--continue and --resume cannot be given together; --resume ID names the session.")
+    if not (go_on or resume or cwd.is_dir()):
+        raise click.UsageError(f"{cwd} is not there any more: you can only continue its sessions, with --resume.")
     given: JsonObject = {"session.bare": bare, "permissions.allow": list(allow), "permissions.mode": permission_mode}
     overrides = {key: value for key, value in {**given, "tools.max_rounds": max_rounds}.items() if value}
     return Opening(cwd.resolve(), model, "last" if go_on else resume, overrides)

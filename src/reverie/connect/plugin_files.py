@@ -93,7 +93,8 @@ def hook_script(agent: str, home: Path, socket: Path) -> bytes:
         f'if test -n "$REVERIE_INSIDE" || ! test -x "$python" || ! test -r {hook}; then\n'
         "  exec cat >/dev/null\n"  # the agent must not get an error while it writes
         "fi\n"
-        f'exec "$python" -I -S {hook} {agent} "$1" {shlex.quote(str(home))} {shlex.quote(str(socket))}\n'
+        f'"$python" -I -S {hook} {agent} "$1" {shlex.quote(str(home))} {shlex.quote(str(socket))} 2>/dev/null\n'
+        "exit 0\n"  # an interpreter that cannot start ends with 2, and that would stop the prompt
     ).encode()
 
 

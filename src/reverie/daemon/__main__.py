@@ -78,8 +78,9 @@ def _idle_minutes(home: Path) -> float:
 
 
 def _raise_limits() -> None:
-    """Undoes what the process that ran the hook may have set: blocked signals, few open files."""
+    """Undoes what the process that ran the hook may have set: blocked or ignored signals, few open files."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with suppress(OSError, ValueError):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = 4_096 if hard == resource.RLIM_INFINITY else min(4_096, hard)

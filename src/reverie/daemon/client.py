@@ -20,7 +20,7 @@ from reverie.storage.lease import Lease
 from reverie.types import JsonObject
 
 _START_SECONDS = 10.0
-_STOP_SECONDS = 8.0
+_STOP_SECONDS = 10.0
 _PAUSE_SECONDS = 0.02
 
 

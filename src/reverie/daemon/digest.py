@@ -22,8 +22,9 @@ from reverie.layers.l4_compaction.by_code.ledger import failure_lines
 from reverie.layers.l4_compaction.requests import requests_in
 from reverie.layers.l4_compaction.survival import inventory
 from reverie.layers.l5_extraction.recordings import read_recording
+from reverie.memory.upkeep.purged_record import PurgedRecord
 from reverie.parsing import load_json
-from reverie.paths.places import check_session_id, hooks_folder
+from reverie.paths.places import Places, check_session_id, hooks_folder
 from reverie.regular_files import open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.transcript.view import Entry
@@ -160,11 +161,15 @@ class Digests:
             mark = file_mark(transcript)
             known = read_recording(transcript).entries, mark
         made = Digest.of(*known, str(cwd), self.stored(session).notes if notes is None else notes)
+        made = Digest(**self._purged().clean(asdict(made)))
         with suppress(StorageError):
             make_private_dir(self._folder)
             data = json.dumps(asdict(made), ensure_ascii=False).encode("utf-8", "replace")
             write_atomic(self._path(session), data, fsync=False)
         return made
+
+    def _purged(self) -> PurgedRecord:
+        return PurgedRecord(Places(self._home, self._home, self._home, self._home).purged_record)
 
     def _path(self, session: str) -> Path:
         return self._folder / f"{check_session_id(session)}.json"

@@ -135,6 +135,7 @@ class HookEvents:
             if source == "compact":
                 told.restored = whole
             told.count(whole)
+        self._quick.submit(project.warm)
         return _context(call, whole)
 
     def _prompt(self, call: HookCall) -> JsonObject:
@@ -220,8 +221,12 @@ class HookEvents:
 
     def _failed(self, agent: str, event: str, error: ReverieError) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._errors = [*self._errors, {"time": now, "event": event[:40], "error": str(error)[:300]}][-_MOST_ERRORS:]
-        self._log.write("hook_failed", agent=agent[:40], event=event[:40], error=str(error)[:300])
+        said = str(error)[:300]
+        is_news = all(one["error"] != said for one in self._errors)  # a broken settings file fails with every event
+        self._errors = [one for one in self._errors if one["error"] != said][1 - _MOST_ERRORS :]
+        self._errors.append({"time": now, "event": event[:40], "error": said})
+        if is_news:
+            self._log.write("hook_failed", agent=agent[:40], event=event[:40], error=said)
 
 
 def _safely(handler: Callable[[HookCall], JsonObject], call: HookCall) -> JsonObject:

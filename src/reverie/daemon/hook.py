@@ -83,6 +83,7 @@ def start(home: str, path: str) -> int:
 def limit(event: str) -> None:
     """Ends this process with 0 at the deadline of the event, whatever it waits for."""
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     _signal.signal(_signal.SIGALRM, lambda *_: posix._exit(0))
     _signal.setitimer(_signal.ITIMER_REAL, SECONDS.get(event, OTHER_SECONDS))
 

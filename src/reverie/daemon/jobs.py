@@ -187,7 +187,12 @@ class Jobs:
         started = time.monotonic()
         reading, writing = os.pipe()
         try:
-            with TemporaryFile() as given, TemporaryFile() as said, TemporaryFile() as complained:
+            here = self._lock_file.parent  # not TMPDIR: that may be of a session that is over
+            with (
+                TemporaryFile(dir=here) as given,
+                TemporaryFile(dir=here) as said,
+                TemporaryFile(dir=here) as complained,
+            ):
                 given.write(json.dumps(asdict(job)).encode())
                 given.seek(0)
                 try:

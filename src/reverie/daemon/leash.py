@@ -15,13 +15,14 @@ import time
 from contextlib import suppress
 
 _NICENESS = 15
-GRACE_SECONDS = 2.0
+GRACE_SECONDS = 4.0
 """How long a worker has to finish after Ctrl-C, before its whole group is killed."""
 
 
 def main() -> None:
     fd, seconds, module = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
     signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where the service was started
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)  # without a handler, the kernel ends the process
     with suppress(OSError):
         os.nice(_NICENESS)

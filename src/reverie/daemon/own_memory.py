@@ -13,7 +13,8 @@ from typing import Any, Final, cast
 
 from reverie.daemon.hook_call import HookCall
 from reverie.parsing import load_json
-from reverie.paths import Places, same, slug
+from reverie.paths import Places, same
+from reverie.paths.memory import claude_slug
 from reverie.regular_files import read_regular
 from reverie.types import JsonObject
 
@@ -33,7 +34,7 @@ def loads_index(call: HookCall, places: Places, memory: Path) -> bool:
     if isinstance(chosen, str) and chosen:
         return same(Path(chosen).expanduser(), memory)
     projects = call.files.parent.parent
-    return any(same(projects / name / "memory", memory) for name in (call.files.parent.name, slug(places.root)))
+    return any(same(projects / name / "memory", memory) for name in (call.files.parent.name, claude_slug(places.root)))
 
 
 def _settings(call: HookCall, places: Places) -> Iterator[JsonObject]:

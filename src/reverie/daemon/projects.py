@@ -25,6 +25,8 @@ from reverie.settings.loading import settings_files
 _MOST: Final = 24
 _QUERY: Final = (6_000, 2_000)
 """What recall looks at of a long prompt: characters of its beginning and of its end, where the question is."""
+_WARM_S: Final = 0.5
+"""How long a new project may encode memories; the rest is done with the prompts."""
 
 
 @dataclass(eq=False, slots=True)
@@ -57,6 +59,11 @@ class Project:
         first, last = _QUERY
         query = prompt if len(prompt) <= first + last else f"{prompt[:first]}\n{prompt[-last:]}"
         return find_to_show(self.memory, self._rank, query, MAX_FILES, without, gone=lambda _text: ())
+
+    def warm(self) -> None:
+        """Opens the ranker before the first prompt needs it. For the same thread."""
+        if self.recalls:
+            self._rank().prepare(_WARM_S)
 
     def _rank(self) -> Ranker:
         if self._ranker is None:

@@ -36,9 +36,10 @@ MOST_CLIENTS = 64
 IDLE_MINUTES = 15.0
 TICK_SECONDS = 1.0
 
+_REQUEST_SECONDS = 10.0
 _HUNG_SECONDS = 60.0
 _TAKE_OVER_SECONDS = 5.0
-_CLOSE_SECONDS = 10.0
+_CLOSE_SECONDS = 15.0
 _MOST_FAULTS = 200
 _PACKAGE = Path(__file__).resolve().parents[1]
 _WATCHED = (_PACKAGE / "__init__.py", Path(__file__).resolve(), _PACKAGE / "daemon" / "hook.py")
@@ -88,6 +89,7 @@ class Service:
         if lease is None:
             return False
         with lease:
+            faulthandler.dump_traceback_later(_HUNG_SECONDS, exit=True, file=2)
             code = _state_of_code()
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -96,8 +98,13 @@ class Service:
             try:
                 self._events = self._make_events(self._jobs)
                 verbs = {"hook": self._hook, "status": self._status, "stop": self._asked_to_stop}
-                limits = {"most_clients": MOST_CLIENTS, "largest_request": LARGEST_EVENT}
-                async with LiveServer(self._socket, verbs, **limits):
+                async with LiveServer(
+                    self._socket,
+                    verbs,
+                    request_wait_s=_REQUEST_SECONDS,
+                    most_clients=MOST_CLIENTS,
+                    largest_request=LARGEST_EVENT,
+                ):
                     lease.update({"socket": str(self._socket), "version": __version__})
                     self._log.write("hook_service", event="started", pid=os.getpid(), version=__version__)
                     working = asyncio.create_task(self._jobs.run())
@@ -115,7 +122,7 @@ class Service:
         until = time.monotonic() + _TAKE_OVER_SECONDS
         while True:
             try:
-                return Lease.take(path, info={"session": "of the hooks"})
+                return Lease.take(path, info={})
             except SessionBusy:
                 if is_own_socket(self._socket) or time.monotonic() > until:
                     return None

@@ -90,10 +90,11 @@ class ToldBook:
     def forget_old(self) -> None:
         """Removes the files of sessions that nobody used for long."""
         oldest = datetime.now().timestamp() - KEPT_DAYS * 86_400
-        with suppress(OSError):
-            for file in self._sessions.iterdir():
-                if file.stat().st_mtime < oldest:
-                    file.unlink(missing_ok=True)
+        for folder in (self._sessions, self._folder / "digests"):
+            with suppress(OSError):
+                for file in folder.iterdir():
+                    if file.stat().st_mtime < oldest:
+                        file.unlink(missing_ok=True)
 
 
 def room_for_memories(told: Told, today: int, limits: ConnectSettings) -> int:

@@ -28,9 +28,12 @@ from reverie.layers.l3_session_notes.writer import TEMPLATE, template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l5_extraction.gates import WRITER
 from reverie.layers.l5_extraction.recordings import Recording, read_recording
+from reverie.layers.l5_extraction.transcripts import ExtractionReport
 from reverie.layers.l6_dreaming.gates import changed_transcripts, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.memory.opening import open_memory
+from reverie.memory.upkeep.followed_sessions import open_follower
+from reverie.models.registry import EMBEDDED
 from reverie.models.tokens import PROSE_BYTES
 from reverie.parsing import load_json
 from reverie.paths import Places, make_private
@@ -43,7 +46,7 @@ from reverie.session.learning_followed import learn_from_session
 from reverie.settings import Settings, load_settings
 from reverie.settings.sections import HookSettings
 from reverie.storage.atomic import write_atomic
-from reverie.storage.following import Follower, Outcome
+from reverie.storage.following import Outcome
 from reverie.types import JsonObject, Purpose
 
 _FLUSH_S: Final = 3.0
@@ -107,7 +110,7 @@ async def _follow(job: Job, settings: Settings, report: JsonObject) -> _Found | 
     source, until = Path(job.transcript), time.monotonic() + _FLUSH_S
     while True:
         mark = file_mark(source)
-        followed = Follower(settings).follow_file(source)
+        followed = open_follower(settings).follow_file(source)
         copy = followed.target
         report["copy"] = followed.outcome.value
         if followed.outcome is Outcome.FAILED or copy is None or not copy.is_file():
@@ -161,9 +164,12 @@ def _hash(text: str) -> str:
 async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: Path, report: JsonObject) -> None:
     if not settings.connect.learn or not open_memory(settings, places).switch.on:
         return
-    learnt = await learn_from_session(
-        copy, cwd, model=settings.connect.model, in_background=True, leave_open_turn=not job.ended
-    )
+    learnt = await _ask(settings.connect.model, job, cwd, copy)
+    if learnt.stopped and learnt.exit_code and settings.background.fallback and settings.connect.model != EMBEDDED:
+        # As in a session: if the model is down or its budget is spent, the offline mind does this work.
+        BackgroundLog(places.background_log, job.session).write("hook_work_fallback", error=learnt.stopped)
+        report["instead"] = learnt.stopped
+        learnt = await _ask(EMBEDDED, job, cwd, copy)
     report |= {"turns": learnt.turns, "memories": len({change.file for change in learnt.changes})}
     if learnt.stopped:
         report["stopped"] = learnt.stopped
@@ -172,6 +178,13 @@ async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: 
         raise UserError(learnt.failures[-1])
     elif learnt.turns:
         Heartbeat(places.heartbeat(WRITER)).success(turns=learnt.turns, memories=report["memories"], **learnt.tokens)
+
+
+async def _ask(model: str, job: Job, cwd: Path, copy: Path) -> ExtractionReport:
+    try:
+        return await learn_from_session(copy, cwd, model=model, in_background=True, leave_open_turn=not job.ended)
+    except ReverieError as error:  # the model cannot be opened, for example without its key
+        return ExtractionReport(stopped=str(error), exit_code=error.exit_code)
 
 
 async def _dream(cwd: Path, settings: Settings, places: Places) -> str:

@@ -236,6 +236,11 @@ class Places:
         older = self.home / "team-sync" / slug(memory)  # named by the whole path, before the home could be moved
         return older if older.is_dir() else self.home / "team-sync" / slug(self.below_home(memory))
 
+    @property
+    def purged_record(self) -> Path:
+        """Digests of purged texts, so that they do not come back."""
+        return self.home / "team-sync" / "purged.json"
+
     def agent_memory_user(self, kind: str) -> Path:
         return self.home / "agent-memory" / _agent_type(kind)
 

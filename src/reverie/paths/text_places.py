@@ -48,6 +48,8 @@ TEXT_PLACES: tuple[TextPlace, ...] = (
     TextPlace("heartbeats/*", "log", "how background writers are doing"),
     TextPlace("extracted/*", "log", "how far `reverie extract` has come"),
     TextPlace("followed/*", "log", "which recorded sessions are followed, and how far they are copied"),
+    TextPlace("hooks/digests/*", "session", "what compactions of other agents must not lose", Treatment.DELETED),
+    TextPlace("hooks/*", "session", "what sessions of other agents were told"),
     TextPlace("history/*", "typed", "what you typed into the chat"),
     TextPlace("teams/*", "mailbox", "teams and their inboxes"),
     TextPlace("team-sync/*", "team", "what you had in common with your team at the last sync"),

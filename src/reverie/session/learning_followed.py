@@ -16,6 +16,7 @@ from reverie.layers.l5_extraction.recordings import read_recording
 from reverie.layers.l5_extraction.transcripts import ExtractionReport, extract_recordings, start_time
 from reverie.memory.opening import log_refusals, open_memory
 from reverie.models.base import Model
+from reverie.models.registry import EMBEDDED
 from reverie.paths import Places
 from reverie.session.learner import open_learner
 from reverie.settings import Settings, load_settings
@@ -36,9 +37,9 @@ async def learn_from_session(
 ) -> ExtractionReport:
     """Learns what is new in one session of the project of `cwd`; the folder does not have to exist.
 
-    `in_background`: nobody waits for it. It is booked in the day book, and ends with the reason in `stopped` if the
-    day's budget is spent or the flag `extraction` is off. The next call continues there. `leave_open_turn`: a last turn
-    without an answer is left for the next call.
+    `in_background`: nobody waits for it. It is booked in the day book, unless the offline mind does it for nothing, and
+    ends with the reason in `stopped` if the day's budget is spent or the flag `extraction` is off. The next call
+    continues there. `leave_open_turn`: a last turn without an answer is left for the next call.
     """
     settings = load_settings(cwd)
     places = Places.of(cwd, settings)
@@ -52,7 +53,7 @@ async def learn_from_session(
         [talk.without_open_turn() if leave_open_turn else talk],
         memory,
         lambda given, directory, known_as: open_learner(
-            cwd, given, directory, model=model, addressed=known_as, in_background=in_background
+            cwd, given, directory, model=model, addressed=known_as, in_background=in_background and model != EMBEDDED
         ),
         dry_run=dry_run,
         progress=progress,

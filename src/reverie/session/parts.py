@@ -71,10 +71,10 @@ def gather(
     own_model: bool = True,
 ) -> SessionParts:
     """Builds the parts of a session in `cwd`. `resume` is a session id, the start of one, or `last`."""
-    if not cwd.is_dir():
-        raise UserError(f"{cwd} is not a folder: give one that exists with --cwd")
     settings = settings or load_settings(cwd, overrides=overrides)
     places = Places.of(cwd, settings)
+    if not cwd.is_dir() and (cwd.exists() or not places.project.is_dir()):  # that of recorded sessions may be gone
+        raise UserError(f"{cwd} is not a folder: give one that exists with --cwd")
     for text in settings.warnings:
         emit(Notice(text, "warning", "settings"))
     found = find_session(places.project, resume) if resume is not None else None

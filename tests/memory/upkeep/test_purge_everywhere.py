@@ -21,6 +21,7 @@ from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.memory.upkeep.purge_forms import PURGED_NAME
 from reverie.paths import Places
+from reverie.paths.places import hooks_folder
 from reverie.paths.text_places import TEXT_PLACES, Treatment, find_text_place
 from reverie.settings import load_settings
 from tests.counts import count
@@ -74,6 +75,9 @@ class Planted:
             places.day_books / "2026-01-01.jsonl",
             places.home / "heartbeats" / "dream.json",
             places.extracted / "one.json",
+            places.followed / "folders" / "one.json",
+            hooks_folder(places.home) / "digests" / "one.json",
+            hooks_folder(places.home) / "sessions" / "one.json",
             places.chat_history,
             places.inbox("red", "ann"),
             places.team_sync(self.memory.root) / "base" / "a.md",

@@ -27,7 +27,6 @@ from reverie.memory.taxonomy import is_topic
 from reverie.memory.topic_file import TopicFile, decode, statements_of
 from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport, PurgeScope, files_of_home, purge, purge_remote
 from reverie.memory.upkeep.purge_forms import PurgeTarget
-from reverie.memory.upkeep.purged_record import RECORD_NAME
 from reverie.storage.history.folder import history_place
 
 _SENTENCE_WORDS = 4
@@ -69,8 +68,8 @@ def command(
     Removes it from the content and the names of memory files (yours and those of agents), from all versions of these
     files, and from the memory inbox, the marks of trust, the search index, transcripts, tool results, notes, messages,
     the request log, files of Reverie's home (~/.reverie) that belong to no project, and the folder that you share with
-    colleagues. The history is rewritten, so the ids of versions change. A later sync does not restore the secret. This
-    cannot be undone.
+    colleagues. The history is rewritten, so the ids of versions change. A later sync, and a later copy of a recorded
+    session, do not restore the secret. This cannot be undone.
 
     The history of a git remote cannot be purged from here. In other projects the secret is only searched for and
     reported; with --everywhere it is removed there too. Files that you wrote yourself (settings, instructions) are
@@ -161,7 +160,7 @@ def _purge_all(
     team, keep = memory.settings.team, places.team_sync(memory.directory.root)
     index = (places.search_index(memory.directory.root),)
     shared = team.folder if team.sharing == "folder" else None
-    record = keep.parent / RECORD_NAME
+    record = places.purged_record
     scope = PurgeScope(own, tuple(files), index, memory.inbox, shared, record, home)
     yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
     if team.sharing == "git":

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from reverie.cli.options import examples, folder_options, places_of, session_option
 from reverie.cli.output import answer
 from reverie.types import JsonObject
+
+if TYPE_CHECKING:
+    from reverie.storage.transcript.sessions import SessionInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TIMEOUT_S = 1_800.0
@@ -135,14 +138,28 @@ def act_on_session(session: str, cwd: Path, request: JsonObject, *, asks: bool =
     """Sends a request to the session and returns the reply. `asks`: the request needs the session's model."""
     from reverie.runtime.live_client import ask_live
     from reverie.storage.lease import Lease
-    from reverie.storage.transcript.sessions import find_session
 
-    found = find_session(places_of(cwd := cwd.resolve()).project, session)
+    found, cwd = find_with_folder(session, cwd)
     holder = Lease.holder(found.lease)
     socket = cast(str | None, holder.get("socket")) if holder is not None else None
     if socket:
         return ask_live(Path(socket), request, timeout_s=_TIMEOUT_S)
     return _act_on_closed(found.id, cwd, request, asks)
+
+
+def find_with_folder(session: str, cwd: Path) -> tuple[SessionInfo, Path]:
+    """Finds a session, here or in another folder, and the folder that it belongs to, which may be gone."""
+    from reverie.paths import slug
+    from reverie.storage.transcript.sessions import find_session
+
+    project = places_of(cwd := cwd.resolve()).project
+    found = find_session(project, session, everywhere=True)
+    if found.path.parent == project:
+        return found, cwd
+    own = Path(found.cwd).resolve()
+    if slug(own) != found.path.parent.name:  # imported there from elsewhere: its records name another folder
+        return find_session(project, session), cwd
+    return found, own
 
 
 def _act_on_closed(session: str, cwd: Path, request: JsonObject, asks: bool) -> JsonObject:

@@ -16,7 +16,7 @@ from reverie.cli.output import answer, plural, say, show_progress, warn
 from reverie.errors import ReverieError, UserError
 from reverie.paths import Places
 from reverie.settings import Settings
-from reverie.storage.following import Followed, Follower, Outcome, Sources, import_file, session_files
+from reverie.storage.following import Followed, Outcome, Sources, session_files
 from reverie.types import JsonObject
 
 _PATHS = click.Path(path_type=Path)
@@ -39,10 +39,12 @@ def import_command(paths: tuple[Path, ...], as_json: bool, places: Places) -> No
     PATH is a session file, or a folder: then all session files in it and its sub-folders are copied. The files do not
     change. If you import a session again, the copy gets what is new. If you have continued the copy, it stays as it is.
     """
+    from reverie.memory.upkeep.followed_sessions import import_session
+
     taken, failed = list[JsonObject](), list[ReverieError]()
     for file in session_files(paths, places):
         try:
-            found = import_file(file, places)
+            found = import_session(file, places)
         except ReverieError as error:  # the other files are still imported
             failed.append(error)
             continue
@@ -147,7 +149,9 @@ def _pass(
 
 
 def _follow_all(settings: Settings, sources: list[Path]) -> Iterator[Followed]:
-    follower = Follower(settings)
+    from reverie.memory.upkeep.followed_sessions import open_follower
+
+    follower = open_follower(settings)
     for source in sources:
         if source.exists():
             yield from follower.follow(source)

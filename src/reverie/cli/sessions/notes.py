@@ -31,17 +31,15 @@ def command(session: str, update: bool, as_json: bool, cwd: Path) -> None:
     shows its path. You can edit the file, but keep its headings and the lines in italics below them. If the session is
     open in another process, its model updates the notes. If not, built-in rules update them, without a model.
     """
-    from reverie.cli.sessions.actions import act_on_session
+    from reverie.cli.sessions.actions import act_on_session, find_with_folder
     from reverie.errors import ReverieError
     from reverie.layers.l3_session_notes.trigger import NoteNumbers
     from reverie.storage.transcript.chain import conversation
     from reverie.storage.transcript.file import read_records
-    from reverie.storage.transcript.sessions import find_session
     from reverie.storage.transcript.view import View
 
-    cwd = cwd.resolve()
+    found, cwd = find_with_folder(session, cwd)
     settings, places = load_places(cwd)
-    found = find_session(places.project, session)
     if update and (failed := act_on_session(found.id, cwd, {"do": "notes"}).get("error")):
         raise ReverieError(f"The notes were not updated: {failed}")
     path = places.session_notes(found.id)

@@ -19,7 +19,7 @@ from reverie.storage.transcript.file import Transcript, parse_record, read_recor
 from reverie.storage.transcript.foreign import import_record
 from reverie.storage.transcript.records import CompactBoundary, Rewind, Undo, from_record
 from reverie.storage.transcript.session_files import Form
-from reverie.types import JsonObject, Origin, Record
+from reverie.types import JsonObject, Record
 
 IMPORTED = "imported"
 """The field of a copied record that names the form of its source."""
@@ -102,10 +102,10 @@ def _is_continued(record: Record) -> bool:
     """Whether this is work of the user on our copy that later records of the other agent would hide."""
     if IMPORTED in record.data or not record.data.keys() & {"opening", "schemaVersion"}:
         return False
-    if isinstance(from_record(record), CompactBoundary | Rewind | Undo):
-        return True
-    message = record.message if _is_said(record) else None
-    return message is not None and any(block.origin is not Origin.CODE for block in message.content)
+    if record.message is None:
+        return isinstance(from_record(record), CompactBoundary | Rewind | Undo)
+    answered = record.message.role == "assistant"
+    return _is_said(record) and (answered or any(block.origin.is_given for block in record.message.content))
 
 
 def set_time(target: Path, at: float) -> None:

@@ -146,6 +146,8 @@ class Follower:
                 return self._remembered(path, known), None
             if known is not None and known.get("copied") and not self._target(known).exists():
                 return self._deleted(path, {**known, "stat": now})
+            if known is not None and known.get("copied") and self._target(known).stat().st_size < known["copied"]:
+                known = {**known, "offset": None}  # a power cut or a purge made the copy shorter: compare all of it
             return self._copy(path, known or {}, now)
         except OSError as error:
             return Followed(path, Outcome.FAILED, reason=cause_of(error)), None
@@ -180,7 +182,7 @@ class Follower:
         if not target.exists() and target in self._copied_before:
             return self._deleted(path, {**entry, "copied": 1})
         last = _Last()
-        size = cast("int | None", known.get("copied"))
+        size = cast("int | None", known.get("copied")) if part.begins_later else None
         try:
             copied = copy_session(last.watch(chain(looked_at, records)), target, part.form, size=size, clean=self.clean)
         except CopyRefused as error:

@@ -29,6 +29,7 @@ class SessionPart:
         self.path = path
         self.form: Form = form or form_of(path)
         self.offset = offset
+        self.begins_later = offset > 0
         self.bad = 0
         """How many lines could not be read."""
         self.reader = reader
