@@ -34,7 +34,7 @@ def loads_index(call: HookCall, places: Places, memory: Path) -> bool:
     if isinstance(chosen, str) and chosen:
         return same(Path(chosen).expanduser(), memory)
     projects = call.files.parent.parent
-    return any(same(projects / name / "memory", memory) for name in (call.files.parent.name, claude_claude_slug(places.root)))
+    return any(same(projects / name / "memory", memory) for name in (call.files.parent.name, claude_slug(places.root)))
 
 
 def _settings(call: HookCall, places: Places) -> Iterator[JsonObject]:
