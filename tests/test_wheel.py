@@ -22,7 +22,11 @@ def test_a_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     packed = set(zipfile.ZipFile(wheel).namelist())
-    sources = [path for path in (ROOT / "src").rglob("*") if path.suffix in (".py", ".md", ".toml", ".typed")]
+    sources = [
+        path
+        for path in (ROOT / "src").rglob("*")
+        if path.suffix in (".py", ".md", ".toml", ".typed", ".png") or path.name == "LICENSE"
+    ]
     missing = [str(p.relative_to(ROOT / "src")) for p in sources if str(p.relative_to(ROOT / "src")) not in packed]
     assert not missing
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)

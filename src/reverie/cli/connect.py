@@ -212,7 +212,7 @@ def disconnect_command(agent: str | None, scope: str | None, as_json: bool, cwd:
     if not edits:
         lines.append("Nothing is connected here; `reverie connect --status` shows what is.")
     elif count := count_memories(memory):
-        lines.append(f"{plural(count, 'memory', 'memories')} of this project stay in {exact(str(memory))}.")
+        lines.append(f"The memories of this project ({count}) stay in {exact(str(memory))}.")
     said = {
         "restored": done.restored,
         "removed": done.removed,

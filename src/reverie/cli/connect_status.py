@@ -14,6 +14,7 @@ from reverie.connect.status import AgentState, Finding, ServiceState, find_agent
 from reverie.context.day_book import DayBook
 from reverie.daemon.told import ToldBook
 from reverie.flags import Flags
+from reverie.moments import parse_time
 from reverie.paths import Places
 from reverie.paths.places import hooks_folder
 from reverie.runtime.background_log import BackgroundLog, LogEntry
@@ -91,7 +92,9 @@ def _service_lines(service: ServiceState) -> Iterator[str]:
     yield f"service      PID {said['pid']}, for {age}, {plural(int(said['events']), 'event')}"
     hooks: Any = said.get("hooks", {})
     for agent, one in hooks.get("agents", {}).items():
-        yield f"             {agent}: last {one.get('last_event')}, {plural(int(one.get('events', 0)), 'event')}"
+        at = parse_time(one.get("last_time"))
+        ago = f" {format_age(at.timestamp())} ago" if at is not None else ""
+        yield f"             {agent}: {plural(int(one.get('events', 0)), 'event')}, last {one.get('last_event')}{ago}"
     if failed := int(said.get("jobs", {}).get("failed", 0)):
         yield f"             {plural(failed, 'background job')} failed; `reverie log --kind hook` says why"
 

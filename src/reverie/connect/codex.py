@@ -21,6 +21,7 @@ from reverie.connect.json_text import append_item, get_items, get_value, remove_
 from reverie.connect.plugin_files import hook_entry
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import Unparsable, load_json, load_toml
+from reverie.paths import same
 from reverie.regular_files import read_regular_text
 from reverie.types import Json, JsonObject
 
@@ -129,13 +130,14 @@ def count_trusted(codex: Path) -> tuple[int, int]:
         known = _trusted(load_toml(read_regular_text(codex / "config.toml")))
     except (OSError, Unparsable, UnicodeDecodeError):
         known = {}
-    keys: list[str] = []
+    keys: list[str] = []  # without the folder: Codex may write it with or without its links
     for event in EVENTS:
         snake = "".join(f"_{char.lower()}" if char.isupper() else char for char in event).removeprefix("_")
         for index, group in enumerate(get_items(data, ("hooks", event))):
             if _is_ours(group):
-                keys.append(f"{os.path.realpath(path)}:{snake}:{index}:0")
-    return len(keys), sum(key in known for key in keys)
+                keys.append(f"/hooks.json:{snake}:{index}:0")
+    homes = (str(codex), os.path.realpath(codex))
+    return len(keys), sum(any(home + key in known for home in homes) for key in keys)
 
 
 def ask_hooks(program: str, codex: Path, cwd: Path, hooks: Path) -> list[CodexHook]:
@@ -165,7 +167,7 @@ def ask_hooks(program: str, codex: Path, cwd: Path, hooks: Path) -> list[CodexHo
     return [
         CodexHook(one["key"], one["currentHash"], one["trustStatus"] == "trusted", bool(one["enabled"]))
         for one in listed
-        if _OURS in str(one.get("command")) and Path(one["sourcePath"]) == Path(os.path.realpath(hooks))
+        if _OURS in str(one.get("command")) and same(Path(one["sourcePath"]), hooks)
     ]
 
 

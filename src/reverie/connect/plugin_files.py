@@ -99,13 +99,16 @@ def hook_script(agent: str, home: Path, socket: Path) -> bytes:
 
 
 def _command_script(home: Path) -> bytes:
-    python = shlex.quote(sys.executable)
+    """The script of the commands. The text of a pin comes on standard input, and the session from the environment:
+    Claude Code runs no command with a variable without a question."""
     return (
         "#!/bin/sh\n"
         f"# Runs a command of Reverie {__version__}. Written by `reverie connect`.\n"
-        f"python={python}\n"
+        f"python={shlex.quote(sys.executable)}\n"
         'test -x "$python" || { echo "$python is gone; run: reverie connect claude-code"; exit; }\n'
-        f'REVERIE_HOME={shlex.quote(str(home))} "$python" -P -m reverie "$@" 2>&1 || true\n'
+        f"export REVERIE_HOME={shlex.quote(str(home))}\n"
+        'test "$1" != pin || set -- pin -s "$CLAUDE_CODE_SESSION_ID" -- "$(cat)"\n'
+        '"$python" -P -m reverie "$@" 2>&1 || true\n'
     ).encode()
 
 

@@ -139,7 +139,7 @@ class Choice(AsWritten):
 
     @property
     def wanted(self) -> str:
-        return "one of " + ", ".join(self.options)
+        return "one of " + ", ".join(option or '""' for option in self.options)
 
     def check(self, value: object, frame: Frame) -> str:
         if not isinstance(value, str) or value not in self.options:
