@@ -135,7 +135,8 @@ def test_a_name_that_is_none_brings_the_nearest(here: Path) -> None:
         assert f"did you mean {newest[:8]}" in str(done.exception or done.output), command
     done = run("sessions", "show", "lighthouse", "-C", str(here))
     assert f"did you mean {oldest[:8]} “The lighthouse needs paint.”" in str(done.exception)
-    assert str(here) in str(run("notes", newest).exception), "a session of another folder: says which"
+    assert run("notes", newest).exit_code == 0, "a session of another folder is found by its id"
+    assert str(here) in str(run("run", "hello", "-s", newest).exception), "where it is continued: says which"
     assert run("sessions", "show", newest).exit_code == 0, "what only looks finds it"
 
 

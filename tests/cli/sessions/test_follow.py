@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.session_files import read_session
 from reverie.storage.transcript.view import View
 from reverie.types import TextBlock
+from tests.cli.conftest import Command
 from tests.cli.sessions.test_imported import SAMPLE, Run, run
 from tests.shared_data import data, sample
 from tests.storage.following.recorded import ID, said, session_file
@@ -158,3 +160,14 @@ def test_every_command_works_on_the_recorded_sessions(run: Run, tmp_path: Path) 
         run("extract", one["path"], "--dry-run")
         run("run", "-q", "-C", cwd, "--resume", name, "Thanks")
     assert "32 unchanged" in run("sessions", "follow")
+
+
+def test_watching_copies_what_comes_until_ctrl_c(reverie: Command, tmp_path: Path) -> None:
+    file = session_file(tmp_path / "s", "one")
+    watching = reverie.start("sessions", "follow", str(tmp_path / "s"), "--watch")
+    assert watching.stdout is not None
+    assert b"new" in watching.stdout.readline() and b"1 new" in watching.stdout.readline()
+    file.write_text(file.read_text() + said(1, "two", cwd="/harbour/pilot"))
+    assert b"grew" in watching.stdout.readline()
+    watching.send_signal(signal.SIGINT)
+    assert watching.wait(20) == 0

@@ -69,10 +69,10 @@ def _read_transcript(path: Path, settings: Settings) -> WindowFill:
     from reverie.models.window import limits_of
     from reverie.models.wire import model_id
     from reverie.storage.transcript.chain import conversation
-    from reverie.storage.transcript.file import read_records
+    from reverie.storage.transcript.session_files import read_session
     from reverie.storage.transcript.view import View
 
-    view = View.of(conversation(read_records(path).records))
+    view = View.of(conversation(read_session(path).records))
     header = view.header
     answered = (entry.message.fields.get("model") for entry in reversed(view.entries))
     name = header.model if header is not None else str(next(filter(None, answered), ""))
