@@ -77,6 +77,8 @@ def test_each_session_is_learnt_once_and_into_its_own_project(run: Run, tmp_path
     assert "0 turns of 1 transcript read" in run("extract", str(one), "-C", "/harbour/pilot")
     one.write_text(one.read_text() + said(1, "Please remember: ropes are blue.", cwd="/harbour/pilot"))
     assert "1 turn of 1 transcript read" in run("extract", str(one), "-C", "/harbour/pilot")
+    (shorter,) = (copy for copy in tmp_path.glob("home/projects/*/*.jsonl") if copy.stem == ID)
+    assert "0 turns of 1 transcript read" in run("extract", str(shorter), "-C", "/harbour/pilot"), "not yet grown"
     run("sessions", "follow")
     assert "0 turns of 1 transcript read" in run("extract", "--new"), "the same turn, by the other path"
     assert "--new" in run("extract", code=2) and "--again" in run("extract", "--new", "--again", code=2)

@@ -95,6 +95,10 @@ def test_a_rewritten_or_cut_file_is_read_again_and_nothing_is_doubled(tmp_path: 
     assert [text for text in texts(copy_of(home)) if "Yes" not in text] == ["one", "two", "three"]
     session_file(tmp_path / "other", "one", "two", "three", "four").replace(file)
     assert outcomes(file) == ["grew"]
+    file.write_text("")
+    assert outcomes(file) == ["unchanged"] and followed_copies(load_settings(Path("/")))[0][1] == Path(PILOT)
+    session_file(tmp_path, "one", "two", "three", "four", "five")
+    assert outcomes(file) == ["grew"] and len(texts(copy_of(home))) == 10
     other = tmp_path / "pi.jsonl"
     for session in ("pi-1", "pi-2"):  # another session takes the place of the file
         head = {"type": "session", "id": session, "cwd": PILOT}

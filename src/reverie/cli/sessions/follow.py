@@ -92,11 +92,12 @@ def follow_command(paths: tuple[Path, ...], watch: bool, stop: tuple[Path, ...],
     followed = named or sources.list()
     if not followed:
         raise UserError("Nothing is followed yet: give a folder of session files, such as ~/.claude/projects.")
+    shown = set[tuple[Path, str]]()
     try:
-        ended = _pass(settings, followed, as_json)
+        ended = _pass(settings, followed, as_json, shown)
         while watch:
             time.sleep(max(_LEAST_PAUSE_S, _IDLE_SHARE * ended[1]))
-            ended = _pass(settings, followed if named else sources.list(), as_json, only_news=True)
+            ended = _pass(settings, followed if named else sources.list(), as_json, shown, again=True)
     except KeyboardInterrupt:
         if not watch:
             raise
@@ -124,14 +125,20 @@ def _stop(sources: Sources, paths: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _pass(
-    settings: Settings, sources: list[Path], as_json: bool, *, only_news: bool = False
+    settings: Settings, sources: list[Path], as_json: bool, shown: set[tuple[Path, str]], *, again: bool = False
 ) -> tuple[Counter[Outcome], float]:
-    """Follows everything once. Returns the number of files per outcome, and the seconds it took."""
+    """Follows everything once. Returns the number of files per outcome, and the seconds it took.
+
+    `shown`: what was said already about files that were left alone or failed.
+    """
     began, counts, changed = time.monotonic(), Counter[Outcome](), list[JsonObject]()
     live = sys.stderr.isatty() and not as_json
     for number, one in enumerate(_follow_all(settings, sources), 1):
         counts[one.outcome] += 1
-        if one.outcome not in (Outcome.UNCHANGED, Outcome.EMPTY) and (one.is_news or not only_news):
+        if one.outcome not in (Outcome.UNCHANGED, Outcome.EMPTY) and (
+            one.messages or (one.path, one.reason) not in shown
+        ):
+            shown.add((one.path, one.reason))
             changed.append(one.to_json())
             if live:
                 show_progress("")
@@ -141,7 +148,7 @@ def _pass(
             show_progress(f"{number:,} files")
     if live:
         show_progress("")
-    if changed or not only_news:
+    if changed or not again:
         by_name = {outcome.value.replace(" ", "_"): counts[outcome] for outcome in Outcome}
         parts = [f"{counts[one]:,} {one.value}" for one in Outcome if counts[one] or one is not Outcome.EMPTY]
         answer(as_json, {**by_name, "sessions": changed}, f"{', '.join(parts)}.")

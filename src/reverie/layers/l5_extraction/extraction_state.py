@@ -26,6 +26,10 @@ _WAIT_S = 900.0
 """The longest time to wait until another process has learnt from a conversation."""
 
 
+_RECENT, _TAIL = 100, 12
+"""So many of the last entries are remembered, each by the last characters of its uuid."""
+
+
 class ExtractionState:
     """The state of one conversation for one memory directory. With `keep` false, nothing is written."""
 
@@ -47,16 +51,21 @@ class ExtractionState:
 
     def is_finished(self, size: int) -> bool:
         """Whether all of the transcript was looked at when it had this size."""
-        given = _load(self._path)
-        return given is not None and given.get("size") == size
+        given = _load(self._path) or {}
+        return given.get("size") == size and given.get("transcript") == self._about["transcript"]
 
-    def reached(self, talk: Recording, end: int, *, size: int | None = None) -> None:
-        """Writes it, unless this is a dry run. `size`: all of a transcript of this size was looked at.
+    def reached(self, talk: Recording, end: int) -> None:
+        """Remembers that the first `end` entries were looked at."""
+        recent = [entry.uuid[-_TAIL:] for entry in talk.entries[max(0, end - _RECENT) : end] if entry.uuid]
+        self._write({"entries": end, "last": talk.entries[end - 1].uuid, "recent": recent})
 
-        If the disk refuses, the work is only repeated.
-        """
-        last = talk.entries[end - 1].uuid if end else None
-        body = {**self._about, "entries": end, "last": last, **({} if size is None else {"size": size})}
+    def finished(self, talk: Recording) -> None:
+        """Remembers that all of the transcript was looked at, so that it is not opened before it changes."""
+        self._write({"entries": 0, **(_load(self._path) or {}), "size": talk.size})
+
+    def _write(self, fields: JsonObject) -> None:
+        """Writes it, unless this is a dry run. If the disk refuses, the work is only repeated."""
+        body = {**fields, **self._about}
         if not self._keep or _load(self._path) == body:
             return
         with suppress(StorageError):
@@ -98,7 +107,10 @@ def _load(path: Path) -> JsonObject | None:
 
 def _place(talk: Recording, given: JsonObject) -> int:
     if given.get("last") is not None:
-        return talk.place_of(str(given["last"]))
+        # The file and our copy of it may differ in length: then one of the entries before is the last common one.
+        recent = {str(one) for one in cast("list[object]", given.get("recent") or [])}
+        common = (i + 1 for i, entry in enumerate(talk.entries) if entry.uuid and entry.uuid[-_TAIL:] in recent)
+        return talk.place_of(str(given["last"])) or max(common, default=0)
     try:
         return min(int(given["entries"]), len(talk.entries))
     except (ValueError, TypeError, KeyError):

@@ -271,7 +271,7 @@ async def _learn_from(
         state.reached(talk, end)
         start = end
     if talk.size and len(tell.report.failures) == failures:
-        state.reached(talk, turns[-1][1] if turns else done, size=talk.size)
+        state.finished(talk)
 
 
 def _copy_memory(memory: OpenedMemory, to: Path) -> MemoryDirectory:

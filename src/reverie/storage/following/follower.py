@@ -165,6 +165,9 @@ class Follower:
         records, looked_at = part.records(), list[Record]()
         if not part.offset:
             session, cwd = part.read_head(records, looked_at)
+            if known.get("session") and not looked_at:  # it was cut to nothing; what was copied stays
+                emptied: JsonObject = {**known, "stat": now, "offset": None}
+                return self._result(path, emptied, Outcome.UNCHANGED), emptied
             if known.get("session") not in (session, None):
                 known = {}  # another session has taken the place of this file
         fresh: JsonObject = {"stat": part.stat or now}
@@ -189,7 +192,7 @@ class Follower:
         try:
             copied = copy_session(last.watch(chain(looked_at, records)), target, part.form, size=size, clean=self.clean)
         except CopyRefused as error:
-            left: JsonObject = {**known, **entry, "stat": now, "left": str(error)}
+            left: JsonObject = {"copied": 1, **known, **entry, "stat": now, "left": str(error)}
             return self._result(path, left, Outcome.LEFT_ALONE, reason=str(error)), left
         if not copied.size:
             return self._not_copied(path, {"stat": part.stat}, Outcome.EMPTY, "")
