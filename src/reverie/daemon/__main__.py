@@ -69,7 +69,7 @@ def main() -> None:
 def _idle_minutes(home: Path) -> float:
     """The setting of the user. A mistake in a file must not end all hooks: then it is the default."""
     from reverie.settings import load_settings
-    from reverie.settings.sections import ConnectSettings
+    from reverie.settings.background_sections import ConnectSettings
 
     try:
         return load_settings(Path("/"), env={"HOME": str(Path.home())}, home=home).connect.idle_minutes

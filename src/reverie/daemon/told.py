@@ -18,7 +18,7 @@ from reverie.models.tokens import estimate_text
 from reverie.parsing import load_json
 from reverie.paths.places import check_session_id
 from reverie.regular_files import read_regular
-from reverie.settings.sections import ConnectSettings
+from reverie.settings.background_sections import ConnectSettings
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.locks import exclusive
 from reverie.types import JsonObject

@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from reverie.settings import layer_sections, sections
+from reverie.settings import background_sections, layer_sections, sections
 from reverie.settings.fields import Setting, list_section_settings
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class Settings:
     dream: layer_sections.DreamSettings = field(default_factory=layer_sections.DreamSettings)
     agents: layer_sections.AgentSettings = field(default_factory=layer_sections.AgentSettings)
     messages: layer_sections.MessageSettings = field(default_factory=layer_sections.MessageSettings)
-    background: sections.BackgroundSettings = field(default_factory=sections.BackgroundSettings)
-    budget: sections.BudgetSettings = field(default_factory=sections.BudgetSettings)
-    connect: sections.ConnectSettings = field(default_factory=sections.ConnectSettings)
+    background: background_sections.BackgroundSettings = field(default_factory=background_sections.BackgroundSettings)
+    budget: background_sections.BudgetSettings = field(default_factory=background_sections.BudgetSettings)
+    connect: background_sections.ConnectSettings = field(default_factory=background_sections.ConnectSettings)
     catalogue: sections.CatalogueSettings = field(default_factory=sections.CatalogueSettings)
     flags: sections.FlagSettings = field(default_factory=sections.FlagSettings)
     remote: sections.RemoteSettings = field(default_factory=sections.RemoteSettings)
