@@ -103,7 +103,6 @@ def test_in_the_background_the_budget_of_the_day_counts(run: Run, tmp_path: Path
     book.unlink()  # another day
     assert learn() == (1, "") and "bellows" in memories("/harbour/pilot")
     assert learn() == (0, "")
-    (tmp_path / "home" / "flags.toml").write_text("[flags]\nextraction = false\n")
 
 
 @pytest.mark.parametrize("file", [HOOKS, next(sample("codex-sessions").glob("*.jsonl"))], ids=["claude-code", "codex"])
