@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from reverie.paths.programs import make_bare_environment
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.tools.bash import Bash
-from reverie.tools.process import ProcessFamily, make_bare_environment
+from reverie.tools.process import ProcessFamily
 from tests.tools.calls import make_context, refusal, text, use
 
 

@@ -62,9 +62,21 @@ class Rules:
         return replace(self, always=(*self.always, *(parse_rule(text) for text in sorted(texts))))
 
 
-def make_policy(mode: PolicyMode, rules: Rules = Rules(), *, can_ask: bool = True) -> Policy:  # noqa: B008 (frozen)
-    """Returns the policy of a session. If nobody can be asked (`can_ask=False`), a question becomes a refusal."""
-    policy = with_rules(rules, _BY_MODE[mode])
+def make_policy(
+    mode: PolicyMode,
+    rules: Rules = Rules(),  # noqa: B008 (frozen)
+    *,
+    can_ask: bool = True,
+    trusted: bool = False,
+) -> Policy:
+    """Returns the policy of a session. If nobody can be asked (`can_ask=False`), a question becomes a refusal.
+
+    `trusted`: the user trusts the folder, so the main agent runs harmless commands without a question.
+    """
+    by_mode = _BY_MODE[mode]
+    if trusted and mode is not PolicyMode.ACCEPT_ALL:
+        by_mode = allow_harmless(by_mode)
+    policy = with_rules(rules, by_mode)
     return policy if can_ask else headless(policy)
 
 
@@ -107,6 +119,20 @@ def accept_edits(call: ToolCall) -> Decision:
     if any(map(is_sensitive, list_paths(call))):
         return Ask(f"{call.tool} changes {_name_file(call)}, which by its name may hold secrets.")
     return Allow()
+
+
+def allow_harmless(policy: Policy) -> Policy:
+    """Lets the main agent run the commands of `permissions/harmless`, guarded; the policy decides about others."""
+
+    def decide(call: ToolCall) -> Decision:
+        if call.tool != "Bash" or call.read_only or not call.is_main:
+            return policy(call)
+        from reverie.permissions.harmless.command import judge_command  # loaded with the first command
+
+        decision = judge_command(str(call.input.get("command", "")), call.cwd)
+        return policy(call) if decision is None else decision
+
+    return decide
 
 
 def read_only(call: ToolCall) -> Decision:

@@ -52,6 +52,8 @@ class PermissionGate:
     is_read_only: Callable[[str, JsonObject], bool] = lambda _tool, _input: False
     why_ask: Callable[[ToolCall], str | None] = lambda _call: None
     """Why a call that would be allowed is asked for nevertheless; None if it is not."""
+    trusted: bool = False
+    """Whether the user trusts the folder: then harmless commands of the main agent run without a question."""
     _asked: set[str] = field(default_factory=set[str], init=False)
     """Such reasons that the user allowed."""
     _always: frozenset[str] = field(default_factory=frozenset[str], init=False)
@@ -70,7 +72,9 @@ class PermissionGate:
         if outcome.blocked:
             return Deny(outcome.reason or "a PreToolUse hook refused this call")
         judged = call if outcome.updated_input is None else self._changed(call, outcome.updated_input)
-        decision = self._policy(judged, whose)(judged)
+        policy = self._policy(judged, whose)
+        # A check of a command looks at files, and may ask git.
+        decision = await asyncio.to_thread(policy, judged) if judged.tool == "Bash" else policy(judged)
         doubt = self._doubt(judged) if isinstance(decision, Allow) else None
         if doubt is not None:
             decision = Ask(doubt)
@@ -78,12 +82,14 @@ class PermissionGate:
             decision = Allow()
         elif isinstance(decision, Allow) and outcome.permission == "ask":
             decision = Ask(outcome.reason or "a hook wants this to be asked")
+        if isinstance(decision, Ask) and (error := judged.must_fail(judged.input)) is not None:
+            return Deny(error)  # a question would be in vain
         if isinstance(decision, Ask):
             decision = await self._ask(judged, decision.reason, whose)
             if doubt is not None and isinstance(decision, Allow):
                 self._asked.add(doubt)
         if isinstance(decision, Allow) and outcome.updated_input is not None:
-            return Allow(outcome.updated_input)
+            return replace(decision, updated_input=outcome.updated_input)
         return decision
 
     def _doubt(self, call: ToolCall) -> str | None:
@@ -101,7 +107,8 @@ class PermissionGate:
         """Returns the policy. A memory can be undone and has its own gate: nobody is asked, but rules still count."""
         rules = self.rules.allowing(self._always)
         is_free = self.mode is not PolicyMode.READ_ONLY and (self.writes_memory(call) or whose.is_free(call))
-        return make_policy(PolicyMode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self.can_ask)
+        mode = PolicyMode.ACCEPT_ALL if is_free else self.mode
+        return make_policy(mode, rules, can_ask=self.can_ask, trusted=self.trusted)
 
     async def _before(self, call: ToolCall) -> HookOutcome:
         payload: JsonObject = {"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}

@@ -1,7 +1,7 @@
 """Finds all processes of a command, by its session and its output pipe, and ends them together.
 
 A process group is not enough: `timeout` and job control make new groups but stay in the session, and `setsid` leaves
-the session but keeps the pipe. Also makes the short environment of programs that run without a question.
+the session but keeps the pipe.
 """
 
 from __future__ import annotations
@@ -11,21 +11,15 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reverie.paths.programs import SYSTEM_FOLDERS
-
 _GRACE_SECONDS = 1.0
 _KILL_SECONDS = 5.0
 _POLL_SECONDS = 0.02
 _PROC = Path("/proc")
-_KEPT = ("HOME", "USER", "LOGNAME", "TZ")
-# One locale for all: the check read the command as UTF-8, and bash may split it differently in another locale.
-_LOCALE = "C.UTF-8" if sys.platform.startswith("linux") else "C"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +88,3 @@ def _writes_to(pid: int, pipe: tuple[int, int]) -> bool:
                 if (target.st_dev, target.st_ino) == pipe and entry.stat(follow_symlinks=False).st_mode & stat.S_IWUSR:
                     return True
     return False
-
-
-def make_bare_environment() -> dict[str, str]:
-    """Makes an environment with the user's name and home, and our own PATH and locale.
-
-    A project may have changed the user's environment: a folder on PATH, an exported function, a locale that changes how
-    bash reads quotes. A program that runs without a question must not use it.
-    """
-    kept = {key: value for key, value in dict(os.environ).items() if key in _KEPT}
-    if not Path(kept.get("HOME", "/")).is_absolute():
-        del kept["HOME"]
-    return {**kept, "PATH": os.pathsep.join(SYSTEM_FOLDERS), "LC_ALL": _LOCALE, "TERM": "dumb"}

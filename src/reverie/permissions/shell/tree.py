@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from reverie.permissions.rules import NotReadOnly
-from reverie.permissions.shell.words import TokenSpan
+from reverie.permissions.shell.words import HARMLESS_REDIRECT, TokenSpan
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -35,13 +35,16 @@ _NAMES = {
 }
 
 
-def read_tree(source: bytes) -> tuple[TokenSpan, ...]:
-    """Returns the tokens that the grammar finds; raises `NotReadOnly` for a node kind that is not allowed."""
+def read_tree(source: bytes, *, wide: bool = False) -> tuple[TokenSpan, ...]:
+    """Returns the tokens that the grammar finds; raises `NotReadOnly` for a node kind that is not allowed.
+
+    `wide` means the same as for `words.read_words`.
+    """
     root = parse(source)
     if root.has_error or root.type != "program":
         raise NotReadOnly("it does not parse as a complete command")
     spans: list[TokenSpan] = []
-    _read_sequence(root, frozenset({";"}), spans)
+    _read_sequence(root, frozenset({";"}), spans, wide)
     _check_every_byte(source, spans)
     return tuple(spans)
 
@@ -65,27 +68,27 @@ def _refuse(node: Node) -> NotReadOnly:
     return NotReadOnly(f"it holds {_NAMES.get(node.type, f'a construct that is not allowed ({node.type})')}")
 
 
-def _read_sequence(node: Node, operators: frozenset[str], spans: list[TokenSpan]) -> None:
+def _read_sequence(node: Node, operators: frozenset[str], spans: list[TokenSpan], wide: bool) -> None:
     for child in node.children:
         if child.type in operators:
             spans.append(TokenSpan("operator", child.start_byte, child.end_byte))
         else:
-            _read_statement(child, spans)
+            _read_statement(child, spans, wide)
 
 
-def _read_statement(node: Node, spans: list[TokenSpan]) -> None:
+def _read_statement(node: Node, spans: list[TokenSpan], wide: bool) -> None:
     match "" if node.is_missing else node.type:
         case "command":
             _read_command(node, spans)
         case "pipeline":
-            _read_sequence(node, frozenset({"|"}), spans)
+            _read_sequence(node, frozenset({"|"}), spans, wide)
         case "list":
-            _read_sequence(node, frozenset({"&&"}), spans)
+            _read_sequence(node, frozenset({"&&", "||"} if wide else {"&&"}), spans, wide)
         case "redirected_statement":
             body, *redirects = node.children
-            _read_statement(body, spans)
+            _read_statement(body, spans, wide)
             for redirect in redirects:
-                _read_redirect(redirect, spans)
+                _read_redirect(redirect, spans, wide)
         case _:
             raise _refuse(node)
 
@@ -99,14 +102,21 @@ def _read_command(node: Node, spans: list[TokenSpan]) -> None:
         _read_word(argument, spans)
 
 
-def _read_redirect(node: Node, spans: list[TokenSpan]) -> None:
+def _read_redirect(node: Node, spans: list[TokenSpan], wide: bool) -> None:
     if node.type != "file_redirect":
         raise _refuse(node)
     kinds = [child.type for child in node.children]
-    if kinds[:3] != ["file_descriptor", ">", "word"]:
+    size = 3 if kinds[0] == "file_descriptor" else 2
+    if wide and len(kinds) >= size:
+        end = node.children[size - 1].end_byte
+        text = (node.text or b"")[: end - node.start_byte].decode("utf-8", "replace")
+        allowed = HARMLESS_REDIRECT.fullmatch(text) is not None
+    else:
+        allowed = kinds[:3] == ["file_descriptor", ">", "word"]
+    if not allowed:
         raise NotReadOnly("it redirects, and the only redirection allowed is 2>/dev/null")
-    spans.append(TokenSpan("redirect", node.start_byte, node.children[2].end_byte))
-    for argument in node.children[3:]:  # the grammar puts arguments after a redirection into its node
+    spans.append(TokenSpan("redirect", node.start_byte, node.children[size - 1].end_byte))
+    for argument in node.children[size:]:  # the grammar puts arguments after a redirection into its node
         _read_word(argument, spans)
 
 

@@ -20,6 +20,8 @@ _BLANK = " \t"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%^]")
 _GLOB = frozenset("*?[")
 _NULL_DEVICE = "/dev/null"
+HARMLESS_REDIRECT = re.compile(r"(?:2>&1|1?>&2|(?:[12]?|&)>[ \t]*/dev/null)(?=[ \t|&;]|\Z)")
+"""Redirections between streams and to nowhere, for the wider language."""
 _REASONS = {
     "<": "it redirects input (name the file as an argument instead)",
     ">": "it redirects output, and the only redirection allowed is 2>/dev/null",
@@ -75,9 +77,12 @@ class Reading:
     spans: tuple[TokenSpan, ...]
 
 
-def read_words(source: str) -> Reading:
-    """Splits a command line; raises `NotReadOnly` for anything outside the small language."""
-    return _Lexer(source).read()
+def read_words(source: str, *, wide: bool = False) -> Reading:
+    """Splits a command line; raises `NotReadOnly` for anything outside the small language.
+
+    `wide`: also accepts the joiner `||`, and redirections between streams and to /dev/null.
+    """
+    return _Lexer(source, wide=wide).read()
 
 
 def anchor_globs(source: str) -> str:
@@ -96,8 +101,9 @@ def anchor_globs(source: str) -> str:
 
 
 class _Lexer:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, wide: bool) -> None:
         self._source = source
+        self._wide = wide
         self._at = 0
         self._bytes = [0, *accumulate(len(char.encode("utf-8", "surrogatepass")) for char in source)]
         self._spans: list[TokenSpan] = []
@@ -110,14 +116,16 @@ class _Lexer:
         joiner = ""  # the operator that still waits for a command
         while self._skip_blanks():
             char = self._peek()
-            if char in "|&;":
+            if self._wide and (found := HARMLESS_REDIRECT.match(self._source, self._at)):
+                self._take_redirect(found.end())
+            elif char in "|&;":
                 joiner = self._read_operator()
             elif char == "#":
                 raise NotReadOnly("it holds a comment")
             else:
                 self._read_word_or_redirect()
                 joiner = ""
-        if joiner in ("|", "&&"):
+        if joiner in ("|", "&&", "||"):
             raise NotReadOnly(f"it ends in {joiner} without a command after it")
         self._close_command(required=False)
         if not self._commands:
@@ -140,7 +148,7 @@ class _Lexer:
         start = self._at
         names = ("&&", "||", "|&", ";;", "&", "|", ";")
         name = next(name for name in names if self._source.startswith(name, start))
-        if name not in ("&&", "|", ";"):
+        if name not in ("&&", "|", ";") and not (self._wide and name == "||"):
             raise NotReadOnly(f"it holds {name}, and commands may be joined by |, && and ; only")
         self._at += len(name)
         self._close_command(required=True)
@@ -193,6 +201,12 @@ class _Lexer:
     def _take(self) -> str:
         self._at += 1
         return self._source[self._at - 1]
+
+    def _take_redirect(self, end: int) -> None:
+        if not self._words:
+            raise NotReadOnly("it redirects before the program's name")
+        start, self._at = self._at, end
+        self._note_span("redirect", start)
 
     def _read_redirect(self) -> None:
         start = self._at
