@@ -47,6 +47,10 @@ _FORCED = {
     "log": "--no-ext-diff --no-textconv --submodule=short",
     "show": "--no-ext-diff --no-textconv --submodule=short",
 }
+_CUTS_OFF_VALUES = frozenset(
+    {("cut", "-d=", "-f1"), ("cut", "-d", "=", "-f1"), ("cut", "-d", "=", "-f", "1"), ("cut", "-f1", "-d=")}
+    | {("sed", "s/=.*//"), ("sed", "s/=.*$//"), ("awk", "-F=", "{print $1}"), ("awk", "-F", "=", "{print $1}")}
+)
 _CONVERTS = frozenset({"status", "diff", "blame", "ls-files"})
 _QUIET = {"npm_config_logs_max": "0", "npm_config_update_notifier": "false", "GOTOOLCHAIN": "local"}
 
@@ -146,6 +150,10 @@ def read_harmless(command: str, cwd: Path) -> Harmless:
                 _check_certain(joiners[:index][-1:], joiners[index:])
                 here = _change_folder(simple, here, harmless.project)
                 continue
+            if _lists_variables(simple, reading.commands[index + 1 : index + 2]):
+                listed = " ".join(shlex.quote(f"{one}=") for one in sorted(dict(os.environ)))
+                harmless.edits.append((*spans[0], f"printf '%s\\n' {listed}"))
+                continue
             _read_part(harmless, simple, spans, here, budget)
     except TooMuch as error:
         raise NotReadOnly("there are too many files to check for secrets") from error
@@ -157,6 +165,8 @@ def _read_part(
 ) -> None:
     name, *rest = simple.words
     words = tuple(rest)
+    if any(word.expands for word in words) and name.text != "echo":
+        raise NotReadOnly("it holds a variable where its value matters")
     texts = [word.text for word in simple.words]
     if not name.plain:
         raise NotReadOnly(f"{clip(name.raw)} is not the plain name of a program")
@@ -185,6 +195,14 @@ def _check_certain(before: list[str], after: list[str]) -> None:
         return
     if before != ["&&"] or not {"&&", "|", ";"}.issuperset(after) or after[:1] not in ([], ["&&"]) or ";" in after[:-1]:
         raise NotReadOnly("it is not certain in which folder a part of it runs")
+
+
+def _lists_variables(simple: SimpleCommand, following: tuple[SimpleCommand, ...]) -> bool:
+    """Whether it is `env` in a pipe that cuts off the values; then only the names are given to the pipe."""
+    texts = [tuple(word.text for word in one.words) for one in (simple, *following)]
+    if texts[0] not in (("env",), ("printenv",)) or not following or not following[0].piped:
+        return False
+    return texts[1] in _CUTS_OFF_VALUES
 
 
 def _change_folder(simple: SimpleCommand, here: Path, project: Path) -> Path:
@@ -245,7 +263,10 @@ def _read_git(harmless: Harmless, words: tuple[Word, ...], spans: list[tuple[int
     if repo is None and call.subcommand == "diff":
         raise NotReadOnly("there is no repository here")
     root = repo.checkout if repo is not None else harmless.project
-    named = (*call.operands, *call.paths, *(value for name, value, _ in call.options if name == "-L" and value))
+    if call.subcommand == "grep" and not all((folder / text).exists() for text in call.searched):
+        raise NotReadOnly("git grep is known as harmless only in files that exist")
+    operands = call.searched if call.subcommand == "grep" else call.operands
+    named = (*operands, *call.paths, *(value for name, value, _ in call.options if name == "-L" and value))
     for path in (text.rpartition(":")[2] for text in named):
         if path.startswith("~") or not _is_inside(path, folder, root):
             raise NotReadOnly(f"{clip(path)} is outside the repository")
@@ -281,7 +302,8 @@ def _check_git_secrets(part: GitPart, views: dict[Path, GitView]) -> None:
         _check_filters(repo.checkout, view.filters)
     if not call.shows_content:
         return
-    revisions = [end.lstrip("^") for text in call.operands for end in text.replace("...", "..").split("..")]
+    operands = () if call.subcommand == "grep" else call.operands
+    revisions = [end.lstrip("^") for text in operands for end in text.replace("...", "..").split("..")]
     asked = "".join(f"{one}^{{}}\n" for one in revisions if one and ":" not in one)
     if asked and b"blob" in view.ask(["cat-file", "--batch-check=%(objecttype)"], part.cwd, asked):
         raise NotReadOnly("it shows content without the name of its file")

@@ -39,12 +39,12 @@ _DIFF = _table(
 _REVISIONS = _table(
     pick="--all --branches[=] --tags[=] --remotes[=] -n= --max-count= --skip= --since= --after= --until= --before="
     " --author= --committer= --grep= -i -E -F -P --all-match --invert-grep --merges --no-merges --first-parent"
-    " --reverse --date-order --topo-order --author-date-order --left-right --left-only --right-only --cherry-pick --cherry"
-    " --boundary --simplify-by-decoration --full-history --follow -g --walk-reflogs --ancestry-path --no-walk --not"
-    " --min-parents= --max-parents= --exclude= --glob= --reflog --simplify-merges --dense --sparse",
-    look="--oneline --graph --date= --relative-date --format= --pretty[=] --decorate[=] --no-decorate --abbrev-commit"
-    " --no-abbrev-commit --parents --children --source --no-notes --full-diff --decorate-refs= --no-color --color[=]"
-    " --clear-decorations --show-pulls --encoding=",
+    " --reverse --date-order --topo-order --author-date-order --left-right --left-only --right-only --cherry-pick"
+    " --cherry --boundary --simplify-by-decoration --full-history --follow -g --walk-reflogs --ancestry-path"
+    " --no-walk --not --min-parents= --max-parents= --exclude= --glob= --reflog --simplify-merges --dense --sparse",
+    look="--oneline --graph --date= --relative-date --format= --pretty[=] --decorate[=] --no-decorate"
+    " --abbrev-commit --no-abbrev-commit --parents --children --source --no-notes --full-diff --decorate-refs="
+    " --no-color --color[=] --clear-decorations --show-pulls --encoding=",
     patch="-L= -c -m --diff-merges=",
 )
 _LOG = MappingProxyType({**_DIFF, **_REVISIONS})
@@ -65,7 +65,17 @@ SUBCOMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "stash": _LOG,
         "diff": _DIFF,
         "shortlog": MappingProxyType(
-            {**_REVISIONS, **_table(look="-s --summary --numbered -e --email --group= -w[=]")}
+            {
+                **{name: kind for name, kind in _REVISIONS.items() if name != "-n="},
+                **_table(look="-s -n -e --summary --numbered --email --group= -w[=]"),
+            }
+        ),
+        "grep": _table(
+            look="-n -i -w -l -L -c -E -F -P -G -h -H -o -p -W -v -q -e= -A= -B= -C= -m= --line-number --ignore-case"
+            " --cached --word-regexp --files-with-matches --files-without-match --name-only --count"
+            " --extended-regexp --fixed-strings --perl-regexp --basic-regexp --only-matching --show-function"
+            " --function-context --invert-match --quiet --and --or --not --all-match --heading --break --color[=]"
+            " --no-color --full-name --column --max-depth= --max-count= --no-textconv -I -a --text -z --null"
         ),
         "rev-list": MappingProxyType({**_REVISIONS, **_table(look="--count --timestamp --header --objects")}),
         "blame": _table(
@@ -94,9 +104,9 @@ SUBCOMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "config": _table(look="--get --get-all"),
     }
 )
-_CLUSTERS = frozenset({"status", "branch", "tag", "ls-files", "ls-tree", "blame", "remote"})
+_CLUSTERS = frozenset({"shortlog", "grep", "status", "branch", "tag", "ls-files", "ls-tree", "blame", "remote"})
 _LISTING = frozenset({"--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"})
-_SHOWS_CONTENT = frozenset({"show", "diff"})
+_SHOWS_CONTENT = frozenset({"show", "diff", "grep"})
 _FORMATS = frozenset({"--format", "--pretty"})
 
 
@@ -121,8 +131,16 @@ class GitCall:
             return PATCH in classes or NAMES not in classes or searches
         return PATCH in classes or searches
 
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """What `git grep` names beside its pattern; it must be files."""
+        has_pattern = any(name == "-e" for name, _, _ in self.options)
+        return self.operands if has_pattern else self.operands[1:]
+
     def name_query(self) -> list[str]:
         """The arguments that list the names of all files whose content the command may print."""
+        if self.subcommand == "grep":
+            return ["ls-files", "-z", "--", *self.searched, *self.paths]
         picked = [name if value is None else _join(name, value) for name, value, kind in self.options if kind == PICK]
         asked = ["--name-status", "-z", "-m", "-M", "--no-ext-diff", "--no-textconv"]
         if self.subcommand == "diff":

@@ -100,6 +100,21 @@ def _jq(given: Arguments) -> Opened:
     return Opened(tuple(files))
 
 
+_FIELD = r'(?:\$(?:\d{1,4}|NF)|NR|NF|FILENAME|"[^"\\]*")'
+_AWK = re.compile(
+    r"\s*(?:(?:NR|NF)\s*(?:==|!=|<=|>=|<|>)\s*\d{1,9}|!?/(?:[^/\\]|\\.)*/)?"
+    rf"\s*(?:\{{\s*print(?:\s+{_FIELD}(?:(?:\s*,\s*|\s+){_FIELD})*)?\s*;?\s*\}})?\s*"
+)
+
+
+def _awk(given: Arguments) -> Opened:
+    if not given.operands or given.operands[0].globs or not _AWK.fullmatch(given.operands[0].text):
+        raise NotReadOnly("the program of awk is not known to print fields only")
+    if any(word.text.startswith("/inet") for word in given.operands[1:]):
+        raise NotReadOnly("some awks connect to such a file")
+    return Opened(given.operands[1:])
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     options: Options
@@ -281,6 +296,7 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
             ),
             _sed,
         ),
+        "awk": Program(Options("", short(F="pattern")), _awk),
         "jq": Program(
             Options(
                 "rcnsaSCMjeR",

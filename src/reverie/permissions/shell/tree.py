@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from reverie.permissions.rules import NotReadOnly
-from reverie.permissions.shell.words import HARMLESS_REDIRECT, TokenSpan
+from reverie.permissions.shell.words import HARMLESS_REDIRECT, PLAIN_VARIABLE, TokenSpan
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -79,7 +79,7 @@ def _read_sequence(node: Node, operators: frozenset[str], spans: list[TokenSpan]
 def _read_statement(node: Node, spans: list[TokenSpan], wide: bool) -> None:
     match "" if node.is_missing else node.type:
         case "command":
-            _read_command(node, spans)
+            _read_command(node, spans, wide)
         case "pipeline":
             _read_sequence(node, frozenset({"|"}), spans, wide)
         case "list":
@@ -93,13 +93,13 @@ def _read_statement(node: Node, spans: list[TokenSpan], wide: bool) -> None:
             raise _refuse(node)
 
 
-def _read_command(node: Node, spans: list[TokenSpan]) -> None:
+def _read_command(node: Node, spans: list[TokenSpan], wide: bool) -> None:
     name, *arguments = node.children
     if name.type != "command_name" or [child.type for child in name.children] != ["word"]:
         raise _refuse(name) if name.type != "command_name" else NotReadOnly("the program's name is not a plain word")
     spans.append(TokenSpan("word", name.start_byte, name.end_byte))
     for argument in arguments:
-        _read_word(argument, spans)
+        _read_word(argument, spans, wide)
 
 
 def _read_redirect(node: Node, spans: list[TokenSpan], wide: bool) -> None:
@@ -117,17 +117,19 @@ def _read_redirect(node: Node, spans: list[TokenSpan], wide: bool) -> None:
         raise NotReadOnly("it redirects, and the only redirection allowed is 2>/dev/null")
     spans.append(TokenSpan("redirect", node.start_byte, node.children[size - 1].end_byte))
     for argument in node.children[size:]:  # the grammar puts arguments after a redirection into its node
-        _read_word(argument, spans)
+        _read_word(argument, spans, wide)
 
 
-def _read_word(node: Node, spans: list[TokenSpan]) -> None:
-    _check_word(node)
+def _read_word(node: Node, spans: list[TokenSpan], wide: bool) -> None:
+    _check_word(node, wide)
     spans.append(TokenSpan("word", node.start_byte, node.end_byte))
 
 
-def _check_word(node: Node) -> None:
+def _check_word(node: Node, wide: bool) -> None:
     if node.is_missing or node.is_error:
         raise _refuse(node)
+    if wide and _is_plain_variable(node):
+        return
     if node.type in _LEAF_WORDS:
         if node.child_count:
             raise _refuse(node.children[0])
@@ -135,17 +137,22 @@ def _check_word(node: Node) -> None:
     match node.type:
         case "string":
             for part in node.children:
-                if part.type not in _STRING_PARTS or part.child_count:
+                if (part.type not in _STRING_PARTS or part.child_count) and not (wide and _is_plain_variable(part)):
                     raise _refuse(part)
         case "concatenation":
             end = node.start_byte
             for part in node.children:
                 if part.start_byte != end:
                     raise NotReadOnly("a word of it has a gap that the grammar does not explain")
-                _check_word(part)
+                _check_word(part, wide)
                 end = part.end_byte
         case _:
             raise _refuse(node)
+
+
+def _is_plain_variable(node: Node) -> bool:
+    text = (node.text or b"").decode("utf-8", "replace")
+    return node.type == "simple_expansion" and not node.has_error and PLAIN_VARIABLE.fullmatch(text) is not None
 
 
 def _check_every_byte(source: bytes, spans: list[TokenSpan]) -> None:

@@ -20,6 +20,8 @@ _BLANK = " \t"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%^]")
 _GLOB = frozenset("*?[")
 _NULL_DEVICE = "/dev/null"
+PLAIN_VARIABLE = re.compile(r"\$(?:\?|(?:HOME|USER|LOGNAME|PWD)(?![A-Za-z0-9_]))")
+"""Variables that the wider language knows: none of them holds a secret, or more than one line."""
 HARMLESS_REDIRECT = re.compile(r"(?:2>&1|1?>&2|(?:[12]?|&)>[ \t]*/dev/null)(?=[ \t|&;]|\Z)")
 """Redirections between streams and to nowhere, for the wider language."""
 _REASONS = {
@@ -54,11 +56,13 @@ class Word:
     raw: str
     text: str
     globs: frozenset[int]
+    expands: bool = False
+    """It holds a variable, so `text` is not what the program gets."""
 
     @property
     def plain(self) -> bool:
         """Written without quotes, escapes or globs."""
-        return self.raw == self.text and not self.globs
+        return self.raw == self.text and not self.globs and not self.expands
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,7 @@ class _Lexer:
         self._words: list[Word] = []
         self._redirected = False
         self._piped = False
+        self._expands = False
 
     def read(self) -> Reading:
         joiner = ""  # the operator that still waits for a command
@@ -186,6 +191,8 @@ class _Lexer:
                 text += self._read_tilde(at_start=self._at == start)
             elif char == "!":
                 text += self._read_bang(alone=self._at == start)
+            elif (variable := self._read_variable()) is not None:
+                text += variable
             elif char in _GLOB:
                 globs.add(len(text))
                 text += self._take()
@@ -195,7 +202,8 @@ class _Lexer:
                 raise NotReadOnly(_REASONS.get(char, f"it holds the character U+{ord(char):04X} outside quotes"))
         if looks_like_ascii("".join(bare)):
             raise NotReadOnly("it holds a word whose letters look like others (quote it)")
-        self._words.append(Word(self._source[start : self._at], "".join(text), frozenset(globs)))
+        self._words.append(Word(self._source[start : self._at], "".join(text), frozenset(globs), self._expands))
+        self._expands = False
         self._note_span("word", start)
 
     def _take(self) -> str:
@@ -221,6 +229,13 @@ class _Lexer:
         self._redirected = True
         self._note_span("redirect", start)
 
+    def _read_variable(self) -> str | None:
+        found = PLAIN_VARIABLE.match(self._source, self._at) if self._wide else None
+        if found is None:
+            return None
+        self._at, self._expands = found.end(), True
+        return found[0]
+
     def _read_single_quotes(self) -> str:
         end = self._source.find("'", self._at + 1)
         if end < 0:
@@ -240,6 +255,9 @@ class _Lexer:
                 raise NotReadOnly("a double quote is never closed")
             if char == "\t":
                 raise NotReadOnly("it holds a control character inside quotes")
+            if (variable := self._read_variable()) is not None:
+                text += variable
+                continue
             if char == "\\" and after:
                 # Inside double quotes a backslash escapes only these four characters.
                 text += after if after in '$`"\\' else char + after
