@@ -40,6 +40,7 @@ from reverie.permissions.sensitive import is_sensitive
 from reverie.permissions.shell.programs import PROGRAMS, check_command
 from reverie.permissions.shell.read_only import read_commands
 from reverie.permissions.shell.words import SimpleCommand, Word
+from reverie.regular_files import read_head
 
 _FORCED = {
     "status": "--ignore-submodules=dirty",
@@ -91,22 +92,27 @@ class Harmless:
             text = text[:start] + new.encode("utf-8", "surrogateescape") + text[end:]
         return text.decode()
 
-    @contextmanager
-    def views(self) -> Generator[dict[Path, GitView]]:
-        """Builds the views of all repositories that the command uses, and removes them at the end."""
-        repos = {part.repo.checkout: part.repo for part in self.gits if part.repo is not None}
-        with tempfile.TemporaryDirectory(prefix="reverie-git-", ignore_cleanup_errors=True) as folder:
-            yield {
-                checkout: open_view(repo, Path(folder, str(number)))
-                for number, (checkout, repo) in enumerate(repos.items())
-            }
+
+@contextmanager
+def open_views(parts: list[GitPart]) -> Generator[dict[Path, GitView]]:
+    """Builds the views of all repositories that git commands use, and removes them at the end."""
+    repos = {part.repo.checkout: part.repo for part in parts if part.repo is not None}
+    if not repos:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix="reverie-git-", ignore_cleanup_errors=True) as folder:
+        yield {
+            checkout: open_view(repo, Path(folder, str(number)))
+            for number, (checkout, repo) in enumerate(repos.items())
+        }
 
 
 def check_harmless(command: str, cwd: Path) -> None:
     """Raises `NotReadOnly` with the first reason against a command; it may run guarded if there is none."""
     harmless = read_harmless(command, cwd)
-    with harmless.views() as views:
-        for part in harmless.gits:
+    doubtful = [part for part in harmless.gits if _needs_a_look(part)]
+    with open_views(doubtful) as views:
+        for part in doubtful:
             _check_git_secrets(part, views)
 
 
@@ -125,7 +131,7 @@ def judge_command(command: str, cwd: Path) -> Allow | Ask | None:
 def guarded(command: str, cwd: Path) -> Generator[tuple[str, dict[str, str]]]:
     """Yields the text and the environment with which a harmless command runs. Raises `NotReadOnly` if it is not one."""
     harmless = read_harmless(command, cwd)
-    with harmless.views() as views:
+    with open_views(harmless.gits) as views:
         yield harmless.rewrite(views), {**make_bare_environment(), **ENVIRONMENT, **_QUIET}
 
 
@@ -288,6 +294,13 @@ def _refuse_secret(path: Path, shown: str) -> None:
         raise ReadsSecret(explain_secret("git", clip(shown)).rstrip("."))
 
 
+def _needs_a_look(part: GitPart) -> bool:
+    """Whether the words of a git command are not enough: what it shows, or how, depends on the repository."""
+    sub = part.call.subcommand
+    filtered = sub in _CONVERTS and part.repo is not None and "filter=" in _read_attributes(part.repo.checkout)
+    return part.call.shows_content or sub in ("remote", "config") or filtered
+
+
 def _check_git_secrets(part: GitPart, views: dict[Path, GitView]) -> None:
     """Asks git which files it would show; raises `NotReadOnly` if one of them may hold secrets."""
     call, repo = part.call, part.repo
@@ -317,11 +330,14 @@ def _check_git_secrets(part: GitPart, views: dict[Path, GitView]) -> None:
 
 def _check_filters(checkout: Path, filters: frozenset[str]) -> None:
     """A filter of the user that the project uses would change what is shown, and it does not run in a view."""
-    try:
-        with (checkout / ".gitattributes").open(encoding="utf-8", errors="replace") as file:
-            text = file.read(1_000_000)
-    except OSError:
-        return
+    text = _read_attributes(checkout)
     for name in filters:
         if f"filter={name}" in text:
             raise NotReadOnly(f"this project uses your filter {name}, which runs a program")
+
+
+def _read_attributes(checkout: Path) -> str:
+    try:
+        return read_head(checkout / ".gitattributes", 1_000_000).decode("utf-8", "replace")
+    except OSError:
+        return ""
