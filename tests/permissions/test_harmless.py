@@ -22,14 +22,7 @@ from tests.permissions.hostile_repositories import HOSTILE, clean, git, hostile,
 
 TOOLS = {tool.name: tool for tool in make_builtin_tools()}
 POLICY = make_policy(PolicyMode.ASK, trusted=True)
-ACTING = (
-    "git status",
-    "git diff",
-    "git log -p -2 -- src/app.py",
-    "git show v1",
-    "git blame src/app.py",
-    "git ls-files",
-)
+ACTING = ("git status", "git diff", "git log -p -2 -- src/app.py", "git blame src/app.py")
 SLOW = ("npm", "cargo", "java", "go ", "gcc")
 
 
@@ -88,7 +81,7 @@ def test_harmless_commands_do_not_ask_and_change_nothing(tmp_path: Path) -> None
         'ls src; echo "exit: $?"': "exit: 0",
         "jq -r .name data.json": "x",
     }
-    others = HARMLESS[:: count(5, 1)]
+    others = HARMLESS[:: count(9, 1)]
     chosen = [command for command in {**told, **dict.fromkeys(others)} if not any(name in command for name in SLOW)]
     asked, results = run(chosen, work)
     assert record(work) == before
@@ -111,7 +104,7 @@ def test_nothing_of_a_hostile_repository_acts(tmp_path: Path, name: str) -> None
     marks = tmp_path / "marks"
     work = hostile(tmp_path / "work", marks, HOSTILE[name])
     commands = [command for command in HARMLESS if "git" in command or command.startswith(("ls", "sed", "jq", "which"))]
-    commands = [*dict.fromkeys((*ACTING, *commands[:: count(30, 1)]))]
+    commands = [*dict.fromkeys((*ACTING, *commands[:: count(100, 1)]))]
     before, os.environ["PATH"] = os.environ["PATH"], f".:{work}:{os.environ['PATH']}"
     state = record(work)
     try:
@@ -132,7 +125,7 @@ def test_the_traps_of_the_hostile_repositories_work(tmp_path: Path) -> None:
     for command in ("git status", "git diff", "git log -p -1", "git blame README.md", "git st"):
         subprocess.run(["bash", "-c", command], cwd=work, env=env, capture_output=True, check=False)
     acted = {path.name for path in marks.iterdir()}
-    assert {"fsmonitor", "clean", "external", "textconv", "alias-st"} <= acted, acted
+    assert {"fsmonitor", "clean", "driver", "textconv", "alias-st", "hook-post-index-change"} <= acted, acted
 
 
 def test_only_the_main_agent_in_a_trusted_folder(tmp_path: Path) -> None:
@@ -158,7 +151,6 @@ def test_git_does_not_show_files_with_secrets(tmp_path: Path) -> None:
             "git show",
             "git show HEAD",
             "git log -p",
-            "git log -p -1 --all",
             "git diff HEAD~1",
             "git blame .env",
         ),
