@@ -67,6 +67,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "pin": CommandEntry("sessions.actions:pin_command", "Keep a text in every summary of a conversation."),
     "extract": CommandEntry("memory.extract:command", "Write memories from recorded sessions."),
     "settings": CommandEntry("settings:command", "Show every setting and where its value comes from."),
+    "permissions": CommandEntry("permissions:command", "List the permission rules, and remove saved ones."),
     "trust": CommandEntry("trust:command", "Trust the settings files of a folder."),
     "cost": CommandEntry("sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
     "health": CommandEntry("sessions.health:command", "Show how often each layer worked, declined or failed, and why."),

@@ -34,6 +34,7 @@ from reverie.session.messages import SessionMessages
 from reverie.session.parts import SessionParts, new_header, open_accounts
 from reverie.session.session_agents import SessionAgents
 from reverie.session.team_sync import TeamSync
+from reverie.storage.saved_rules import LocalRules
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
 from reverie.storage.transcript.view import View
@@ -129,6 +130,7 @@ class Assembly:
             is_read_only=make_read_only_check(tools),
             why_ask=self.memory.why_ask if self.memory is not None else lambda _call: None,
             trusted=is_trusted(parts.settings, parts.places),
+            store=LocalRules(parts.places.cwd, parts.places.home),
         )
         self.messages = SessionMessages(parts, emit, lambda: self.busy)
         self.accounts = open_accounts(parts, emit, clock)

@@ -67,12 +67,13 @@ def test_a_refusal_with_a_reason_reaches_the_model(reverie: Command) -> None:
     assert not (reverie.work / "made.txt").exists()
 
 
-def test_always_asks_once(reverie: Command) -> None:
+def test_an_answer_for_the_session_asks_once(reverie: Command) -> None:
     call = 'call Bash {"command": "echo x >> log.txt"}\n---\n'
     with chat(reverie, "--model", reverie.script(call * 3 + "say All three.\n")) as terminal:
         terminal.say("three times")
-        terminal.until("always (Bash(echo x >> log.txt))")
-        terminal.press("a")
+        shown = terminal.until("session (Bash(echo x >> log.txt))") + terminal.until("no ›")
+        assert "always" not in shown, "a command with a redirection is not saved"
+        terminal.press("s")
         terminal.until("All three.")
         assert terminal.shown.count("? Bash $") == 1
     assert (reverie.work / "log.txt").read_text() == "x\n" * 3

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from reverie import __version__
 from reverie.cli.chat.agents import agents_line
 from reverie.cli.chat.commands import COMMANDS, command_in
-from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, no_echo
+from reverie.cli.chat.input import TWICE_S, ChatInput, no_echo
 from reverie.cli.chat.view import ChatView
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
@@ -28,8 +28,7 @@ from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, PermissionAsked, TurnEnded
 from reverie.origins import strip_tags
-from reverie.permissions.patterns import make_rule
-from reverie.permissions.rules import ToolCall
+from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.text.columns import cut
 from reverie.types import Json, Origin, Purpose, TextBlock
 
@@ -125,10 +124,9 @@ class Chat:
         view.say(view.paint.dim(f"  {one_line(event.reason)}"))
         pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
         self.show_page(pages)
-        rule = make_rule(ToolCall(event.id, event.tool, event.input, False, cwd))
-        shown = None if rule is None else cut(one_line(rule), max(20, columns() - 40))
         asked_at = time.monotonic()
-        self._asking = asyncio.ensure_future(self._input.ask(shown, pages, lambda: self.show_page(pages)))
+        lasting = self._lasting_answers(event)
+        self._asking = asyncio.ensure_future(self._input.ask(lasting, pages, lambda: self.show_page(pages)))
         try:
             verdict = await self._asking
         except asyncio.CancelledError:
@@ -141,9 +139,24 @@ class Chat:
         if verdict is None:
             self.interrupt()
             return
-        why = f"The user refused: {verdict.reason.strip()}" if verdict.reason.strip() else ""
-        self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=why)
+        if verdict.kind is AnswerKind.DENY and verdict.reason.strip():
+            verdict = replace(verdict, reason=f"The user refused: {verdict.reason.strip()}")
+        self.session.gate.settle(event.id, verdict)
+        if verdict.kind is AnswerKind.ALWAYS:
+            view.tell(
+                f"Saved in {event.saves_to}: {one_line(', '.join(event.rules))}; /permissions lists and removes it."
+            )
         view.add_wait(time.monotonic() - asked_at)
+
+    def _lasting_answers(self, event: PermissionAsked) -> dict[str, str]:
+        """The answers that hold longer than this call. Rules that are too long for the line are shown above it."""
+        if not event.rules:
+            return {}
+        rules, room = one_line(", ".join(event.rules)), max(20, columns() - 60)
+        if event.saves_to:
+            self.view.say(self.view.paint.dim(f"  always: {rules}"))
+            return {"session": cut(rules, room), "always": "saved"}
+        return {"session": cut(rules, room)}
 
     def show_question(self, id: str, tool: str, given: Json, cwd: Path) -> None:
         """Shows the next page of an agent's question, or the first page again after the last."""
