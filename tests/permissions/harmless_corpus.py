@@ -49,6 +49,10 @@ git remote -v
 git tag
 git tag -l "v*"
 git stash list
+git diff origin/nonesuch
+git show-ref --heads
+git count-objects -vH
+git cat-file -t HEAD
 git describe --tags --always
 git shortlog -sn HEAD
 git reflog -5
@@ -132,6 +136,10 @@ git grep -n "def " -- src
 git grep -il text
 env | cut -d= -f1
 env | cut -d= -f1 | sort
+env | sort | cut -d= -f1
+du -sh * | sort -h
+basename "$PWD"
+hostname
 ls src; echo "exit: $?"
 echo $HOME
 awk '{print $1}' README.md
@@ -371,7 +379,12 @@ printf '%999999999d' 1
 test -v 'a[$(touch x)]'
 test 'a[$(touch x)]' -eq 1
 hostname evil
-hostname
+hostname -F .env
+sleep 9999
+git cat-file -p HEAD:.env
+git stash show -p --output=x
+git for-each-ref --shell --format=x
+cat *.pem
 tail -f README.md
 cat /proc/self/environ
 cat ~/.ssh/id_rsa

@@ -48,8 +48,8 @@ def _items(text: str, section: str, key: str) -> list[str]:
         table: Any = load_toml(text).get(section, {})
     except Unparsable as error:
         raise UserError(f"The settings file cannot be changed: {error}.") from error
-    found = cast("dict[str, Any]", table).get(key, []) if isinstance(table, dict) else []
-    return [str(one) for one in cast("list[Any]", found)] if isinstance(found, list) else []
+    found: object = cast("dict[str, object]", table).get(key) if isinstance(table, dict) else None
+    return [str(one) for one in cast("list[object]", found)] if isinstance(found, list) else []
 
 
 def _checked(before: str, after: str, section: str, key: str, wanted: list[str]) -> str:

@@ -7,7 +7,7 @@ import sys
 import termios
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from reverie.cli.diff_preview import Pages
@@ -32,11 +32,11 @@ class ChatInput(ABC):
     def note_interrupt(self) -> None:  # noqa: B027
         """Records that Ctrl-C stopped a turn: at the prompt it counts as the first of two."""
 
-    async def ask(self, lasting: Mapping[str, str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
         """Asks about the call that was shown; None as the answer stops the turn.
 
-        `lasting` has the answers `session` and `always` that can be chosen, with what they allow. `show` shows the
-        next page while `pages` has one.
+        `lasting`: which of the answers `session` and `always` can be chosen. `show` shows the next page while `pages`
+        has one.
         """
         del lasting, pages, show
         return PermissionAnswer.deny("No user can be asked.")

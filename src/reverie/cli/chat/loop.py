@@ -21,7 +21,7 @@ from reverie.cli.chat.input import TWICE_S, ChatInput, no_echo
 from reverie.cli.chat.view import ChatView
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
-from reverie.cli.output import columns, format_tokens, one_line, plural
+from reverie.cli.output import columns, exact, format_tokens, one_line, plural
 from reverie.cli.run_view import RunView, TextView
 from reverie.cli.session_opening import Opening
 from reverie.cli.tool_lines import call_text
@@ -143,20 +143,16 @@ class Chat:
             verdict = replace(verdict, reason=f"The user refused: {verdict.reason.strip()}")
         self.session.gate.settle(event.id, verdict)
         if verdict.kind is AnswerKind.ALWAYS:
-            view.tell(
-                f"Saved in {event.saves_to}: {one_line(', '.join(event.rules))}; /permissions lists and removes it."
-            )
+            view.tell(f"Saved in {event.saves_to}; /permissions lists and removes rules.")
         view.add_wait(time.monotonic() - asked_at)
 
-    def _lasting_answers(self, event: PermissionAsked) -> dict[str, str]:
-        """The answers that hold longer than this call. Rules that are too long for the line are shown above it."""
+    def _lasting_answers(self, event: PermissionAsked) -> tuple[str, ...]:
+        """Shows the rules in full and returns the answers that hold longer than this call."""
         if not event.rules:
-            return {}
-        rules, room = one_line(", ".join(event.rules)), max(20, columns() - 60)
-        if event.saves_to:
-            self.view.say(self.view.paint.dim(f"  always: {rules}"))
-            return {"session": cut(rules, room), "always": "saved"}
-        return {"session": cut(rules, room)}
+            return ()
+        how = "for this session, or always" if event.saves_to else "for this session"
+        self.view.say(self.view.paint.dim(f"  {how}: {exact(', '.join(event.rules))}"))
+        return ("session", "always") if event.saves_to else ("session",)
 
     def show_question(self, id: str, tool: str, given: Json, cwd: Path) -> None:
         """Shows the next page of an agent's question, or the first page again after the last."""

@@ -10,7 +10,7 @@ import re
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
@@ -179,14 +179,14 @@ class TerminalInput(ChatInput):
         shown = "  ".join(f"{paint.bold(key)} {text}" for key, text in offers.items())
         return await self._asking.prompt_async(ANSI(f"  {question}  {shown} {paint.accent('›')} "))
 
-    async def ask(self, lasting: Mapping[str, str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
         paint = self._paint
         # Keys that were typed before the question do not answer it.
         clear_typeahead(self._asking.input)
         with suppress(termios.error):
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
         while True:
-            more = {word[0]: f"{word} {paint.dim(f'({allows})')}" for word, allows in lasting.items()}
+            more = {word[0]: word for word in lasting}
             # The user can only allow a call that was shown in full.
             offers = {"m": "more"} if pages.left else {"y": "yes", **more}
             answer = await self.choose("Allow?", {**offers, "n": "no"})

@@ -11,7 +11,8 @@ import shlex
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
 from reverie.paths.programs import make_bare_environment, system_program, users_program
@@ -52,6 +53,8 @@ _CUTS_OFF_VALUES = frozenset(
     {("cut", "-d=", "-f1"), ("cut", "-d", "=", "-f1"), ("cut", "-d", "=", "-f", "1"), ("cut", "-f1", "-d=")}
     | {("sed", "s/=.*//"), ("sed", "s/=.*$//"), ("awk", "-F=", "{print $1}"), ("awk", "-F", "=", "{print $1}")}
 )
+_LIST_FILES = frozenset({"ls", "du", "file", "wc", "stat", "head", "tail", "cat"})
+"""Programs without an option that writes: for them a bare `*` is fine, because it runs as `./*`."""
 _CONVERTS = frozenset({"status", "diff", "blame", "ls-files"})
 _QUIET = {"npm_config_logs_max": "0", "npm_config_update_notifier": "false", "GOTOOLCHAIN": "local"}
 
@@ -152,11 +155,13 @@ def read_harmless(command: str, cwd: Path) -> Harmless:
             for word, (start, _) in zip(simple.words, spans, strict=True):
                 if 0 in word.globs:  # a file with the name of an option must not become one
                     harmless.edits.append((start, start, "./"))
+            if simple.words[0].text in _LIST_FILES:
+                simple = replace(simple, words=tuple(map(_anchor, simple.words)))
             if simple.words[0].text == "cd":
                 _check_certain(joiners[:index][-1:], joiners[index:])
                 here = _change_folder(simple, here, harmless.project)
                 continue
-            if _lists_variables(simple, reading.commands[index + 1 : index + 2]):
+            if _lists_variables(simple, reading.commands[index + 1 :]):
                 listed = " ".join(shlex.quote(f"{one}=") for one in sorted(dict(os.environ)))
                 harmless.edits.append((*spans[0], f"printf '%s\\n' {listed}"))
                 continue
@@ -171,7 +176,7 @@ def _read_part(
 ) -> None:
     name, *rest = simple.words
     words = tuple(rest)
-    if any(word.expands for word in words) and name.text != "echo":
+    if any(word.expands for word in words) and name.text not in ("echo", "basename", "dirname"):
         raise NotReadOnly("it holds a variable where its value matters")
     texts = [word.text for word in simple.words]
     if not name.plain:
@@ -195,6 +200,11 @@ def _read_part(
         raise NotReadOnly(f"{clip(name.text)} is not on the list of harmless commands")
 
 
+def _anchor(word: Word) -> Word:
+    """Returns a word that begins with a glob as it runs: with `./` before it."""
+    return Word(word.raw, f"./{word.text}", frozenset(at + 2 for at in word.globs)) if 0 in word.globs else word
+
+
 def _check_certain(before: list[str], after: list[str]) -> None:
     """Refuses a `cd` after which it is not certain in which folder the rest runs."""
     if before in ([], [";"]) and after[:1] != ["|"]:
@@ -205,10 +215,10 @@ def _check_certain(before: list[str], after: list[str]) -> None:
 
 def _lists_variables(simple: SimpleCommand, following: tuple[SimpleCommand, ...]) -> bool:
     """Whether it is `env` in a pipe that cuts off the values; then only the names are given to the pipe."""
-    texts = [tuple(word.text for word in one.words) for one in (simple, *following)]
-    if texts[0] not in (("env",), ("printenv",)) or not following or not following[0].piped:
+    if tuple(word.text for word in simple.words) not in (("env",), ("printenv",)):
         return False
-    return texts[1] in _CUTS_OFF_VALUES
+    pipe = takewhile(lambda one: one.piped, following)
+    return any(tuple(word.text for word in one.words) in _CUTS_OFF_VALUES for one in pipe)
 
 
 def _change_folder(simple: SimpleCommand, here: Path, project: Path) -> Path:

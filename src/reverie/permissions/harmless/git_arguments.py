@@ -102,9 +102,17 @@ SUBCOMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         ),
         "merge-base": _table(look="-a --all --is-ancestor --octopus --independent --fork-point"),
         "config": _table(look="--get --get-all"),
+        "show-ref": _table(look="--verify -q --quiet -s -d --heads --tags --head --hash[=] --abbrev[=] --dereference"),
+        "for-each-ref": MappingProxyType({**_LIST, **_table(look="--count=")}),
+        "name-rev": _table(look="--tags --name-only --always --no-undefined --refs="),
+        "check-ignore": _table(look="-v -q -n -z --verbose --quiet --non-matching"),
+        "count-objects": _table(look="-v -H --verbose --human-readable"),
+        "cat-file": _table(look="-t -s -e"),
     }
 )
-_CLUSTERS = frozenset({"shortlog", "grep", "status", "branch", "tag", "ls-files", "ls-tree", "blame", "remote"})
+_CLUSTERS = frozenset(
+    ["shortlog", "grep", "status", "branch", "tag", "ls-files", "ls-tree", "blame", "remote", "count-objects"]
+)
 _LISTING = frozenset({"--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"})
 _SHOWS_CONTENT = frozenset({"show", "diff", "grep"})
 _FORMATS = frozenset({"--format", "--pretty"})
@@ -143,7 +151,7 @@ class GitCall:
             return ["ls-files", "-z", "--", *self.searched, *self.paths]
         picked = [name if value is None else _join(name, value) for name, value, kind in self.options if kind == PICK]
         asked = ["--name-status", "-z", "-m", "-M", "--no-ext-diff", "--no-textconv"]
-        if self.subcommand == "diff":
+        if self.subcommand == "diff" or self.operands[:1] == ("show",):
             asked = ["--name-status", "-z", "-M", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"]
         elif self.subcommand != "reflog":
             asked.append("--format=")
@@ -246,11 +254,14 @@ def _check_operands(call: GitCall) -> None:
             if operands and (operands[0] != "get-url" or len(operands) != 2 or given):
                 raise NotReadOnly(f"git remote {clip(operands[0])} may change something or use the network")
         case "stash":
-            if not operands or operands[0] != "list":
-                raise NotReadOnly("git stash is known as harmless only with list")
+            if not operands or operands[0] not in ("list", "show"):
+                raise NotReadOnly("git stash is known as harmless only with list and show")
         case "reflog":
             if operands and operands[0] in ("expire", "delete", "exists", "drop", "write", "list"):
                 raise NotReadOnly(f"git reflog {operands[0]} may change something")
+        case "cat-file":
+            if not given & {"-t", "-s", "-e"}:
+                raise NotReadOnly("git cat-file shows content without the name of its file")
         case "config":
             if len(operands) != 1:
                 raise NotReadOnly("git config is known as harmless only with one key, which it then prints")

@@ -71,6 +71,8 @@ _SKIPPED = re.compile(r"config(\.worktree)?|hooks|commondir|gitdir|HEAD|index.*|
 _MOST_ENTRIES = 2_000
 _MOST_INDEX = 500_000_000
 _SECONDS = 5.0
+# The command itself ends with the same error, and shows nothing.
+_NOTHING_THERE = (b"unknown revision or path", b"bad revision", b"does not have any commits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,5 +247,7 @@ def _run_git(arguments: list[str], cwd: Path, variables: Mapping[str, str], give
     except subprocess.TimeoutExpired as error:
         raise NotReadOnly("git takes too long to say which files it would show") from error
     if done.returncode:
+        if any(one in done.stderr for one in _NOTHING_THERE):
+            return b""
         raise NotReadOnly("git does not say which files it would show")
     return done.stdout

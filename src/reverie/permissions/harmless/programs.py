@@ -61,6 +61,12 @@ def _date(given: Arguments) -> Opened:
     return Opened()
 
 
+def _sleep(given: Arguments) -> Opened:
+    if len(given.operands) != 1 or not re.fullmatch(r"\d{1,2}(\.\d+)?s?", given.operands[0].text):
+        raise NotReadOnly("sleep is known as harmless only for less than 100 seconds")
+    return Opened()
+
+
 def _plain_text(given: Arguments) -> Opened:
     if any(word.globs for word in given.operands):
         raise NotReadOnly("it holds a glob where text is expected (quote it)")
@@ -184,6 +190,10 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
             ),
             _take_none,
         ),
+        "sleep": Program(Options(""), _sleep),
+        "hostname": Program(Options("sfdiI"), _take_none),
+        "lscpu": Program(Options("J"), _take_none),
+        "locale": Program(Options("a"), _take_none),
         "arch": Program(Options(""), _take_none),
         "nproc": Program(Options("", long_flags=names("all"), long_valued=kinds(small="ignore")), _take_none),
         "uptime": Program(Options("ps", long_flags=names("pretty since")), _take_none),
