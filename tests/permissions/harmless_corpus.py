@@ -253,6 +253,10 @@ uniq README.md out.txt
 tree -o out.txt
 tree -R -H . -L 1
 tree --fromfile .env
+tree -Io x out.txt
+tree -aLo 2 out.txt
+printf 'ab%n' PATH
+diff vault src
 date -s 2020-01-01
 date --set=2020-01-01
 date 010100002020

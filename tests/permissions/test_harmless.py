@@ -94,6 +94,8 @@ def test_harmless_commands_do_not_ask_and_change_nothing(tmp_path: Path) -> None
 def test_harmful_commands_ask(tmp_path: Path) -> None:
     work = clean(tmp_path / "work")
     (work / "link").symlink_to("/etc/hostname")
+    (work / "vault").mkdir()
+    (work / "vault/.env").write_text("KEY=1\n")
     assert len(HARMFUL) >= 60
     assert [command for command in HARMFUL if not isinstance(decide(command, work), Ask)] == []
 
@@ -176,6 +178,19 @@ def test_git_does_not_show_files_with_secrets(tmp_path: Path) -> None:
         "git grep x src",
     ):
         assert decide(command, work) == Allow(guarded=True), command
+
+
+def test_a_change_of_folder_is_followed_as_bash_does_it(tmp_path: Path) -> None:
+    work = clean(tmp_path / "work")
+    (work / "src/deep").mkdir()
+    (work / "there").symlink_to("src/deep")
+    (work / "notes").symlink_to(".env")
+    (work / ".env").write_text("KEY=1\n")
+    (work / "src/notes").write_text("plain\n")
+    for command in ("cd there/.. && nl notes", "cd there && cd .. && nl notes", "test -f nonesuch && cd src; nl notes"):
+        assert isinstance(decide(command, work), Ask), command
+    assert decide("cd src && nl notes", work) == Allow(guarded=True)
+    assert decide("cd there && cd .. && git status", work) == Allow(guarded=True)
 
 
 def test_addresses_with_passwords_ask(tmp_path: Path) -> None:

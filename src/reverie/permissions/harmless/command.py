@@ -148,7 +148,7 @@ def read_harmless(command: str, cwd: Path) -> Harmless:
     places = [(span.start, span.end) for span in reading.spans if span.kind == "word"]
     joiners = [harmless.source[one.start : one.end].decode() for one in reading.spans if one.kind == "operator"]
     budget = Budget(MOST_NAMES)
-    here = cwd
+    here = Path(os.path.realpath(cwd))
     try:
         for index, simple in enumerate(reading.commands):
             spans, places = places[: len(simple.words)], places[len(simple.words) :]
@@ -224,17 +224,12 @@ def _lists_variables(simple: SimpleCommand, following: tuple[SimpleCommand, ...]
 def _change_folder(simple: SimpleCommand, here: Path, project: Path) -> Path:
     if len(simple.words) != 2 or simple.words[1].globs or simple.words[1].text.startswith("-"):
         raise NotReadOnly("cd is known as harmless only with the name of a folder")
-    target = _resolve(simple.words[1], here)
-    if not target.is_dir() or not target.is_relative_to(project):
-        raise NotReadOnly(f"{clip(simple.words[1].raw)} is not a folder in this project")
-    return target
-
-
-def _resolve(word: Word, here: Path) -> Path:
+    word = simple.words[1]
     text = f"{Path.home()}{word.text[1:]}" if word.raw.startswith("~") else word.text
-    if "\0" in text:
-        raise NotReadOnly("it holds a NUL character")
-    return Path(os.path.realpath(here / text))
+    target = Path(os.path.normpath(here / text))  # as bash does it: `link/..` is the folder of the link
+    if not target.is_dir() or not Path(os.path.realpath(target)).is_relative_to(project):
+        raise NotReadOnly(f"{clip(word.raw)} is not a folder in this project")
+    return target
 
 
 def _read_version(harmless: Harmless, texts: list[str], spans: list[tuple[int, int]], here: Path) -> None:

@@ -76,11 +76,13 @@ def _plain_text(given: Arguments) -> Opened:
 def _printf(given: Arguments) -> Opened:
     for word in given.operands[:1]:
         check_format("printf", word.text)
+        if re.search(r"%[^A-Za-z%]*n", word.text):
+            raise NotReadOnly("printf %n sets a variable")
     return _plain_text(given)
 
 
 def _diff(given: Arguments) -> Opened:
-    return Opened(given.operands, recursive=not given.options.isdisjoint({"-r", "--recursive"}))
+    return Opened(given.operands, recursive=True)  # it compares the files of two folders even without -r
 
 
 def _sed(given: Arguments) -> Opened:
@@ -354,6 +356,8 @@ def check_program(name: str, words: tuple[Word, ...]) -> Opened:
     if name in LOOKUPS:
         find_looked_up(name, words)
         return Opened()
+    if name == "tree" and any(re.match(r"-[A-Za-z]*[LIP].", text) for text in texts):
+        raise NotReadOnly("tree reads the letters after -L, -I and -P as more options")
     if name == "date":
         words = tuple(word for word in words if not _DATE_UNITS.fullmatch(word.text))
     program = PROGRAMS[name]
