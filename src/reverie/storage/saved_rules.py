@@ -7,18 +7,20 @@ else in its files has changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from reverie.errors import UserError
+from reverie.parsing import load_toml
 from reverie.paths import find_repo
 from reverie.permissions.patterns import parse_rule
 from reverie.settings import Settings, load_settings
+from reverie.settings.toml_file import TomlFile
 from reverie.settings.toml_lists import add_to_list, remove_from_list
 from reverie.settings.trust import LOCAL, ActingPart
-from reverie.storage.atomic import make_private_dir, write_atomic
+from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.locks import exclusive
 from reverie.storage.trust_file import trust
 
@@ -76,23 +78,40 @@ def _change_file(cwd: Path, home: Path, change: Callable[[str], str]) -> Path:
         before = load_settings(cwd, home=home)  # also checks that the file can be read
         if not Path(os.path.realpath(path)).is_relative_to(checkout):
             raise UserError(f"{path} leads out of the project, so it is not changed.")
-        text = path.read_text("utf-8-sig") if path.exists() else ""
-        path.parent.mkdir(exist_ok=True)
-        write_atomic(Path(os.path.realpath(path)), change(text).encode())
+        file = TomlFile.read(path)
+        text = change(file.text if file is not None else "")
+        try:
+            path.parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise storage_error(error, path.parent, "make") from error
+        write_atomic(Path(os.path.realpath(path)), text.encode())
         after = load_settings(cwd, home=home)
         was_trusted = not any(part.ignored for part in before.parts if part.can_be_trusted)
-        if was_trusted and _list_others(before.parts, checkout) == _list_others(after.parts, checkout):
+        as_wanted = _is_as_written(before.parts, checkout, file.data if file is not None else {}) and _is_as_written(
+            after.parts, checkout, load_toml(text)
+        )
+        others = [_list_others(one.parts, checkout) for one in (before, after)]
+        if was_trusted and as_wanted and others[0] == others[1]:
             trust(home, after.parts, checkout)
     return path
 
 
-def _list_others(parts: Iterable[ActingPart], checkout: Path) -> list[tuple[str, str, str]]:
-    """Everything that can act, except for what we change."""
-    own = (str(checkout), LOCAL, _KEY)
-    found = [(str(part.folder), part.file, part.key, part.digest) for part in parts if part.can_be_trusted]
-    return sorted(
-        (folder, f"{file} {key}", digest) for folder, file, key, digest in found if (folder, file, key) != own
-    )
+def _is_own(part: ActingPart, checkout: Path) -> bool:
+    """Whether it is the list that we change."""
+    return (part.folder, part.file, part.key) == (checkout, LOCAL, _KEY)
+
+
+def _is_as_written(parts: Iterable[ActingPart], checkout: Path, data: Mapping[str, Any]) -> bool:
+    """Whether the list that was loaded is the one in the file that we read or wrote."""
+    loaded = [part.value for part in parts if _is_own(part, checkout)]
+    written = data.get("permissions", {}).get("allow")
+    return loaded == ([] if written is None else [written])
+
+
+def _list_others(parts: Iterable[ActingPart], checkout: Path) -> list[tuple[str, str, str, str]]:
+    """Everything else that can act."""
+    kept = [part for part in parts if part.can_be_trusted and not _is_own(part, checkout)]
+    return sorted((str(part.folder), part.file, part.key, part.digest) for part in kept)
 
 
 @dataclass(frozen=True, slots=True)
