@@ -145,10 +145,7 @@ echo $HOME
 awk '{print $1}' README.md
 wc -l src/*.py | awk '{print $2, $1}' | sort -rn
 stat -c %s README.md
-tr a-z A-Z < /dev/null || true
 """.strip().splitlines()
-HARMLESS.remove("tr a-z A-Z < /dev/null || true")  # a redirection of input asks: no program of the list needs one
-
 HARMFUL = """
 git commit -m x
 git push
@@ -363,8 +360,6 @@ git status && rm -rf .
 git status | sh
 git status | tee x
 git status & touch x
-git log --oneline
-touch x
 ! git status
 (git status)
 { git status; }
@@ -408,6 +403,4 @@ ls | while read f; do rm $f; done
 for f in *; do rm $f; done
 if true; then touch x; fi
 """.strip().splitlines()
-# Two lines of the list above are one command, and one line needs characters that are written as escapes.
-HARMFUL.remove("touch x")
-HARMFUL[HARMFUL.index("git log --oneline") : HARMFUL.index("git log --oneline") + 2] = ["git log --oneline\ntouch x"]
+HARMFUL.append("git log --oneline\ntouch x")

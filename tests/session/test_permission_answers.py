@@ -57,6 +57,8 @@ def test_once_session_always_and_deny(work: Path) -> None:
 
     asked, _ = talk(work, ["mkdir d", "mkdir e"], [PermissionAnswer.always()])
     assert len(asked) == 1
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=work, capture_output=True, check=True)
+    assert status.stdout == b"", "git does not offer the local file for a commit"
     asked, _ = talk(work, ["mkdir f"], [])
     assert asked == [] and (work / "f").is_dir(), "the rule is saved, and the folder is trusted with it"
 

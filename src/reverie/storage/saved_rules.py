@@ -20,12 +20,13 @@ from reverie.settings import Settings, load_settings
 from reverie.settings.toml_file import TomlFile
 from reverie.settings.toml_lists import add_to_list, remove_from_list
 from reverie.settings.trust import LOCAL, ActingPart
-from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
+from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error, write_atomic
 from reverie.storage.locks import exclusive
 from reverie.storage.trust_file import trust
 
 _WAIT_S = 10.0
 _KEY = "permissions.allow"
+_IGNORED = b".gitignore\nsettings.local.toml\n"
 
 
 def find_local_file(cwd: Path) -> Path:
@@ -82,6 +83,7 @@ def _change_file(cwd: Path, home: Path, change: Callable[[str], str]) -> Path:
         text = change(file.text if file is not None else "")
         try:
             path.parent.mkdir(exist_ok=True)
+            create_exclusive(path.parent / ".gitignore", _IGNORED)  # rules are of this machine, and not committed
         except OSError as error:
             raise storage_error(error, path.parent, "make") from error
         write_atomic(Path(os.path.realpath(path)), text.encode())

@@ -53,7 +53,7 @@ _CUTS_OFF_VALUES = frozenset(
     {("cut", "-d=", "-f1"), ("cut", "-d", "=", "-f1"), ("cut", "-d", "=", "-f", "1"), ("cut", "-f1", "-d=")}
     | {("sed", "s/=.*//"), ("sed", "s/=.*$//"), ("awk", "-F=", "{print $1}"), ("awk", "-F", "=", "{print $1}")}
 )
-_LIST_FILES = frozenset({"ls", "du", "file", "wc", "stat", "head", "tail", "cat"})
+_LIST_FILES = frozenset({"ls", "du", "file", "wc", "stat"})
 """Programs without an option that writes: for them a bare `*` is fine, because it runs as `./*`."""
 _CONVERTS = frozenset({"status", "diff", "blame", "ls-files"})
 _QUIET = {"npm_config_logs_max": "0", "npm_config_update_notifier": "false", "GOTOOLCHAIN": "local"}

@@ -281,7 +281,7 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
                 names("brief mime mime-type mime-encoding dereference no-dereference keep-going no-pad raw"),
                 kinds(pattern="separator"),
             ),
-            _open_nothing,
+            _open_all,
         ),
         "diff": Program(
             Options(
