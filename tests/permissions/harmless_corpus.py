@@ -49,6 +49,8 @@ git remote -v
 git tag
 git tag -l "v*"
 git stash list
+git diff HEAD@{1} --stat
+git show HEAD@{0}
 git diff origin/nonesuch
 git show-ref --heads
 git count-objects -vH
@@ -277,6 +279,9 @@ echo hi >&out.txt
 echo hi &> out.txt
 ls > /dev/nullx
 echo {a,b}
+echo x@{a,b}
+echo @{1..99999999}
+git show HEAD@{1}{,}
 cat <(touch x)
 cat <<< "$(touch x)"
 cat << EOF > out.txt

@@ -22,6 +22,8 @@ _GLOB = frozenset("*?[")
 _NULL_DEVICE = "/dev/null"
 PLAIN_VARIABLE = re.compile(r"\$(?:\?|(?:HOME|USER|LOGNAME|PWD)(?![A-Za-z0-9_]))")
 """Variables that the wider language knows: none of them holds a secret, or more than one line."""
+_REVISION = re.compile(r"@\{[A-Za-z0-9]{1,20}\}")
+"""`HEAD@{1}` and `@{u}`: without a comma or dots, bash does not expand braces."""
 HARMLESS_REDIRECT = re.compile(r"(?:2>&1|1?>&2|(?:[12]?|&)>[ \t]*/dev/null)(?=[ \t|&;]|\Z)")
 """Redirections between streams and to nowhere, for the wider language."""
 _REASONS = {
@@ -84,7 +86,7 @@ class Reading:
 def read_words(source: str, *, wide: bool = False) -> Reading:
     """Splits a command line; raises `NotReadOnly` for anything outside the small language.
 
-    `wide`: also accepts the joiner `||`, and redirections between streams and to /dev/null.
+    `wide`: also accepts the joiner `||`, redirections between streams and to /dev/null, a few variables, and `@{1}`.
     """
     return _Lexer(source, wide=wide).read()
 
@@ -193,6 +195,9 @@ class _Lexer:
                 text += self._read_bang(alone=self._at == start)
             elif (variable := self._read_variable()) is not None:
                 text += variable
+            elif self._wide and (revision := _REVISION.match(self._source, self._at)):
+                text += revision[0]
+                self._at = revision.end()
             elif char in _GLOB:
                 globs.add(len(text))
                 text += self._take()
