@@ -91,11 +91,17 @@ def test_harmless_commands_do_not_ask_and_change_nothing(tmp_path: Path) -> None
     assert "README.md" not in str(results["git diff --stat"].content), "only its times are new"
 
 
-def test_harmful_commands_ask(tmp_path: Path) -> None:
-    work = clean(tmp_path / "work")
+def with_bait(folder: Path) -> Path:
+    """A clean checkout with what harmful commands of the list are after."""
+    work = clean(folder)
     (work / "link").symlink_to("/etc/hostname")
     (work / "vault").mkdir()
     (work / "vault/.env").write_text("KEY=1\n")
+    return work
+
+
+def test_harmful_commands_ask(tmp_path: Path) -> None:
+    work = with_bait(tmp_path / "work")
     assert len(HARMFUL) >= 60
     assert [command for command in HARMFUL if not isinstance(decide(command, work), Ask)] == []
 
@@ -254,7 +260,7 @@ def test_filters_of_the_user_ask_where_the_project_uses_them(tmp_path: Path, mon
 
 @pytest.mark.evals
 def test_how_many_questions_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    work = clean(tmp_path / "work")
+    work = with_bait(tmp_path / "work")
     before = sum(isinstance(decide(command, work, trusted=False), Ask) for command in HARMLESS)
     after = sum(isinstance(decide(command, work), Ask) for command in HARMLESS)
     unasked = sum(not isinstance(decide(command, work), Ask) for command in HARMFUL)
