@@ -13,10 +13,16 @@ from reverie.permissions.patterns import find_covering_rule, make_rule, parse_ru
 from reverie.permissions.policy import names_guarded_file
 from reverie.permissions.rules import ToolCall
 
+
+def _split(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_.-]*")
 # Programs with subcommands, and those of their subcommands that run what they are given or change how others run.
 _FAMILIES = {
-    "git": "config submodule bisect rebase filter-branch difftool mergetool remote grep worktree hook maintenance",
+    "git": "config submodule bisect rebase filter-branch difftool mergetool remote grep worktree hook"
+    " maintenance clone ls-remote archive",
     "npm": "exec x explore config set run-script-shell init create",
     "pnpm": "exec dlx config create",
     "yarn": "exec dlx config node create",
@@ -43,82 +49,18 @@ _FAMILIES = {
     "rake": "",
     "bundle": "config",
     "mix": "run",
-    "brew": "",
-    "apt": "",
-    "systemctl": "edit",
 }
-_RUNNERS = frozenset({"run", "exec"})
+_RUNNERS = _split("run exec")
 """Subcommands after which the name of a script or a program follows: that name belongs to the prefix."""
-_TOOLS = frozenset(
-    [
-        "pytest",
-        "ruff",
-        "mypy",
-        "pyright",
-        "black",
-        "isort",
-        "flake8",
-        "tox",
-        "nox",
-        "eslint",
-        "prettier",
-        "tsc",
-        "jest",
-        "vitest",
-        "rustfmt",
-        "gofmt",
-        "clang-format",
-        "shellcheck",
-        "mkdir",
-        "ctest",
-        "cmake",
-        "ninja",
-    ]
+_TOOLS = _split(
+    "pytest ruff mypy pyright black isort flake8 tox nox eslint prettier tsc jest vitest rustfmt gofmt"
+    " clang-format shellcheck mkdir ctest ninja"
 )
-_MODULES = frozenset(["pytest", "unittest", "ruff", "mypy", "black", "isort", "build", "pip"])
-_OPEN = frozenset(
-    [
-        "bash",
-        "sh",
-        "zsh",
-        "dash",
-        "ksh",
-        "fish",
-        "python",
-        "python2",
-        "python3",
-        "node",
-        "deno",
-        "ruby",
-        "perl",
-        "php",
-        "lua",
-        "env",
-        "sudo",
-        "doas",
-        "su",
-        "xargs",
-        "find",
-        "awk",
-        "gawk",
-        "time",
-        "timeout",
-        "nohup",
-        "nice",
-        "exec",
-        "eval",
-        "source",
-        "npx",
-        "bunx",
-        "uvx",
-        "pipx",
-        "ssh",
-        "parallel",
-        "watch",
-        "command",
-        "builtin",
-        "setsid",
-    ]
+_MODULES = _split("pytest unittest ruff mypy black isort build pip")
+_OPEN = _split(
+    "bash sh zsh dash ksh fish python python2 python3 node deno ruby perl php lua env sudo doas su xargs find"
+    " awk gawk time timeout nohup nice exec eval source npx bunx uvx pipx ssh parallel watch command builtin"
+    " setsid"
 )
 """Programs that run whatever they are given: they never get a prefix, not even behind `uv run`."""
 

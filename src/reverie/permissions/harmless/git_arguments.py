@@ -111,7 +111,7 @@ SUBCOMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 _CLUSTERS = frozenset(
-    ["shortlog", "grep", "status", "branch", "tag", "ls-files", "ls-tree", "blame", "remote", "count-objects"]
+    {"shortlog", "grep", "status", "branch", "tag", "ls-files", "ls-tree", "blame", "remote", "count-objects"}
 )
 _LISTING = frozenset({"--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"})
 _SHOWS_CONTENT = frozenset({"show", "diff", "grep"})
