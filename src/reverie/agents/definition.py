@@ -18,6 +18,7 @@ from reverie.origins import escape_tags
 from reverie.paths import Places
 from reverie.prompts import render
 from reverie.regular_files import read_head
+from reverie.settings import Settings
 from reverie.settings.reach import Risk, names_program
 from reverie.settings.trust import ActingPart, TrustBook, digest_parts, make_check
 
@@ -91,6 +92,12 @@ def load_definitions(places: Places, *, bare: bool = False) -> Definitions:
 def trusted_parts(places: Places) -> list[ActingPart]:
     """Returns the choices in the project's files that need the user's trust."""
     return [part for _, parts in _read_all(places, []) for part in parts]
+
+
+def is_trusted(settings: Settings, places: Places) -> bool:
+    """Whether nothing in the files of this folder waits for the user's trust."""
+    parts = (*settings.parts, *trusted_parts(places))
+    return not any(part.ignored for part in parts if part.can_be_trusted)
 
 
 def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinition, list[ActingPart]]]:

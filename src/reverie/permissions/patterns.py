@@ -88,6 +88,13 @@ def _find_rule(
     return None
 
 
+def is_wide(rule: PermissionRule) -> bool:
+    """Whether a pattern is for many calls: a prefix of a command, or a glob. `Bash(*)` is for all of them."""
+    if rule.pattern is None:
+        return False
+    return bool(_read_prefix(rule.pattern)) if rule.tool == "Bash" else glob.has_magic(rule.pattern)
+
+
 def list_paths(call: ToolCall) -> tuple[Path, ...]:
     """The path that a file tool names: absolute as written, then with links resolved. Empty for other tools."""
     key = _PATH_KEYS.get(call.tool)

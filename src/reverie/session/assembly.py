@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
+from reverie.agents.definition import is_trusted
 from reverie.agents.fork import ForkPoint, ask_aside
 from reverie.context.engine import EngineHost, LayerEngine
 from reverie.context.rule_attachments import RuleAttachments
@@ -33,6 +34,7 @@ from reverie.session.messages import SessionMessages
 from reverie.session.parts import SessionParts, new_header, open_accounts
 from reverie.session.session_agents import SessionAgents
 from reverie.session.team_sync import TeamSync
+from reverie.storage.saved_rules import LocalRules
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
 from reverie.storage.transcript.view import View
@@ -127,6 +129,8 @@ class Assembly:
             writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
             is_read_only=make_read_only_check(tools),
             why_ask=self.memory.why_ask if self.memory is not None else lambda _call: None,
+            trusted=is_trusted(parts.settings, parts.places),
+            store=LocalRules(parts.places.cwd, parts.places.home),
         )
         self.messages = SessionMessages(parts, emit, lambda: self.busy)
         self.accounts = open_accounts(parts, emit, clock)

@@ -14,6 +14,7 @@ from reverie.cli.chat.agents import ask_aside, complete_answers, show_agents
 from reverie.cli.chat.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
 from reverie.cli.chat.dream import complete_dream, dream
 from reverie.cli.chat.memory import forget, memory_files, remember, show_memory
+from reverie.cli.chat.permissions import complete_permissions, show_permissions
 from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
 from reverie.errors import UserError
 
@@ -112,6 +113,12 @@ COMMANDS: dict[str, SlashCommand] = {
     "tasks": SlashCommand("/tasks [kill ID]", "what runs in the background", _tasks, _task_ids),
     "agents": SlashCommand(
         "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers
+    ),
+    "permissions": SlashCommand(
+        "/permissions [remove RULE]",
+        "all permission rules, and where they come from",
+        show_permissions,
+        complete_permissions,
     ),
     "btw": SlashCommand("/btw QUESTION", "ask without changing the conversation", ask_aside),
     "compact": SlashCommand(
