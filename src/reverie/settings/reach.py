@@ -87,8 +87,9 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         FolderRule.TRUST,
         Risk.RUN,
         """
-        permissions.allow hooks.SessionStart hooks.UserPromptSubmit hooks.PreToolUse hooks.PostToolUse
-        hooks.PreCompact hooks.Stop hooks.SubagentStop hooks.SessionEnd
+        permissions.allow hooks.SessionStart hooks.InstructionsLoaded hooks.UserPromptSubmit hooks.UserPromptExpansion
+        hooks.PreToolUse hooks.PostToolUse hooks.PostToolUseFailure hooks.PostToolBatch hooks.PreCompact
+        hooks.PostCompact hooks.Stop hooks.SubagentStart hooks.SubagentStop hooks.SessionEnd
         """,
     ),
     (FolderRule.TRUST, Risk.SEND, "model.name model.small_model"),
@@ -117,7 +118,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         """,
     ),
     (FolderRule.TRUST, Risk.MOVE, "background.log_bytes"),
-    (FolderRule.USER, Risk.RUN, "flags.provider memory.encoder"),
+    (FolderRule.USER, Risk.RUN, "flags.provider memory.encoder claude.hooks claude.permissions claude.commands"),
     (
         FolderRule.USER,
         Risk.SEND,

@@ -20,8 +20,8 @@ from reverie.parsing import load_json
 from reverie.settings.reach import Risk
 
 FILE = "trust.json"
-COMMITTED = ".reverie/settings.toml"
-LOCAL = ".reverie/settings.local.toml"
+LOCAL_FILES = (".reverie/settings.local.toml", ".claude/settings.local.json")
+SETTINGS_FILES = (".reverie/settings.toml", ".claude/settings.json", *LOCAL_FILES)
 _MAX_BYTES = 4_000_000
 _NAMES_FILES = ("catalogue.files", "model.")
 
@@ -116,7 +116,9 @@ class TrustBook:
         if own is not None and _agree(own, found):
             return ""
         shared = self.trusted.get(str(root)) if root is not None and root != folder else None
-        if shared is not None and _agree(shared, {name: one for name, one in found.items() if one or name != LOCAL}):
+        if shared is not None and _agree(
+            shared, {name: one for name, one in found.items() if one or name not in LOCAL_FILES}
+        ):
             return ""
         return NOT_TRUSTED if own is None and shared is None else CHANGED
 

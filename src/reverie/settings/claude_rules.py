@@ -1,0 +1,103 @@
+"""Turns permission rules of Claude Code into rules of ours, where both mean the same.
+
+A rule that allows never becomes wider: what cannot be expressed is left out. A rule that denies or asks never becomes
+narrower: what cannot be expressed asks about more. Either way one sentence says so. The one exception: `Bash(npm*)`
+counts for the whole word `npm`.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MODES = {"default": "ask", "acceptEdits": "accept_edits", "plan": "read_only"}
+"""`bypassPermissions` and others are not taken over: the user says here, and only here, that nothing is asked."""
+_RULE = re.compile(r"([A-Za-z_*][\w*-]*)(?:\((.*)\))?", re.DOTALL)
+_FILE_TOOLS = frozenset({"Read", "Write", "Edit", "Grep", "Glob"})
+_RENAMED = {"MultiEdit": "Edit", "NotebookEdit": "Edit", "Task": "Agent", "LS": "Glob"}
+_NOT_HERE = frozenset(
+    {"WebFetch", "WebSearch", "Skill", "SlashCommand", "TodoWrite", "KillShell", "BashOutput", "ExitPlanMode"}
+)
+_LONGEST = 1_000
+_SHOWN = 3
+
+
+@dataclass(slots=True)
+class RuleReader:
+    """Reads rules one by one. `project`: where a path with one `/` at its beginning starts."""
+
+    project: Path
+    rules: dict[str, list[str]] = field(default_factory=lambda: {"allow": [], "ask": [], "deny": []}, init=False)
+    _left_out: list[str] = field(default_factory=list[str], init=False)
+    _widened: list[str] = field(default_factory=list[str], init=False)
+
+    def read(self, kind: str, given: object) -> None:
+        """Adds one rule of a list (`allow`, `ask` or `deny`)."""
+        found = _RULE.fullmatch(given.strip()) if isinstance(given, str) and len(given) <= _LONGEST else None
+        if found is None or not isinstance(given, str):
+            self._left_out.append(f"{kind} {str(given)[:60]!r}")
+            return
+        tool, pattern = _RENAMED.get(found[1], found[1]), found[2]
+        if kind == "allow" and found[1] in ("NotebookEdit", "LS"):
+            return  # these tools do not exist here, and a rule for them must not allow another one
+        if pattern is None or pattern.strip() in ("", "*", "**"):
+            names = (tool, f"{tool}__*") if tool.startswith("mcp__") and "*" not in tool else (tool,)
+            self.rules[kind] += names
+            return
+        exact = list(self._translate(tool, pattern.strip(), allows=kind == "allow"))
+        if exact:
+            self.rules[kind] += exact
+        elif kind == "allow":
+            if tool not in _NOT_HERE:
+                self._left_out.append(f"{kind} {given.strip()!r}")
+        else:
+            self.rules["ask"].append(_widen(tool, pattern))
+            if tool not in _NOT_HERE:
+                self._widened.append(f"{kind} {given.strip()!r}")
+
+    def _translate(self, tool: str, pattern: str, *, allows: bool) -> Iterator[str]:
+        """Yields our rules that together mean the same; nothing if there are none."""
+        if tool == "Bash":
+            fixed = pattern[:-2] if pattern.endswith((":*", " *")) else pattern
+            if fixed.endswith("*") and fixed[:-1].strip() and not fixed[-2].isspace():  # `npm*`: the whole word only
+                fixed, pattern = fixed[:-1], f"{fixed[:-1]}:*"
+            if "*" not in fixed and fixed.strip():
+                yield f"Bash({pattern})"
+        elif tool in _FILE_TOOLS and not pattern.startswith("!") and not (allows and "{" in pattern):
+            path = self._path(pattern)
+            if path is not None:
+                yield f"{tool}({path})"
+                if not allows and not path.endswith(("/", "*")):  # the name of a folder means everything in it
+                    yield f"{tool}({path if '/' in path else f'**/{path}'}/**)"
+
+    def _path(self, pattern: str) -> str | None:
+        """The pattern in our form: `//x` is absolute, `/x` starts at the project; others are the same."""
+        if pattern.count("{") > 3:
+            return None
+        if pattern.startswith("//"):
+            return pattern[1:]
+        return glob.escape(str(self.project)) + pattern if pattern.startswith("/") else pattern
+
+    def problems(self) -> Iterator[str]:
+        """Yields one sentence per kind of problem."""
+        if self._left_out:
+            yield f"permission rules that cannot be read or expressed here are left out: {_list(self._left_out)}"
+        if self._widened:
+            yield f"permission rules that cannot be expressed here ask about more calls: {_list(self._widened)}"
+
+
+def _widen(tool: str, pattern: str) -> str:
+    """The narrowest rule of ours that covers at least what the pattern does."""
+    if tool != "Bash":
+        return tool
+    before = pattern.partition("*")[0]
+    words = before.split()[: None if before[-1:].isspace() or before.endswith(":") else -1]
+    return f"Bash({' '.join(words).rstrip(':')}:*)" if words else tool
+
+
+def _list(rules: list[str]) -> str:
+    more = f" and {len(rules) - _SHOWN} more" if len(rules) > _SHOWN else ""
+    return ", ".join(rules[:_SHOWN]) + more
