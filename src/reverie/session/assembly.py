@@ -39,9 +39,20 @@ from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, Tool, ToolContext
 from reverie.tools.registry import list_schemas, make_read_only_check
 from reverie.tools.seen_files import find_seen_files
+from reverie.types import JsonObject, Purpose
 
 if TYPE_CHECKING:
     from reverie.session.telemetry import SessionTelemetry
+
+
+_MODES = {
+    PolicyMode.ASK: "default",
+    PolicyMode.ACCEPT_EDITS: "acceptEdits",
+    PolicyMode.ACCEPT_ALL: "bypassPermissions",
+    PolicyMode.READ_ONLY: "plan",
+}
+_TASK_TYPES = {Purpose.AGENT: "subagent"}
+"""Names that hooks know."""
 
 
 class Outlet:
@@ -115,7 +126,7 @@ class Assembly:
         self._server: LiveServer | None = None
         self._schemas = list_schemas(tools)
         self.tasks = Tasks(parts.background, self._task_changed)
-        self.hook_points = HookPoints(parts.hooks, emit)
+        self.hook_points = HookPoints(parts.hooks, emit, self._running_tasks)
         self.memory = MemoryCompanion.open(parts, emit, clock)
         given = parts.settings.permissions
         self.gate = PermissionGate(
@@ -128,6 +139,8 @@ class Assembly:
             is_read_only=make_read_only_check(tools),
             why_ask=self.memory.why_ask if self.memory is not None else lambda _call: None,
         )
+        self._prompt_id = ""
+        parts.hooks.now = self._hook_fields
         self.messages = SessionMessages(parts, emit, lambda: self.busy)
         self.accounts = open_accounts(parts, emit, clock)
         self._forks = SessionForks(
@@ -256,6 +269,21 @@ class Assembly:
         """Renders the prefix again, as after a compaction; the lifetime of its cache does not change."""
         fresh = new_header(self.parts, old.tools, self._today(), self.emit)
         return replace(fresh, ttl=old.ttl, ttl_reason=old.ttl_reason)
+
+    def _hook_fields(self) -> JsonObject:
+        fields = {"permission_mode": _MODES[self.gate.mode]}
+        return {"prompt_id": self._prompt_id, **fields} if self._prompt_id else fields
+
+    def _running_tasks(self) -> list[JsonObject]:
+        return [
+            {
+                "id": one.id,
+                "type": _TASK_TYPES.get(one.purpose, one.purpose),
+                "status": "running",
+                "description": one.title,
+            }
+            for one in self.tasks.running
+        ]
 
     def _today(self) -> date:
         return self._clock().astimezone().date()

@@ -23,6 +23,7 @@ class Requester:
     """Who makes the call, if not the main agent: its name, how long a question may wait, and which calls are free."""
 
     name: str = ""
+    kind: str = ""
     wait_s: float | None = None
     is_free: Callable[[ToolCall], bool] = lambda _call: False
 
@@ -66,7 +67,7 @@ class PermissionGate:
 
     async def judge(self, call: ToolCall, whose: Requester = _MAIN) -> Decision:
         """Does the same for a call of another agent."""
-        outcome = await self._before(call)
+        outcome = await self._before(call, whose)
         if outcome.blocked:
             return Deny(outcome.reason or "a PreToolUse hook refused this call")
         judged = call if outcome.updated_input is None else self._changed(call, outcome.updated_input)
@@ -103,8 +104,10 @@ class PermissionGate:
         is_free = self.mode is not PolicyMode.READ_ONLY and (self.writes_memory(call) or whose.is_free(call))
         return make_policy(PolicyMode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self.can_ask)
 
-    async def _before(self, call: ToolCall) -> HookOutcome:
+    async def _before(self, call: ToolCall, whose: Requester) -> HookOutcome:
         payload: JsonObject = {"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}
+        if call.agent_id is not None:
+            payload |= {"agent_id": call.agent_id, "agent_type": whose.kind}
         outcome = await self.hooks.fire(HookEvent.PRE_TOOL_USE, payload, match_on=call.tool)
         for notice in outcome.notices:
             self.emit(notice)

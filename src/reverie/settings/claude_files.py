@@ -193,7 +193,7 @@ def _read_matcher(given: object) -> str | None:
     """A name, or a pattern that may be found anywhere in the name: ours must match the whole name."""
     if given is None or given in ("", "*"):
         return "*"
-    if not isinstance(given, str):
+    if not isinstance(given, str) or "\0" in given:
         return None
     if _PLAIN_MATCHER.fullmatch(given):
         return "|".join(filter(None, re.split(r"[|,\s]+", given))) or "*"

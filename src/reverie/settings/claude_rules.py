@@ -22,6 +22,7 @@ _NOT_HERE = frozenset(
     {"WebFetch", "WebSearch", "Skill", "SlashCommand", "TodoWrite", "KillShell", "BashOutput", "ExitPlanMode"}
 )
 _LONGEST = 1_000
+_MOST_CHOICES = 200
 _SHOWN = 3
 
 
@@ -36,7 +37,7 @@ class RuleReader:
 
     def read(self, kind: str, given: object) -> None:
         """Adds one rule of a list (`allow`, `ask` or `deny`)."""
-        found = _RULE.fullmatch(given.strip()) if isinstance(given, str) and len(given) <= _LONGEST else None
+        found = _RULE.fullmatch(given.strip()) if isinstance(given, str) and is_plain(given) else None
         if found is None or not isinstance(given, str):
             self._left_out.append(f"{kind} {str(given)[:60]!r}")
             return
@@ -75,7 +76,7 @@ class RuleReader:
 
     def _path(self, pattern: str) -> str | None:
         """The pattern in our form: `//x` is absolute, `/x` starts at the project; others are the same."""
-        if pattern.count("{") > 3:
+        if pattern.count("{") > 1 or pattern.count(",") > _MOST_CHOICES:
             return None
         if pattern.startswith("//"):
             return pattern[1:]
@@ -87,6 +88,11 @@ class RuleReader:
             yield f"permission rules that cannot be read or expressed here are left out: {_list(self._left_out)}"
         if self._widened:
             yield f"permission rules that cannot be expressed here ask about more calls: {_list(self._widened)}"
+
+
+def is_plain(text: str) -> bool:
+    """Whether the text can be a rule at all."""
+    return len(text) <= _LONGEST and re.search("[\0\ud800-\udfff]", text) is None
 
 
 def _widen(tool: str, pattern: str) -> str:

@@ -111,7 +111,9 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
         given = await _ask_permission(prepared, prepared.tool, context)
         if isinstance(given, str):
             return _refuse(given)
-        return _make_storable(await prepared.tool.run(given, context))
+        started = monotonic()
+        output = _make_storable(await prepared.tool.run(given, context))
+        return replace(output, seconds=monotonic() - started)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
