@@ -18,6 +18,7 @@ from reverie.cli.options import cwd_option, examples, json_option, load_places
 from reverie.cli.output import Paint, answer, can_ask, columns, exact, get_paint, plural
 from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
+from reverie.instructions import commands
 from reverie.paths import find_repo
 from reverie.settings.loading import find_home
 from reverie.settings.trust import CHANGED, ActingPart, TrustBook
@@ -110,7 +111,7 @@ def ask_once(cwd: Path) -> None:
 def find_parts(cwd: Path) -> tuple[list[ActingPart], str]:
     """The parts of this folder's files that need trust, and whether they are trusted."""
     settings, places = load_places(cwd)
-    found = [*settings.parts, *trusted_parts(places)]
+    found = [*settings.parts, *trusted_parts(places), *commands.trusted_parts(places, settings)]
     parts = [part for part in found if part.can_be_trusted]
     waiting = [part for part in parts if part.ignored]
     if not waiting:

@@ -24,6 +24,7 @@ from reverie.paths import Places
 from reverie.permissions.policy import PolicyMode, Rules
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import TaskInfo, Tasks
+from reverie.session.commands import SessionCommands
 from reverie.session.forks import SessionForks
 from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints
@@ -159,6 +160,7 @@ class Assembly:
             emit=emit,
             clock=clock,
         )
+        self.commands = SessionCommands(parts, self.gate, self.hook_points, emit)
         beside: list[Companion] = [self._rules(), *([self.memory] if self.memory is not None else [])]
         self.engine = LayerEngine(
             parts,
@@ -170,7 +172,7 @@ class Assembly:
                 in_turn=lambda: self._turn is not None and not self._turn_is_over,
                 on_clear=lambda: self.hook_points.session_started("clear"),
                 run_hook=self.hook_points.run,
-                attached=self.agents.attachments,
+                attached=lambda: [*self.agents.attachments(), *self.commands.attachments()],
             ),
             tasks=self.tasks,
             accounts=self.accounts,
@@ -184,6 +186,7 @@ class Assembly:
         self.dreaming = self.engine.dreaming
         self._thread = self._main_thread({tool.name: tool for tool in tools})
         self.agents.attach(self._thread, self.engine)
+        self.commands.attach(self._thread)
         self._team_sync = TeamSync(parts, self.tasks, self.memory.opened, emit) if self.memory else None
 
     def _main_thread(self, tools: dict[str, Tool]) -> Thread:

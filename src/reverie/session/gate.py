@@ -51,6 +51,8 @@ class PermissionGate:
     emit: Callable[[Event], None]
     writes_memory: Callable[[ToolCall], bool] = lambda _call: False
     is_read_only: Callable[[str, JsonObject], bool] = lambda _tool, _input: False
+    for_turn: Rules = field(default_factory=Rules, init=False)
+    """Rules of the command that the user runs; they end with the turn."""
     why_ask: Callable[[ToolCall], str | None] = lambda _call: None
     """Why a call that would be allowed is asked for nevertheless; None if it is not."""
     _asked: set[str] = field(default_factory=set[str], init=False)
@@ -100,7 +102,7 @@ class PermissionGate:
 
     def _policy(self, call: ToolCall, whose: Requester) -> Policy:
         """Returns the policy. A memory can be undone and has its own gate: nobody is asked, but rules still count."""
-        rules = self.rules.allowing(self._always)
+        rules = self.rules.allowing(self._always).joined(self.for_turn)
         is_free = self.mode is not PolicyMode.READ_ONLY and (self.writes_memory(call) or whose.is_free(call))
         return make_policy(PolicyMode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self.can_ask)
 

@@ -22,7 +22,7 @@ from reverie.context.compaction_report import CompactionReport, UndoReport
 from reverie.context.conversation import unsent_break
 from reverie.context.prefix import date_change, is_date_outdated
 from reverie.errors import BlockingLimit, Cancelled, NoAnswer, ReverieError, StoppedByHook, UserError
-from reverie.events import Event, Notice, TurnEnded, TurnStarted
+from reverie.events import Event, Notice, TextStreamed, TurnEnded, TurnStarted
 from reverie.instructions import load_instructions
 from reverie.layers.base import ForkResult
 from reverie.loop import INTERRUPTED, close_open_calls, run
@@ -296,8 +296,12 @@ class Session(Assembly):
         reason, answer, error, code = "failed", "", None, 0
         thread.rounds, thread.usage = 0, Usage()
         try:
-            refusal = await self._take_in(said, images)
-            if refusal is None:
+            done = await self.commands.answer(said)
+            refusal = await self._take_in(said, images) if done is None else None
+            if done is not None:
+                self.emit(TextStreamed(done))
+                reason, answer = "answered", done
+            elif refusal is None:
                 outcome = await run(thread)
                 reason, answer = outcome.reason, outcome.text
                 code = 0 if reason == "answered" else ReverieError.exit_code
@@ -334,17 +338,21 @@ class Session(Assembly):
         refusal, added = await self.hook_points.check_prompt(text if is_said else None)
         if refusal is not None:
             return refusal
+        meant = await self.commands.expand(said)
+        if meant.refusal is not None:
+            return meant.refusal
+        added += meant.added
         await self._ensure_instructions()
         log, today = self.parts.log, self._today()
         if is_date_outdated(log.records, today):
             added.append(date_change(today))
-        added += self.agents.new_reminders(log.view)
+        added += [*self.agents.new_reminders(log.view), *self.commands.new_reminders(log.view)]
         record = None
         if added:
             record = log.append_message(Message("user", tuple(added)), isMeta=True, knownDate=today.isoformat())
         if came := self.messages.drain():
             record = log.append_message(Message("user", tuple(came)), isMeta=True)
-        blocks: tuple[Block, ...] = (*said, *(replace(image, origin=Origin.ENTERED) for image in images))
+        blocks: tuple[Block, ...] = (*said, *meant.more, *(replace(image, origin=Origin.ENTERED) for image in images))
         if blocks or record is None:
             record = log.append_message(Message("user", blocks, plain=len(blocks) == 1 and not images))
         self.emit(TurnStarted(record.uuid or ""))

@@ -11,7 +11,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -152,6 +152,13 @@ def digest_parts(parts: Iterable[ActingPart]) -> dict[str, dict[str, str]]:
     }
 
 
+def mark_parts(parts: Iterable[ActingPart], book: TrustBook, folder: Path, root: Path) -> list[ActingPart]:
+    """Returns the parts of one file of this folder, each with the reason why it does not count."""
+    found = list(parts)
+    state = book.state(folder, digest_parts(found)[str(folder)], root)
+    return [replace(part, ignored=state) for part in found]
+
+
 def make_check(key: str, value: object, folder: Path) -> Callable[[], PartCheck]:
     """Returns a check of one part that runs once, when needed: key, value, and the files that it runs or names."""
     return cache(lambda: _check_part(key, value, folder))
@@ -160,7 +167,7 @@ def make_check(key: str, value: object, folder: Path) -> Callable[[], PartCheck]
 def _check_part(key: str, value: object, folder: Path) -> PartCheck:
     content = [key, json.dumps(value, sort_keys=True, default=str)]
     unchecked: tuple[str, ...] = ()
-    if key.startswith("hooks."):
+    if key == "run" or key.startswith("hooks."):
         from reverie.settings.scripts import explain_unchecked, list_run_files
 
         commands = [_command(item) for item in cast("list[object]", value)]
