@@ -16,7 +16,6 @@ from types import MappingProxyType
 from reverie.memory.frontmatter import split
 from reverie.origins import escape_tags
 from reverie.paths import Places
-from reverie.permissions.memory_paths import is_inside
 from reverie.prompts import render
 from reverie.regular_files import read_head
 from reverie.settings import Settings
@@ -164,10 +163,11 @@ def _read_all(
     places: Places, settings: Settings, problems: list[str]
 ) -> Iterator[tuple[PromptCommand, list[ActingPart]]]:
     book: TrustBook | None = None
+    project = os.path.join(os.path.realpath(places.checkout), "")  # noqa: PTH118
     for folder, is_users in command_folders(places, settings):
         files = [*_list_files(folder / "commands", ""), *_list_skills(folder / "skills")]
         for name, path, is_skill in files[:_MOST_FILES]:
-            if not is_users and not is_inside(str(path), places.checkout):
+            if not is_users and not os.path.realpath(path).startswith(project):
                 problems.append(f"{path}: leads out of the project and is not read.")
                 continue
             found = _read(name, path, is_skill=is_skill, is_users=is_users)

@@ -306,7 +306,7 @@ class _Reader:
                 answer.block, answer.permission = refused.block, refused.permission
             case "allow" | "ask" as permission if answer.block is None:
                 answer.permission, answer.permission_reason = permission, reason
-            case None | "allow" | "ask":
+            case None | "allow" | "ask" | "defer":
                 pass
             case other:
                 self._odd(f'"permissionDecision" is {other!r}; it can be "allow", "deny" or "ask"')

@@ -169,9 +169,7 @@ class ClaudeSettings(Section):
         None, "The user's folder of Claude Code. Not set: `~/.claude`.", env="CLAUDE_CONFIG_DIR", env_only=True
     )
     hooks: bool = switch(True, "Whether the hooks in its settings files run.", env="REVERIE_CLAUDE_HOOKS")
-    permissions: bool = switch(
-        True, "Whether its permission rules count. Rules that deny or ask are worth having, so think twice."
-    )
+    permissions: bool = switch(True, "Whether the permission rules in its settings files count.")
     commands: bool = switch(True, "Whether its commands and skills are offered.")
 
 

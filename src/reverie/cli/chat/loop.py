@@ -65,6 +65,8 @@ class Chat:
         self._signals.closing = lambda: self.session.closing
         self._greet()
         self.session.listen(self._show_between_turns)
+        if self.session.hook_points.has_first_message:
+            await self._run_turn([])
         while not self.leaving and self._signals.ended_by is None:
             said = await given.next()
             self._signals.watch()  # a prompt handles Ctrl-C itself
