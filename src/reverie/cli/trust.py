@@ -51,11 +51,12 @@ _STATES = {
 def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listing: bool, as_json: bool) -> int:
     """Trust the settings files of a folder.
 
-    PATH is a folder. If it is in a git checkout, the whole checkout is meant. A repository can contain settings files
-    that strangers wrote. Until you trust the folder or checkout, Reverie ignores every part of these files that could
-    run a command, spend money, send data, weaken a protection or move data: hooks, allow rules, models, the memory
-    directory. The same applies to files of Claude Code (`.claude/`), agents and commands. You see all these parts before you answer. Trust applies only to this folder or checkout, and ends when
-    one of these parts changes.
+    PATH is a folder. If it is in a git checkout, the whole checkout is meant. A repository can contain settings
+    files that strangers wrote. Until you trust the folder or checkout, Reverie ignores every part of these files
+    that could run a command, spend money, send data, weaken a protection or move data: hooks, allow rules, models,
+    the memory directory. The same applies to files of Claude Code (`.claude/`), agents and commands. You see all
+    these parts before you answer. Trust applies only to this folder or checkout, and ends when one of these parts
+    changes.
 
     Exit codes: 0: trusted, or nothing needs trust; 1: not trusted, or you said no; 2: wrong usage; 4: storage error.
     """

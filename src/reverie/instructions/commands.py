@@ -135,6 +135,18 @@ def _skill_line(skill: PromptCommand, most: int) -> str:
     return f"- {skill.name}: {escape_tags(about)} ({escape_tags(str(skill.path))})"
 
 
+def render_command(command: PromptCommand, text: str, cwd: Path) -> str:
+    """Returns the reminder that gives the model the text of a command, which has no tags of ours."""
+    assert command.path is not None, "a built-in command has a text of its own"
+    values = {
+        "kind": "skill" if command.is_skill else "command",
+        "path": escape_tags(str(command.path)),
+        "folder": escape_tags(str(command.path.parent if command.is_skill else cwd)),
+        "text": text,
+    }
+    return render("reverie.instructions", "command.md", values)
+
+
 def skill_in_use(text: str) -> Path | None:
     """Returns the file of the skill that this reminder of ours started; None for any other text."""
     found = _IN_USE.match(text)

@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from reverie.parsing import load_json
+from reverie.origins import escape_tags
+from reverie.parsing import load_json, load_toml
+from reverie.prompts import render
 from reverie.regular_files import read_head
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -74,6 +75,19 @@ def _is_new(line: str, now: str) -> bool:
     return (code[1] if code else line) not in now
 
 
+def render_request(folder: Path, args: str) -> str:
+    """Returns the request that makes a model write the file. `args`: what the user wants besides."""
+    target = find_target(folder)
+    facts = "\n\n".join(f"{name}:\n{text}" for name, text in find_facts(folder).items())
+    values = {
+        "task": "improve" if target.exists() else "write",
+        "target": escape_tags(str(target)),
+        "more": f"\n\nThe user adds: {escape_tags(args)}" if args else "",
+        "facts": escape_tags(facts) or "(nothing)",
+    }
+    return render("reverie.instructions", "init.md", values)
+
+
 def find_facts(folder: Path) -> dict[str, str]:
     """Returns what there is to say by title, as Markdown."""
     commands = list(dict.fromkeys(_commands(folder)))[: 2 * _MOST_LINES]
@@ -119,8 +133,8 @@ def _node(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _python(folder: Path) -> Iterator[tuple[str, str]]:
     data: dict[str, Any] = {}
-    with suppress(tomllib.TOMLDecodeError, RecursionError):
-        data = tomllib.loads(_text(folder / "pyproject.toml"))
+    with suppress(ValueError):
+        data = load_toml(_text(folder / "pyproject.toml"))
     text = json.dumps(data, default=str)
     runner = "uv run " if (folder / "uv.lock").exists() else "poetry run " if (folder / "poetry.lock").exists() else ""
     for tool, line in _TOOLS.items():

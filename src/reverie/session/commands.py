@@ -14,13 +14,13 @@ from itertools import count
 from pathlib import Path
 
 from reverie.events import Event, Notice, ToolFinished, ToolStarted
-from reverie.instructions.commands import RUNS, Commands, PromptCommand, list_skills, load_commands
-from reverie.instructions.draft import draft, extend, find_facts, find_target
+from reverie.instructions.commands import RUNS, Commands, PromptCommand, list_skills, load_commands, render_command
+from reverie.instructions.draft import draft, extend, find_target, render_request
 from reverie.loop import Thread, text_of
 from reverie.models.registry import EMBEDDED
 from reverie.origins import escape_tags, fence
 from reverie.permissions.policy import Rules
-from reverie.prompts import render
+from reverie.regular_files import read_regular_text
 from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints
 from reverie.session.parts import SessionParts
@@ -118,16 +118,7 @@ class SessionCommands:
         text = fill_arguments(command.body, args)
         text = text.replace("${CLAUDE_SKILL_DIR}", str(command.path.parent))
         text = text.replace("${CLAUDE_SESSION_ID}", self.parts.log.session_id)
-        request = render(
-            "reverie.instructions",
-            "command.md",
-            {
-                "kind": "skill" if command.is_skill else "command",
-                "path": escape_tags(str(command.path)),
-                "folder": escape_tags(str(command.path.parent if command.is_skill else self.parts.places.cwd)),
-                "text": await self._run_lines(text, command),
-            },
-        )
+        request = render_command(command, await self._run_lines(text, command), self.parts.places.cwd)
         files = [block async for block in self._read_files(text)]
         return ExpandedMessage((TextBlock(request, Origin.CODE), *files), tuple(added))
 
@@ -183,14 +174,7 @@ class SessionCommands:
         target = find_target(folder)
         if target.exists():
             self._ask_before_writing(target)
-        facts = "\n\n".join(f"{name}:\n{text}" for name, text in find_facts(folder).items())
-        values = {
-            "task": "improve" if target.exists() else "write",
-            "target": escape_tags(str(target)),
-            "more": f"\n\nThe user adds: {escape_tags(args)}" if args else "",
-            "facts": escape_tags(facts) or "(nothing)",
-        }
-        return TextBlock(render("reverie.instructions", "init.md", values), Origin.CODE)
+        return TextBlock(render_request(folder, args), Origin.CODE)
 
     def _ask_before_writing(self, target: Path) -> None:
         """Asks before this file changes, in every permission mode: the question shows the difference."""
@@ -212,7 +196,10 @@ class SessionCommands:
         before = await self._call("Read", {"file_path": str(target)})
         if before.is_error:
             return text_of(before)
-        now = target.read_text(encoding="utf-8", errors="replace")
+        try:
+            now = read_regular_text(target)
+        except (OSError, ValueError) as error:
+            return f"Nothing was written: {target} cannot be read as text ({error})."
         text = extend(folder, now)
         if text == now:
             return f"{target.name} is up to date: code finds nothing to add."
