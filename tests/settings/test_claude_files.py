@@ -11,7 +11,7 @@ from reverie.permissions.patterns import find_applying_rule, find_covering_rule
 from reverie.permissions.policy import Rules
 from reverie.permissions.rules import ToolCall
 from reverie.settings import Settings, load_settings
-from reverie.settings.claude_rules import RuleReader
+from reverie.settings.claude_rules import RuleReader, split_rules
 from reverie.storage.trust_file import trust
 
 
@@ -199,6 +199,10 @@ CALLS = {
         ("allow", "WebFetch(domain:example.com)", ""),
         ("allow", "Edit(!src/**)", ""),
         ("allow", "NotebookEdit", ""),
+        ("allow", "Read(**)", "env deep"),  # below the working folder, not everywhere
+        ("allow", "Bash()", ""),
+        ("allow", "Bash(:*)", ""),
+        ("deny", "Read(**)", "env deep hosts"),
     ],
 )
 def test_rules_mean_the_same_or_less_if_they_allow_and_more_if_they_deny(kind: str, rule: str, meant: str) -> None:
@@ -217,3 +221,12 @@ def test_a_deny_that_cannot_be_expressed_asks_and_says_so() -> None:
     assert reader.rules == {"allow": [], "ask": ["Bash(git push:*)", "WebFetch"], "deny": []}
     [said] = reader.problems()
     assert "ask about more calls: deny 'Bash(git push * --force)'" in said
+
+
+def test_a_list_of_rules_is_split_outside_brackets() -> None:
+    given = "Read, Bash(git add:*) Bash(echo (x), y:*),,Bash(open"
+    assert split_rules(given) == ["Read", "Bash(git add:*)", "Bash(echo (x), y:*)", "Bash(open"]
+    reader = RuleReader(CWD)
+    for rule in split_rules(given):
+        reader.read("allow", rule)
+    assert "Bash" not in reader.rules["allow"], "half a rule never becomes a wider one"

@@ -19,6 +19,7 @@ from reverie.paths import Places
 from reverie.prompts import render
 from reverie.regular_files import read_head
 from reverie.settings import Settings
+from reverie.settings.claude_rules import split_rules
 from reverie.settings.reach import Risk
 from reverie.settings.trust import ActingPart, TrustBook, make_check, mark_parts
 
@@ -30,7 +31,6 @@ _LONGEST_LINE = 300
 _MOST_FILES = 500
 _DEEPEST = 5
 _PART = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
-_RULES = re.compile(r"[A-Za-z_*][\w*-]*(?:\([^()]*\))?")
 RUNS = re.compile(r"(?<![\w`!])!`([^`\n]+)`")
 _IN_USE = re.compile(r"\A<system-reminder>\nThe user runs the skill in (?P<path>/[^\n]+)\.\n")
 
@@ -111,20 +111,19 @@ def trusted_parts(places: Places, settings: Settings) -> list[ActingPart]:
     return [part for _, parts in _read_all(places, settings, []) for part in parts]
 
 
-def list_skills(commands: Commands, *, known: str = "") -> str:
-    """Returns the list of skills that the model sees, within a budget; empty if there is nothing new.
+def list_skills(commands: Commands, *, known: str = "", most: int = LISTED_CHARACTERS) -> str:
+    """Returns the list of skills that the model sees, in at most `most` characters; empty if there is nothing new.
 
-    `known`: texts that the model has seen. Skills that are in them are left out.
+    `known`: texts that the model has seen. Skills whose files they name are left out.
     """
     offered = [one for one in commands.named.values() if not one.name.startswith(("user:", "project:"))]
     skills = sorted((one for one in offered if one.is_skill and one.for_model), key=lambda one: one.name)
-    each = max(40, min(_LONGEST_LINE, LISTED_CHARACTERS // max(1, len(skills)) - 100))
-    lines = [_skill_line(one, each) for one in skills]
-    new = [line for line in lines if line not in known]
-    kept, left = list[str](), LISTED_CHARACTERS
-    for line in new:
+    each = max(40, min(_LONGEST_LINE, most // max(1, len(skills)) - 100))
+    kept, left = list[str](), most
+    for one in skills:
+        line = _skill_line(one, each)
         left -= len(line) + 1
-        if left >= 0:
+        if left >= 0 and f"({escape_tags(str(one.path))})" not in known:
             kept.append(line)
     return render("reverie.instructions", "skills.md", {"skills": "\n".join(kept)}) if kept else ""
 
@@ -244,7 +243,7 @@ def _read(name: str, path: Path, *, is_skill: bool, is_users: bool) -> PromptCom
         hint=" ".join(values.get("argument-hint", "").split())[:100],
         is_skill=is_skill,
         is_users=is_users,
-        allowed_tools=tuple(_RULES.findall(values.get("allowed-tools", ""))),
+        allowed_tools=tuple(split_rules(values.get("allowed-tools", ""))),
         model=values.get("model", "").strip(),
         for_model=values.get("disable-model-invocation", "").strip().lower() not in ("true", "yes"),
         for_user=values.get("user-invocable", "").strip().lower() not in ("false", "no"),

@@ -14,10 +14,19 @@ from itertools import count
 from pathlib import Path
 
 from reverie.events import Event, Notice, ToolFinished, ToolStarted
-from reverie.instructions.commands import RUNS, Commands, PromptCommand, list_skills, load_commands, render_command
+from reverie.instructions.commands import (
+    LISTED_CHARACTERS,
+    RUNS,
+    Commands,
+    PromptCommand,
+    list_skills,
+    load_commands,
+    render_command,
+)
 from reverie.instructions.draft import draft, extend, find_target, render_request
 from reverie.loop import Thread, text_of
 from reverie.models.registry import EMBEDDED
+from reverie.models.window import scaled
 from reverie.origins import escape_tags, fence
 from reverie.permissions.policy import Rules
 from reverie.regular_files import read_regular_text
@@ -83,19 +92,25 @@ class SessionCommands:
             for block in entry.message.content
             if isinstance(block, TextBlock) and block.origin is Origin.CODE
         )
-        text = list_skills(self.load(), known=known)
-        return [TextBlock(text, Origin.CODE)] if text else []
+        return self._list_skills(known)
 
     def attachments(self) -> Sequence[Block]:
         """Returns the list of skills, for the context after a compaction."""
-        text = list_skills(self.load())
+        return self._list_skills("")
+
+    def _list_skills(self, known: str) -> list[TextBlock]:
+        most = scaled(LISTED_CHARACTERS, self.parts.limits.window)
+        text = list_skills(self.load(), known=known, most=most)
         return [TextBlock(text, Origin.CODE)] if text else []
 
     # -- for the user ---------------------------------------------------------------------------------------------
 
+    def turn_over(self) -> None:
+        """Ends what the command of this turn allowed."""
+        self.gate.for_turn = Rules()
+
     async def expand(self, said: Sequence[TextBlock]) -> ExpandedMessage:
         """Returns what a message of the user means: itself, or the text of the command that it names."""
-        self.gate.for_turn = Rules()
         found = self.find(said[0].text) if said and said[0].origin.is_users else None
         if found is None:
             return ExpandedMessage()

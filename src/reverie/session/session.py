@@ -319,6 +319,7 @@ class Session(Assembly):
             error, code = str(problem), problem.exit_code
         finally:
             close_open_calls(thread.log, CRASHED)
+            self.commands.turn_over()
         await self.engine.compactor.turn_over(cancelled=reason == "cancelled")
         self._turn_is_over = True  # at once: this turn does not wait for a compaction that is asked for from now on
         answered = reason in ("answered", "cut_off")

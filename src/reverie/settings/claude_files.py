@@ -175,7 +175,7 @@ class ClaudeSettingsFile:
         if isinstance(mode, str) and mode in MODES:
             yield FoundValue("permissions.mode", MODES[mode], ("permissions", "defaultMode"))
         elif mode is not None:
-            self._tell(f"`defaultMode: {str(mode)[:30]}` is not taken over; set `permissions.mode` yourself")
+            self._tell(f"`defaultMode: {_show(mode)}` is not taken over; set `permissions.mode` yourself")
 
     def _tell(self, what: str) -> None:
         self.warnings.append(f"{self.file.path}: {what}.")
@@ -227,8 +227,12 @@ def _read_seconds(given: object, otherwise: float) -> float:
     return float(cast("float", given)) if is_number else otherwise
 
 
+def _show(text: object) -> str:
+    return "".join(char for char in str(text)[:40] if char.isprintable())
+
+
 def _join(names: list[str]) -> str:
-    shown = ", ".join(f"`{name[:40]}`" for name in dict.fromkeys(names[:8]))
+    shown = ", ".join(f"`{_show(name)}`" for name in dict.fromkeys(names[:8]))
     return shown + (" and more" if len(names) > 8 else "")
 
 

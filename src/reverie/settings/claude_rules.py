@@ -24,6 +24,7 @@ _NOT_HERE = frozenset(
 _LONGEST = 1_000
 _MOST_CHOICES = 200
 _SHOWN = 3
+_LONGEST_SHOWN = 60
 
 
 @dataclass(slots=True)
@@ -39,12 +40,12 @@ class RuleReader:
         """Adds one rule of a list (`allow`, `ask` or `deny`)."""
         found = _RULE.fullmatch(given.strip()) if isinstance(given, str) and is_plain(given) else None
         if found is None or not isinstance(given, str):
-            self._left_out.append(f"{kind} {str(given)[:60]!r}")
+            self._left_out.append(f"{kind} {_cut(given)}")
             return
         tool, pattern = _RENAMED.get(found[1], found[1]), found[2]
         if kind == "allow" and found[1] in ("NotebookEdit", "LS"):
             return  # these tools do not exist here, and a rule for them must not allow another one
-        if pattern is None or pattern.strip() in ("", "*", "**"):
+        if pattern is None or _means_all(tool, pattern, allows=kind == "allow"):
             names = (tool, f"{tool}__*") if tool.startswith("mcp__") and "*" not in tool else (tool,)
             self.rules[kind] += names
             return
@@ -53,11 +54,11 @@ class RuleReader:
             self.rules[kind] += exact
         elif kind == "allow":
             if tool not in _NOT_HERE:
-                self._left_out.append(f"{kind} {given.strip()!r}")
+                self._left_out.append(f"{kind} {_cut(given)}")
         else:
             self.rules["ask"].append(_widen(tool, pattern))
             if tool not in _NOT_HERE:
-                self._widened.append(f"{kind} {given.strip()!r}")
+                self._widened.append(f"{kind} {_cut(given)}")
 
     def _translate(self, tool: str, pattern: str, *, allows: bool) -> Iterator[str]:
         """Yields our rules that together mean the same; nothing if there are none."""
@@ -76,7 +77,7 @@ class RuleReader:
 
     def _path(self, pattern: str) -> str | None:
         """The pattern in our form: `//x` is absolute, `/x` starts at the project; others are the same."""
-        if pattern.count("{") > 1 or pattern.count(",") > _MOST_CHOICES:
+        if pattern.count("{") > 1 or pattern.count(",") > _MOST_CHOICES or "{" in str(self.project):
             return None
         if pattern.startswith("//"):
             return pattern[1:]
@@ -93,6 +94,30 @@ class RuleReader:
 def is_plain(text: str) -> bool:
     """Whether the text can be a rule at all."""
     return len(text) <= _LONGEST and re.search("[\0\ud800-\udfff]", text) is None
+
+
+def _means_all(tool: str, pattern: str, *, allows: bool) -> bool:
+    """Whether the pattern means every call of the tool. `Read(*)` allows files below the working folder only."""
+    if allows:
+        return pattern == "*" and tool not in _FILE_TOOLS
+    return pattern.strip() in ("", "*", "**", "**/*")
+
+
+def split_rules(text: str) -> list[str]:
+    """Splits a list such as `Read, Bash(git add:*)` at commas and blanks outside brackets."""
+    found, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if depth == 0 and (char == "," or char.isspace()):
+            found.append("")
+        else:
+            found[-1] += char
+    return [rule for rule in found if rule]
+
+
+def _cut(given: object) -> str:
+    text = str(given).strip()
+    return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
 
 
 def _widen(tool: str, pattern: str) -> str:
