@@ -187,8 +187,12 @@ CALLS = {
         ("deny", "Read(//etc/**)", "hosts"),
         ("deny", "Edit(/src/**)", "src"),
         ("deny", "mcp__git", "mcp"),
-        ("ask", "Bash(git * --force)", "push log"),  # wider than written, never narrower
-        ("ask", "Bash(*force*)", "push log"),
+        ("ask", "Bash(git * --force)", "push"),
+        ("ask", "Bash(git p* --force:*)", "push"),
+        ("ask", "Bash(*force*)", "push"),
+        ("deny", "Bash(git l*)", "log"),
+        ("deny", "Bash(git [l]*)", ""),
+        ("ask", "Bash(* *)", "push log"),
         ("allow", "Bash(git log:*)", "log"),
         ("allow", "Bash(git * --force)", ""),  # cannot be expressed: nothing is allowed
         ("allow", "Bash(*)", "push log"),
@@ -216,11 +220,11 @@ def test_rules_mean_the_same_or_less_if_they_allow_and_more_if_they_deny(kind: s
 
 def test_a_deny_that_cannot_be_expressed_asks_and_says_so() -> None:
     reader = RuleReader(CWD)
-    reader.read("deny", "Bash(git push * --force)")
+    reader.read("deny", "Read(!x)")
     reader.read("deny", "WebFetch(domain:example.com)")
-    assert reader.rules == {"allow": [], "ask": ["Bash(git push:*)", "WebFetch"], "deny": []}
+    assert reader.rules == {"allow": [], "ask": ["Read", "WebFetch"], "deny": []}
     [said] = reader.problems()
-    assert "ask about more calls: deny 'Bash(git push * --force)'" in said
+    assert "ask about more calls: deny 'Read(!x)'" in said
 
 
 def test_a_list_of_rules_is_split_outside_brackets() -> None:

@@ -1,8 +1,7 @@
 """Turns permission rules of Claude Code into rules of ours, where both mean the same.
 
 A rule that allows never becomes wider: what cannot be expressed is left out. A rule that denies or asks never becomes
-narrower: what cannot be expressed asks about more. Either way one sentence says so. The one exception: `Bash(npm*)`
-counts for the whole word `npm`.
+narrower: what cannot be expressed asks about every call of the tool. Either way one sentence says so.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class RuleReader:
             if tool not in _NOT_HERE:
                 self._left_out.append(f"{kind} {_cut(given)}")
         else:
-            self.rules["ask"].append(_widen(tool, pattern))
+            self.rules["ask"].append(tool)
             if tool not in _NOT_HERE:
                 self._widened.append(f"{kind} {_cut(given)}")
 
@@ -64,6 +63,9 @@ class RuleReader:
         """Yields our rules that together mean the same; nothing if there are none."""
         if tool == "Bash":
             fixed = pattern[:-2] if pattern.endswith((":*", " *")) else pattern
+            if not allows and fixed.strip("* "):
+                yield f"Bash({pattern})"
+                return
             if fixed.endswith("*") and fixed[:-1].strip() and not fixed[-2].isspace():  # `npm*`: the whole word only
                 fixed, pattern = fixed[:-1], f"{fixed[:-1]}:*"
             if "*" not in fixed and fixed.strip():
@@ -118,15 +120,6 @@ def split_rules(text: str) -> list[str]:
 def _cut(given: object) -> str:
     text = str(given).strip()
     return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
-
-
-def _widen(tool: str, pattern: str) -> str:
-    """The narrowest rule of ours that covers at least what the pattern does."""
-    if tool != "Bash":
-        return tool
-    before = pattern.partition("*")[0]
-    words = before.split()[: None if before[-1:].isspace() or before.endswith(":") else -1]
-    return f"Bash({' '.join(words).rstrip(':')}:*)" if words else tool
 
 
 def _list(rules: list[str]) -> str:
