@@ -193,10 +193,12 @@ def test_a_hook_after_a_tool_may_end_the_turn(tmp_path: Path) -> None:
 def test_a_hook_that_nobody_waits_for(tmp_path: Path) -> None:
     done = tmp_path / "done"
     answer = says("UserPromptSubmit", additionalContext="too late")
-    configure(UserPromptSubmit={"command": f"echo $REVERIE_INSIDE > {done}; {answer}; sleep 30", "async": True})
+    configure(UserPromptSubmit={"command": f"sleep 0.5; {answer}; echo $REVERIE_INSIDE > {done}", "async": True})
 
     async def work(session: Session) -> str:
-        return ended(await turn(session, "go")).text
+        said = ended(await turn(session, "go")).text
+        assert not done.exists(), "the turn does not wait"
+        return said
 
     assert "too late" not in in_session(work, cwd=tmp_path, model=script(tmp_path, "say You said: {text}\n"))
     assert done.read_text().strip() == "1"

@@ -66,14 +66,13 @@ class PromptCommand:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """All commands and skills by name, and one sentence for each file that cannot be used."""
+    """All commands and skills by name, and one sentence for each file that cannot be used.
+
+    `user:NAME` and `project:NAME` also name a file, even if another one has its shorter name.
+    """
 
     named: Mapping[str, PromptCommand]
     problems: tuple[str, ...] = ()
-
-    def find(self, name: str) -> PromptCommand | None:
-        """Returns the command that a user means; `user:NAME` and `project:NAME` name one that another one hides."""
-        return self.named.get(name)
 
 
 def built_in() -> tuple[PromptCommand, ...]:

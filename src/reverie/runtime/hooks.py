@@ -28,6 +28,7 @@ Permission: TypeAlias = Literal["allow", "deny", "ask"]
 
 DEFAULT_TIMEOUT_S = 60.0
 CONTEXT_CHARACTERS = 10_000
+_LAST_WAIT_S = 3.0
 _NOTICE_CHARACTERS = 500
 _SHOWN_COMMAND = 60
 
@@ -190,10 +191,13 @@ class Hooks:
         return _merge([task.result() for task in running])
 
     async def close(self) -> None:
-        """Ends the hooks that run beside the session."""
-        for task in self._beside:
+        """Ends the hooks that run beside the session; they get a little time to finish."""
+        running = set(self._beside)
+        if running:
+            await asyncio.wait(running, timeout=_LAST_WAIT_S)
+        for task in running:
             task.cancel()
-        await asyncio.gather(*self._beside, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def _answer(self, event: HookEvent, rule: HookRule, stdin: bytes) -> _Answer:
         project, cwd = str(rule.folder or self._project), rule.folder or self._cwd

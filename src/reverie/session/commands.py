@@ -79,7 +79,7 @@ class SessionCommands:
     def find(self, text: str) -> tuple[PromptCommand, str] | None:
         """Returns the command that a line names, and the rest of the line."""
         match = _SLASH.match(text)
-        command = self.load().find(match[1]) if match else None
+        command = self.load().named.get(match[1]) if match else None
         return (command, (match[2] or "").strip()) if match and command is not None and command.for_user else None
 
     # -- for the model --------------------------------------------------------------------------------------------
