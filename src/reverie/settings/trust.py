@@ -20,8 +20,10 @@ from reverie.parsing import load_json
 from reverie.settings.reach import Risk
 
 FILE = "trust.json"
-LOCAL_FILES = (".reverie/settings.local.toml", ".claude/settings.local.json")
-SETTINGS_FILES = (".reverie/settings.toml", ".claude/settings.json", *LOCAL_FILES)
+COMMITTED = ".reverie/settings.toml"
+LOCAL = ".reverie/settings.local.toml"
+LOCAL_FILES = (LOCAL, ".claude/settings.local.json")
+SETTINGS_FILES = (COMMITTED, ".claude/settings.json", *LOCAL_FILES)
 _MAX_BYTES = 4_000_000
 _NAMES_FILES = ("catalogue.files", "model.")
 
