@@ -160,6 +160,17 @@ def test_a_folder_may_deny_and_ask_without_trust_but_neither_allow_nor_widen_the
     assert load(work).permissions.mode == "read_only", "our own files win"
 
 
+def test_a_source_says_what_a_file_means_here_and_where(work: Path, own_home: Path) -> None:
+    path = write(
+        own_home / ".claude" / "settings.json", {"model": "x", "permissions": {"deny": ["Read(!x)", "Edit(a)"]}}
+    )
+    found = load(work)
+    for kind, rules in (("ask", ["Read"]), ("deny", ["Edit(a)", "Edit(**/a/**)"])):
+        [source] = found.sources[f"permissions.{kind}"]
+        assert source.file is not None and source.file.data["permissions"][kind] == rules
+        assert str(source) == f"{path}:{3 if kind == 'ask' else 4}"
+
+
 CWD = Path("/p/app")
 CALLS = {
     "push": ToolCall("1", "Bash", {"command": "git push --force"}, False, CWD),

@@ -10,7 +10,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,7 +34,7 @@ _OUR_CLIENT = re.compile(r"reverie[\w./-]*/daemon/hook\.py|\breverie\.daemon\b")
 
 @dataclass(frozen=True, slots=True)
 class JsonFile:
-    """One file as read. `problem` is why it cannot be used."""
+    """One file as read; as the source of a setting, `data` is what it means here. `problem`: why it cannot be used."""
 
     path: Path
     text: str = ""
@@ -66,6 +66,8 @@ class JsonFile:
         """Returns the line of the last of these keys; each is searched after the one before it."""
         at = 0
         for key in path:
+            if not isinstance(key, str):
+                break
             found = self.text.find(json.dumps(key), at)
             at = found if found >= 0 else at
         return self.text.count("\n", 0, at) + 1
@@ -254,9 +256,14 @@ def read_claude_files(
         if file is None or not (hooks or permissions):
             continue
         reader = ClaudeSettingsFile(file, folder, hooks, permissions)
+        values = list(reader.values())
+        meant = dict[str, dict[str, object]]()
+        for one in values:
+            section, key = one.key.split(".", 1)
+            meant.setdefault(section, {})[key] = one.value
+        file = replace(file, data=meant)
         found = [
-            GivenValue(one.key, one.value, SettingSource(place, file, one.at), frame_of(path.parent))
-            for one in reader.values()
+            GivenValue(one.key, one.value, SettingSource(place, file, one.at), frame_of(path.parent)) for one in values
         ]
         warnings.extend(reader.warnings)
         checked = [(one, check_value(one)) for one in found]
