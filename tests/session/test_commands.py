@@ -81,6 +81,17 @@ def test_every_place_has_commands_and_the_nearest_wins(work: Path, own_home: Pat
     assert set(load_commands(Places.of(work, off), off).named) == {"init", "a", "user:a", "project:a"}
 
 
+def test_a_folder_made_to_be_walked_for_ever_is_walked_once(work: Path) -> None:
+    folder = work / ".claude" / "commands"
+    write(folder / "a.md", "a")
+    for number in range(60):
+        (folder / f"loop{number}").symlink_to("." if number % 2 else "/")
+    write(folder / "deep" / "er" / "b.md", "b")
+    settings = load_settings(work)
+    found = load_commands(Places.of(work, settings), settings)
+    assert found.named["a"].body == "a" and found.named["deep:er:b"].body == "b"
+
+
 @pytest.mark.parametrize(
     ("body", "args", "meant"),
     [

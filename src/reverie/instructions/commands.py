@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +30,7 @@ LISTED_CHARACTERS = 8_000
 """The limit for the list of skills that the model sees."""
 _LONGEST_LINE = 300
 _MOST_FILES = 500
-_DEEPEST = 5
+_MOST_FOLDERS = 100
 _PART = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 RUNS = re.compile(r"(?<![\w`!])!`([^`\n]+)`")
 _IN_USE = re.compile(r"\A<system-reminder>\nThe user runs the skill in (?P<path>/[^\n]+)\.\n")
@@ -175,10 +176,11 @@ def _read_all(
     book: TrustBook | None = None
     project = os.path.join(os.path.realpath(places.checkout), "")  # noqa: PTH118
     for folder, is_users in command_folders(places, settings):
-        files = [*_list_files(folder / "commands", ""), *_list_skills(folder / "skills")]
+        files = [*_list_files(folder / "commands"), *_list_skills(folder / "skills")]
+        leading_out = list[Path]()
         for name, path, is_skill in files[:_MOST_FILES]:
             if not is_users and not os.path.realpath(path).startswith(project):
-                problems.append(f"{path}: leads out of the project and is not read.")
+                leading_out.append(path)
                 continue
             found = _read(name, path, is_skill=is_skill, is_users=is_users)
             if isinstance(found, str):
@@ -189,18 +191,27 @@ def _read_all(
                 book = book or TrustBook.read(places.home)
                 parts = mark_parts(parts, book, places.checkout, places.root)
             yield found, parts
+        if leading_out:
+            more = f" (and {len(leading_out) - 1} more)" if len(leading_out) > 1 else ""
+            problems.append(f"{leading_out[0]}{more}: leads out of the project and is not read.")
 
 
-def _list_files(folder: Path, prefix: str, depth: int = 0) -> Iterator[tuple[str, Path, bool]]:
-    """Yields name, path and False for each command: `frontend/test.md` is `frontend:test`."""
-    for entry in _scan(folder):
-        stem = entry.name.removesuffix(".md")
-        if not _PART.fullmatch(stem):
+def _list_files(folder: Path) -> Iterator[tuple[str, Path, bool]]:
+    """Yields name, path and False for each command: `frontend/test.md` is `frontend:test`. Limited in folders."""
+    waiting, seen = deque([(folder, "")]), set[str]()
+    while waiting and len(seen) < _MOST_FOLDERS:
+        inside, prefix = waiting.popleft()
+        if (real := os.path.realpath(inside)) in seen:
             continue
-        if entry.name.endswith(".md") and entry.is_file():
-            yield prefix + stem, folder / entry.name, False
-        elif depth < _DEEPEST and entry.is_dir():
-            yield from _list_files(folder / entry.name, f"{prefix}{entry.name}:", depth + 1)
+        seen.add(real)
+        for entry in _scan(inside):
+            stem = entry.name.removesuffix(".md")
+            if not _PART.fullmatch(stem):
+                continue
+            if entry.name.endswith(".md") and entry.is_file():
+                yield prefix + stem, inside / entry.name, False
+            elif len(waiting) < _MOST_FOLDERS and entry.is_dir():
+                waiting.append((inside / entry.name, f"{prefix}{entry.name}:"))
 
 
 def _list_skills(folder: Path) -> Iterator[tuple[str, Path, bool]]:
