@@ -20,7 +20,7 @@ from reverie.prompts import render
 from reverie.regular_files import read_head
 from reverie.settings import Settings
 from reverie.settings.reach import Risk, names_program
-from reverie.settings.trust import ActingPart, TrustBook, digest_parts, make_check
+from reverie.settings.trust import ActingPart, TrustBook, make_check, mark_parts
 
 MAX_BYTES = 100_000
 GENERAL = "general"
@@ -116,8 +116,7 @@ def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefini
             parts = [] if is_own else list(_trusted_parts(found, path, places.checkout, taken))
             if parts:
                 book = book or TrustBook.read(places.home)
-                state = book.state(places.checkout, digest_parts(parts)[str(places.checkout)], places.root)
-                parts = [replace(part, ignored=state) for part in parts]
+                parts = mark_parts(parts, book, places.checkout, places.root)
             yield found, parts
 
 

@@ -59,6 +59,10 @@ class Rules:
         """Parses the three lists; raises UserError for the first rule that cannot be read."""
         return Rules(*(tuple(parse_rule(text) for text in texts) for texts in (allow, ask, deny)))
 
+    def joined(self, more: Rules) -> Rules:
+        """Returns these rules and more of them."""
+        return replace(self, allow=self.allow + more.allow, ask=self.ask + more.ask, deny=self.deny + more.deny)
+
     def allowing(self, texts: Iterable[str]) -> Rules:
         """Returns the same rules with more that the user chose to "always allow" in this session."""
         return replace(self, always=(*self.always, *(parse_rule(text) for text in sorted(texts))))

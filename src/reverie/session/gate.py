@@ -28,6 +28,7 @@ class Requester:
     """Who makes the call, if not the main agent: its name, how long a question may wait, and which calls are free."""
 
     name: str = ""
+    kind: str = ""
     wait_s: float | None = None
     is_free: Callable[[ToolCall], bool] = lambda _call: False
 
@@ -67,6 +68,8 @@ class PermissionGate:
     emit: Callable[[Event], None]
     writes_memory: Callable[[ToolCall], bool] = lambda _call: False
     is_read_only: Callable[[str, JsonObject], bool] = lambda _tool, _input: False
+    for_turn: Rules = field(default_factory=Rules, init=False)
+    """Rules of the command that the user runs; they end with the turn."""
     why_ask: Callable[[ToolCall], str | None] = lambda _call: None
     """Why a call that would be allowed is asked for nevertheless; None if it is not."""
     trusted: bool = False
@@ -87,7 +90,7 @@ class PermissionGate:
 
     async def judge(self, call: ToolCall, whose: Requester = _MAIN) -> Decision:
         """Does the same for a call of another agent."""
-        outcome = await self._before(call)
+        outcome = await self._before(call, whose)
         if outcome.blocked:
             return Deny(outcome.reason or "a PreToolUse hook refused this call")
         judged = call if outcome.updated_input is None else self._changed(call, outcome.updated_input)
@@ -124,13 +127,15 @@ class PermissionGate:
 
     def _policy(self, call: ToolCall, whose: Requester) -> Policy:
         """Returns the policy. A memory can be undone and has its own gate: nobody is asked, but rules still count."""
-        rules = self.rules.allowing(self._always)
+        rules = self.rules.allowing(self._always).joined(self.for_turn)
         is_free = self.mode is not PolicyMode.READ_ONLY and (self.writes_memory(call) or whose.is_free(call))
         mode = PolicyMode.ACCEPT_ALL if is_free else self.mode
         return make_policy(mode, rules, can_ask=self.can_ask, trusted=self.trusted)
 
-    async def _before(self, call: ToolCall) -> HookOutcome:
+    async def _before(self, call: ToolCall, whose: Requester) -> HookOutcome:
         payload: JsonObject = {"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}
+        if call.agent_id is not None:
+            payload |= {"agent_id": call.agent_id, "agent_type": whose.kind}
         outcome = await self.hooks.fire(HookEvent.PRE_TOOL_USE, payload, match_on=call.tool)
         for notice in outcome.notices:
             self.emit(notice)

@@ -142,6 +142,8 @@ class ToolOutput:
     """The size of the whole result, if it is kept on disk and `content` is only a preview."""
     kept_in: Path | None = None
     """The file that the tool itself put the whole result in."""
+    seconds: float = 0.0
+    """How long the tool ran, without the time for permission."""
 
 
 class Tool(Protocol):

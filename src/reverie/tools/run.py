@@ -113,7 +113,9 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
             return _refuse(allowed)
         given = prepared.given if allowed.updated_input is None else allowed.updated_input
         where = replace(context, guarded=True) if allowed.guarded else context
-        return _make_storable(await prepared.tool.run(given, where))
+        started = monotonic()
+        output = _make_storable(await prepared.tool.run(given, where))
+        return replace(output, seconds=monotonic() - started)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():

@@ -17,6 +17,7 @@ from reverie.cli.chat.memory import forget, memory_files, remember, show_memory
 from reverie.cli.chat.permissions import complete_permissions, show_permissions
 from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
 from reverie.errors import UserError
+from reverie.instructions.commands import list_shown
 
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
@@ -38,6 +39,8 @@ class SlashCommand:
 async def _help(chat: Chat, _rest: str) -> None:
     paint = chat.view.paint
     rows = [(paint.accent(command.usage), command.help) for command in COMMANDS.values()]
+    own = list_shown(chat.session.commands.load(), COMMANDS)
+    rows += [(paint.accent(one_line(one.usage, 60)), one_line(one.description, 80)) for one in own]
     keys = "Alt-Enter, or \\ at the end: new line. @ completes file names. Tab completes."
     more = "Ctrl-C stops the answer; Ctrl-C twice or Ctrl-D leaves."
     chat.view.say_all(f"  {line}" for line in (*table(rows), "", paint.dim(keys), paint.dim(more)))
@@ -165,6 +168,9 @@ def completions(chat: Chat, text: str) -> Iterator[tuple[str, int, str]]:
         for known, command in COMMANDS.items():
             if known.startswith(name):
                 yield f"/{known}", len(text), command.help
+        for one in list_shown(chat.session.commands.load(), COMMANDS):
+            if one.name.startswith(name):
+                yield f"/{one.name}", len(text), one_line(f"{one.hint} {one.description}".strip(), 80)
     elif command := COMMANDS.get(name):
         for word, about in command.complete(chat):
             if rest.lower() in word.lower():

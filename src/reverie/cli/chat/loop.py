@@ -27,6 +27,7 @@ from reverie.cli.session_opening import Opening
 from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, PermissionAsked, TurnEnded
+from reverie.instructions.commands import list_shown
 from reverie.origins import strip_tags
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.text.columns import cut
@@ -63,13 +64,15 @@ class Chat:
         self._signals.closing = lambda: self.session.closing
         self._greet()
         self.session.listen(self._show_between_turns)
+        if self.session.hook_points.has_first_message:
+            await self._run_turn([])
         while not self.leaving and self._signals.ended_by is None:
             said = await given.next()
             self._signals.watch()  # a prompt handles Ctrl-C itself
             if said is None:
                 break
             found = command_in("".join(strip_tags(block.text) for block in said)) if said[0].origin.is_users else None
-            if found:
+            if found and (found[0] in COMMANDS or self.session.commands.find(said[0].text) is None):
                 given_as = {block.origin for block in said}
                 self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
                 await self._run_command(*found)
@@ -175,7 +178,8 @@ class Chat:
             if command is None:
                 from reverie.cli.app import unknown_name
 
-                known = {f"/{one}": None for one in COMMANDS}
+                own = (one.name for one in list_shown(self.session.commands.load(), COMMANDS))
+                known = {f"/{one}": None for one in (*COMMANDS, *own)}
                 raise UserError(unknown_name("command", f"/{name}", known))
             await command.run(self, rest)
         except ReverieError as error:
