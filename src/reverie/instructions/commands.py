@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from reverie.memory.frontmatter import split
 from reverie.origins import escape_tags
-from reverie.paths import Places
+from reverie.paths import Places, claude_home
 from reverie.prompts import render
 from reverie.regular_files import read_head
 from reverie.settings import Settings
@@ -157,7 +157,7 @@ def skill_in_use(text: str) -> Path | None:
 
 def command_folders(places: Places, settings: Settings) -> list[tuple[Path, bool]]:
     """Returns the folders with `commands/` and `skills/`, the most general first, and whether they are the user's."""
-    claude = [settings.claude.config_dir or settings.places.user_home / ".claude"] if settings.claude.commands else []
+    claude = [claude_home(settings)] if settings.claude.commands else []
     own = [*claude, places.home]
     above = [places.cwd, *places.cwd.parents]
     inside = [folder for folder in above if folder == places.checkout or places.checkout in folder.parents]

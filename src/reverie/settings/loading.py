@@ -133,8 +133,8 @@ def load_settings(
         for place, folder, path in _list_folder_files(home, repo)
         if (file := TomlFile.read(path)) is not None
     ]
-    switches = {**values, **{one.key: check_value(one) for one in last if one.key.startswith("claude.")}}
-    claude_home = cast("Path | None", switches.get("claude.config_dir")) or user_home / ".claude"
+    switches = {**values, **{one.key: check_value(one) for one in last if one.key.startswith(("claude.", "places."))}}
+    claude_home = cast("Path | None", switches.get("places.claude")) or user_home / ".claude"
     foreign: list[CheckedValue] = []
     if existing := _find_claude_files(claude_home, repo):
         from reverie.settings.claude_files import read_claude_files

@@ -173,9 +173,6 @@ class HookSettings(Section):
 class ClaudeSettings(Section):
     """What is read from the files of Claude Code: `.claude/` in a folder, and `~/.claude/` (or `CLAUDE_CONFIG_DIR`)."""
 
-    config_dir: Path | None = location(
-        None, "The user's folder of Claude Code. Not set: `~/.claude`.", env="CLAUDE_CONFIG_DIR", env_only=True
-    )
     hooks: bool = switch(True, "Whether the hooks in its settings files run.", env="REVERIE_CLAUDE_HOOKS")
     permissions: bool = switch(True, "Whether the permission rules in its settings files count.")
     commands: bool = switch(True, "Whether its commands and skills are offered.")
