@@ -1,9 +1,7 @@
-"""Hostile text in sessions of other agents: it is never obeyed, never learnt as the user's, and secrets stay where they are."""
+"""Hostile text in sessions of other agents: never obeyed, never learnt as the user's; and secrets in them."""
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 
 import pytest
