@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reverie.daemon.client import ensure_daemon, stop_daemon
+from tests import warm
 from tests.daemon.hooks import Agent, bash, result
 from tests.daemon.services import run_hook, wait_for
+from tests.daemon.test_compaction import compact
 from tests.daemon.test_work import do, memories, places
 
 ANSWER = ("assistant", [{"type": "text", "text": "Understood."}])
@@ -116,3 +120,37 @@ def test_secrets_stay_in_the_transcript(agent: Agent) -> None:
     for text in (before, start, said, json.dumps(agent.events.status())):
         assert not any(secret in text for secret in SECRETS)
     assert "You must always use the token [secret]" in before
+
+
+def test_a_purge_reaches_the_hooks_and_says_what_the_other_agent_still_has(agent: Agent) -> None:
+    secret = "Wombat-Falcon-7781"
+    agent.record(("user", f"No, never print {secret} again in this repository."), ANSWER)
+    large = {"stdout": f"line {secret}\n" * 9_000, "stderr": ""}
+    agent.call("PostToolUse", tool_name="Bash", tool_use_id="toolu_9", tool_response=large)
+    kept = agent.transcript.with_suffix("") / "tool-results" / "toolu_9.txt"
+    assert secret in kept.read_text()
+    compact(agent, "Nothing.")
+    do(agent)
+    done = warm.run_text("memory", "purge", secret, "--yes", cwd=agent.cwd, env=os.environ)
+    assert done.returncode == 1 and "delete that session there" in " ".join(done.stderr.split()), done
+    assert secret in agent.transcript.read_text(), "files of others are not changed"
+    assert kept.stat().st_size > 9_000 and secret not in kept.read_text()
+    for path in (path for path in agent.home.rglob("*") if path.is_file()):
+        assert secret.encode() not in path.read_bytes(), path
+    assert secret not in agent.call("PreCompact", trigger="manual").get("text", ""), "it does not come back"
+
+
+def test_no_name_of_a_model_is_not_the_default_model(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.05)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-000")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        (agent.home / "settings.toml").write_text(
+            '[connect]\nmodel = ""\n[model]\ntimeout_s = 1.0\nretries = 0\n'
+            "[dream]\ntranscripts = 1\nrun_minutes = 0.05\n"
+        )
+        agent.record(("user", "No, always use pnpm instead of npm in this repository."), ANSWER)
+        report = do(agent, ended=True)
+        assert report["dream"] == "dreamt" and "instead" not in report, report
+        with pytest.raises(TimeoutError):
+            listener.accept()

@@ -182,8 +182,9 @@ def _hash(text: str) -> str:
 async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: Path, report: JsonObject) -> None:
     if not settings.connect.learn or not open_memory(settings, places).switch.on:
         return
-    learnt = await _ask(settings.connect.model, job, cwd, copy)
-    if learnt.stopped and learnt.exit_code and settings.background.fallback and settings.connect.model != EMBEDDED:
+    model = _model(settings)
+    learnt = await _ask(model, job, cwd, copy)
+    if learnt.stopped and learnt.exit_code and settings.background.fallback and model != EMBEDDED:
         # As in a session: if the model is down or its budget is spent, the offline mind does this work.
         BackgroundLog(places.background_log, job.session).write("hook_work_fallback", error=learnt.stopped)
         report["instead"] = learnt.stopped
@@ -196,6 +197,11 @@ async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: 
         raise UserError(learnt.failures[-1])
     elif learnt.turns:
         Heartbeat(places.heartbeat(WRITER)).success(turns=learnt.turns, memories=report["memories"], **learnt.tokens)
+
+
+def _model(settings: Settings) -> str:
+    """The model of all work here. An empty name must not become the default of a session, which may cost money."""
+    return settings.connect.model.strip() or EMBEDDED
 
 
 async def _ask(model: str, job: Job, cwd: Path, copy: Path) -> ExtractionReport:
@@ -222,9 +228,8 @@ async def _dream(cwd: Path, settings: Settings, places: Places) -> str:
         return "too few sessions since the last"
     from reverie.session.session import Session
 
-    name = settings.connect.model
     own = replace(settings, hooks=HookSettings())  # nobody begins or ends a session here
-    async with await Session.open(cwd=cwd, model=name, settings=own) as session:
+    async with await Session.open(cwd=cwd, model=_model(settings), settings=own) as session:
         if session.dreaming is None:
             return "off"
         closed = session.dreaming.after_turn()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -136,9 +136,22 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def all_entries(places: Places) -> Iterator[JsonObject]:
     """Yields what is known about every followed file."""
+    for _, entry in _all_files(places):
+        yield entry
+
+
+def sources_of(places: Places, projects: Collection[Path]) -> list[Path]:
+    """Returns the session files of other agents whose copies are in these folders."""
+    found = [(path, places.home / str(entry.get("target"))) for path, entry in _all_files(places)]
+    return [path for path, copy in found if copy.parent in projects]
+
+
+def _all_files(places: Places) -> Iterator[tuple[Path, JsonObject]]:
     for path in sorted(_folders(places).glob("*.json")):
-        found = _StateFile(path).load().get("files")
-        yield from cast("dict[str, JsonObject]", found).values() if isinstance(found, dict) else ()
+        state = _StateFile(path).load()
+        found, folder = state.get("files"), Path(str(state.get("folder") or "/"))
+        for name, entry in cast("dict[str, JsonObject]", found).items() if isinstance(found, dict) else ():
+            yield folder / name, entry
 
 
 def _folders(places: Places) -> Path:
