@@ -100,8 +100,16 @@ def test_text_that_the_user_did_not_write_is_neither_learnt_nor_their_limit(agen
 SECRETS = ("ghp_x7Kq29sLmP4vTz8RwY3bNc6JdF1hGa5Ue0Qi", "hunter2Fish!9x")
 
 
-def test_secrets_stay_in_the_transcript(agent: Agent) -> None:
+@pytest.mark.parametrize("fallback", ["0", "1"])
+def test_secrets_stay_in_the_transcript(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fallback: str
+) -> None:
     token, password = SECRETS
+    monkeypatch.setenv("REVERIE_BACKGROUND_FALLBACK", fallback)
+    model = tmp_path / "mind"
+    model.write_text("#!/bin/sh\ngrep -o '[Mm]y password is .*' | cut -c1-200 >&2\nexit 1\n")  # an error that quotes
+    model.chmod(0o755)
+    (agent.home / "settings.toml").write_text(f'[connect]\nmodel = "command:{model}"\n')
     agent.record(
         ("user", f"You must always use the token {token}. My password is {password} for the registry."),
         ("assistant", [bash(1, f"curl -u bob:{password} https://example.com/{token}")]),
@@ -112,7 +120,8 @@ def test_secrets_stay_in_the_transcript(agent: Agent) -> None:
     start = agent.context("SessionStart", source="compact")
     agent.call("PostCompact", trigger="manual", compact_summary="Nothing.")
     said = agent.prompt("go on with it please")
-    do(agent, ended=True)
+    report = do(agent, ended=True)
+    assert "exit code 1" in json.dumps(report) and password not in json.dumps(report)
     copy = places(agent).transcript(agent.session)
     for path in (path for path in agent.home.rglob("*") if path.is_file() and path != copy):
         for secret in (token, password, "hunter2"):
