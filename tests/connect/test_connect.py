@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -335,6 +336,18 @@ def test_a_hook_without_its_python_does_nothing(machine: Machine) -> None:
     done = subprocess.run(["sh", script, "Stop"], input=given, capture_output=True, timeout=10, env=inside, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert not (machine.home / "run").exists(), "no service was started"
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_a_hook_without_its_script_stops_no_prompt(machine: Machine, agent: str) -> None:
+    machine.connect(agent)
+    file = machine.hooks if agent == "codex" else machine.home / "connect/claude-code/reverie/hooks/hooks.json"
+    command = json.loads(file.read_text())["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"]
+    shutil.rmtree(machine.home)  # while a session runs
+    given = b'{"prompt": "' + b"x" * 300_000 + b'"}'
+    where = {**os.environ, "CLAUDE_PLUGIN_ROOT": str(machine.home / "connect/claude-code/reverie")}
+    done = subprocess.run(["sh", "-c", command], input=given, capture_output=True, timeout=10, env=where, check=False)
+    assert (done.returncode, done.stdout) == (0, b"")
 
 
 def test_the_status_names_what_keeps_hooks_from_running(machine: Machine) -> None:

@@ -54,7 +54,7 @@ def add_hooks(file: UserFile, script: Path) -> str:
         there = get_value(data, ("hooks", event))
         if there is not None and not isinstance(there, list):
             raise UserError(f"{file.path}: `hooks.{event}` is not a list; nothing was changed. Correct it first.")
-        group: Json = {"hooks": [cast("Json", hook_entry(f"sh {shlex.quote(str(script))} {event}", event))]}
+        group: Json = {"hooks": [cast("Json", hook_entry(shlex.quote(str(script)), event))]}
         if group in get_items(data, ("hooks", event)):
             continue
         text = append_item(remove_items(text, ("hooks", event), _is_ours), ("hooks", event), group)
