@@ -130,6 +130,14 @@ def test_a_file_that_cannot_be_used_stops_everything(machine: Machine, content: 
     assert machine.snapshot() == before
 
 
+def test_a_home_that_json_cannot_name_is_refused(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REVERIE_HOME", os.fsdecode(os.fsencode(machine.user) + b"/\xff"))
+    before = machine.snapshot()
+    for agent in ("claude-code", "codex"):
+        assert "is not UTF-8 text" in machine.connect(agent, code=2)
+    assert machine.snapshot() == before
+
+
 def test_links_stay_links(machine: Machine) -> None:
     target = machine.user / "dotfiles" / "claude.json"
     machine.write(target, '{"model": "opus"}')

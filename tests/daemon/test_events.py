@@ -232,6 +232,19 @@ def test_the_project_stays_when_a_shell_changes_its_folder(agent: Agent) -> None
     )
 
 
+def test_each_session_has_the_memory_of_its_own_configuration(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings(agent, '[memory]\nshared_with = "claude-code"\n')
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(agent.home.parent / "work account"))
+    agent.remember(PORT)
+    other = {"CLAUDE_CONFIG_DIR": str(agent.home.parent / "own account")}
+    same = {"CLAUDE_CONFIG_DIR": str(agent.home.parent / "work account")}
+    for environment in (other, {}):  # the session that started the service does not decide
+        assert agent.context("UserPromptSubmit", environment, prompt="which staging port") == ""
+    assert PORT in agent.context("UserPromptSubmit", same, prompt="which staging port")
+    agent.call("Stop", other)
+    assert agent.asked.jobs[-1].variables == other
+
+
 def test_a_prompt_costs_little(agent: Agent) -> None:
     root = agent.remember(PORT)
     for number in range(200):

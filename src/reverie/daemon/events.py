@@ -164,7 +164,7 @@ class HookEvents:
         return _context(call, whole)
 
     def _tool_result(self, call: HookCall) -> JsonObject:
-        project = self._projects.of(call.cwd)
+        project = self._projects.of(call.cwd, call.variables)
         fields = keep_large(call, project)
         if not call.is_subagent and self._told.look(call.session).pending:
             with self._told.changing(call.session) as (told, _today):
@@ -175,11 +175,11 @@ class HookEvents:
         return _output(call, fields) if fields else _NOTHING
 
     def _before_compaction(self, call: HookCall) -> JsonObject:
-        text = self._restorer.before(call, self._projects.of(call.cwd), MOST_CHARACTERS)
+        text = self._restorer.before(call, self._projects.of(call.cwd, call.variables), MOST_CHARACTERS)
         return {"text": text} if text else _NOTHING
 
     def _after_compaction(self, call: HookCall) -> JsonObject:
-        project = self._projects.of(call.cwd)
+        project = self._projects.of(call.cwd, call.variables)
         given = self._told.look(call.session).restored
         lost = self._restorer.after(call, project, given, MOST_CHARACTERS // 2)
         if lost:
@@ -191,7 +191,7 @@ class HookEvents:
         if not call.is_subagent:
             ended = call.event == "SessionEnd"
             transcript = str(call.transcript or "")
-            self._jobs.ask(Job(call.agent, call.session, transcript, str(call.cwd), ended))
+            self._jobs.ask(Job(call.agent, call.session, transcript, str(call.cwd), ended, call.variables))
         return _NOTHING
 
     # -- inside ------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class HookEvents:
         """Opens the project in the thread of the rankers, where others are closed."""
         if call.event != "SessionStart":
             self._projects.close_unused()
-        return self._projects.of(call.cwd)
+        return self._projects.of(call.cwd, call.variables)
 
     def _index(self, call: HookCall, project: Project, told: Told, today: int, room: int) -> str:
         if told.index or not project.recalls:

@@ -15,15 +15,17 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from subprocess import Popen
 from tempfile import TemporaryFile
 from typing import IO, Any, cast
 
+from reverie.daemon.hook_call import environment_for
 from reverie.daemon.leash import GRACE_SECONDS
-from reverie.errors import StorageError
+from reverie.errors import StorageError, UserError
 from reverie.parsing import load_json
 from reverie.regular_files import read_regular
 from reverie.runtime.background_log import BackgroundLog
@@ -47,13 +49,16 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work on one session: `transcript` is the file that the agent writes, `ended` whether the session is over."""
+    """Work on one session: `transcript` is the file that the agent writes, `ended` whether the session is over.
+
+    `variables` say where the agent keeps its files."""
 
     agent: str
     session: str
     transcript: str
     cwd: str
     ended: bool
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def key(self) -> str:
@@ -196,7 +201,7 @@ class Jobs:
                 given.write(json.dumps(asdict(job)).encode())
                 given.seek(0)
                 try:
-                    process = self._start((given, said, complained), reading, lock)
+                    process = self._start(job, (given, said, complained), reading, lock)
                 finally:
                     os.close(reading)
                 try:
@@ -213,7 +218,9 @@ class Jobs:
             if writing >= 0:
                 os.close(writing)
 
-    def _start(self, streams: tuple[IO[bytes], IO[bytes], IO[bytes]], reading: int, lock: int) -> Popen[bytes]:
+    def _start(
+        self, job: Job, streams: tuple[IO[bytes], IO[bytes], IO[bytes]], reading: int, lock: int
+    ) -> Popen[bytes]:
         limit = str(self._limit_s + 10 * GRACE_SECONDS)  # if the service cannot end it any more
         given, said, complained = streams
         return Popen(
@@ -234,7 +241,7 @@ class Jobs:
             pass_fds=(reading, lock),
             start_new_session=True,
             cwd="/",
-            env=_environment(self._home),
+            env=_environment(self._home, job),
         )
 
     def _error(self, is_late: bool, code: int, complained: bytes) -> str:
@@ -254,16 +261,25 @@ class Jobs:
         self._last = {**who, "session": job.session, "error": error, "time": time.time()}
 
 
+def read_job(raw: bytes) -> Job:
+    """Reads a job. Raises `UserError` for anything else."""
+    try:
+        given: Any = load_json(raw)
+        known = {one.name: cast(JsonObject, given)[one.name] for one in fields(Job)}
+    except (ValueError, KeyError, TypeError):
+        raise UserError("the job is not a JSON object with all its fields") from None
+    ended, variables = known.pop("ended"), known.pop("variables")
+    texts = [*known.values(), *cast(JsonObject, variables).values()] if isinstance(variables, dict) else [None]
+    if not isinstance(ended, bool) or not all(isinstance(value, str) for value in texts):
+        raise UserError("a field of the job has a wrong type")
+    return Job(**cast("dict[str, str]", known), ended=ended, variables=cast("dict[str, str]", variables))
+
+
 def _read(path: Path) -> Job | None:
     try:
-        raw: Any = load_json(read_regular(path, _LARGEST_FILE))
-        known = {field.name: cast(JsonObject, raw)[field.name] for field in fields(Job)}
-    except (OSError, ValueError, KeyError, TypeError):
+        return read_job(read_regular(path, _LARGEST_FILE))
+    except (OSError, UserError):
         return None
-    ended = known.pop("ended")
-    if not isinstance(ended, bool) or not all(isinstance(value, str) for value in known.values()):
-        return None
-    return Job(**cast("dict[str, str]", known), ended=ended)
 
 
 def _figures(said: bytes, taken: JsonObject) -> dict[str, Json]:
@@ -276,9 +292,9 @@ def _figures(said: bytes, taken: JsonObject) -> dict[str, Json]:
     return {key: value for key, value in given.items() if isinstance(value, str | int | float) and key not in taken}
 
 
-def _environment(home: Path) -> dict[str, str]:
-    """The environment of a worker: that of the service, without settings of whoever started it."""
-    kept = {name: value for name, value in {**os.environ}.items() if not name.startswith("REVERIE_")}
+def _environment(home: Path, job: Job) -> dict[str, str]:
+    """The environment of a worker, without settings of whoever started the service."""
+    kept = {name: value for name, value in environment_for(job.variables).items() if not name.startswith("REVERIE_")}
     return {**kept, "REVERIE_HOME": str(home), "REVERIE_INSIDE": "1"}
 
 
