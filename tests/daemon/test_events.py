@@ -98,6 +98,29 @@ def test_limits_are_kept_and_settings_are_read_again(agent: Agent) -> None:
         assert other.prompt("which staging port do we use?") == "", text
 
 
+def test_limits_are_kept_in_every_script_and_for_everything_that_is_added(agent: Agent) -> None:
+    root = agent.remember(*(f"The staging port of region {number} is 8080 {'雪' * 800}" for number in range(3)))
+    (root / "MEMORY.md").write_text("".join(f"- [region {n}](region_{n}.md): {'雪' * 60}\n" for n in range(40)))
+    settings(agent, "[connect]\nsession_tokens = 300\n")
+    agent.agent = "codex"  # which gets the index too
+    added = agent.context("SessionStart", source="startup") + agent.prompt("which staging port has region 2?")
+    assert 0 < estimate_text(added) <= 300
+    agent.agent, agent.session = "claude-code", "another"
+    agent.record(("user", "You must never push to main. Clean up."), ("assistant", [{"type": "text", "text": "Done."}]))
+    spent = agent.events.status()["tokens_today"]
+    settings(agent, f"[connect]\nday_tokens = {spent + 10}\n")
+    for _ in range(2):
+        assert agent.context("SessionStart", source="compact") == ""
+        agent.call("PostCompact", compact_summary="All is well.")
+        assert agent.prompt("Go on") == ""
+        agent.call("PostCompact", compact_summary="All is well.")
+        assert agent.context("PostToolUse", tool_name="Bash", tool_use_id="t", tool_response="x") == ""
+    assert agent.events.status()["tokens_today"] == spent
+    settings(agent, "[connect]\n")
+    agent.call("PostCompact", compact_summary="All is well.")
+    assert "never push to main" in agent.prompt("Go on")
+
+
 def test_a_folder_may_lower_the_limits_but_not_raise_them(agent: Agent) -> None:
     agent.remember(PORT)
     (agent.cwd / ".reverie").mkdir()
