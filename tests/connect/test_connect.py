@@ -368,3 +368,13 @@ def test_the_status_names_what_keeps_hooks_from_running(machine: Machine) -> Non
     text = machine.settings.read_text().replace("true}}", "false}}").replace('"disableAllHooks": true', '"a": 1')
     machine.settings.write_text(text)
     assert "claude plugin enable reverie@reverie" in {one["todo"] for one in machine.status()["problems"]}
+
+
+def test_a_home_that_cannot_be_written_is_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.connect()
+    assert machine.status()["problems"] == []
+    # Root may write everywhere, so a mode would not do.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != machine.home or not mode & os.W_OK)
+    (problem,) = machine.status()["problems"]
+    assert "hooks are skipped" in problem["what"] and "cannot be written" in problem["what"]
+    assert "hooks are skipped" in " ".join(machine("doctor").split())

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from reverie.daemon.client import stop_daemon
+from reverie.daemon.jobs import Job, Jobs
+from reverie.runtime.background_log import BackgroundLog
 from tests.counts import count
 from tests.daemon.services import lives, log_of, run_hook, start_service, wait_for, wait_until_it_answers
 
@@ -67,6 +71,27 @@ def test_one_job_per_session_and_its_report(home: Path, tmp_path: Path, worker: 
     ]
     assert not list((home / "run" / "jobs").iterdir())
     wait_for(lambda: not leftovers(tmp_path))
+    stop_daemon(home)
+    service.wait(10)
+
+
+def test_a_worker_that_cannot_start_leaves_its_job_to_the_next_service(
+    home: Path, tmp_path: Path, worker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        with monkeypatch.context() as without:
+            without.setattr(sys, "executable", "/nowhere/python")  # its environment was deleted
+            jobs = Jobs(home, BackgroundLog(home / "logs" / "background.jsonl"))
+            jobs.ask(Job("codex", "first", f"{tmp_path}|0", "/", False))
+            running = asyncio.create_task(jobs.run())
+            await asyncio.sleep(1)
+        running.cancel()
+
+    asyncio.run(work())
+    assert "did not start" in log_of(home, "hook_job")[0]["error"]
+    service = start_service(home, worker=worker)
+    wait_for(lambda: len(log_of(home, "hook_job")) == 2)
+    assert [session for _, session, *_ in runs(tmp_path)] == ["first", "first"]
     stop_daemon(home)
     service.wait(10)
 

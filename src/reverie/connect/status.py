@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,9 @@ def find_service(places: Places) -> ServiceState:
     if said is not None:
         silent = Finding(f"the service (PID {said.get('pid')}) does not answer", "wait a moment, or end that process")
         return ServiceState(said, () if said["answers"] else (silent,))
+    if places.home.is_dir() and not os.access(places.home, os.W_OK | os.X_OK):
+        what = f"hooks are skipped: {places.home} cannot be written, so the service cannot start"
+        return ServiceState(None, (Finding(what, "make it writable, or set REVERIE_HOME and connect again"),))
     last = next(iter(BackgroundLog(places.background_log).read(1, kind="hook_service")), None)
     tried = _modified(daemon_lock(places.home).with_name("daemon.started"))
     why = str(last.fields.get("error", "")) if last is not None and last.fields.get("event") == "failed" else ""

@@ -132,12 +132,12 @@ class Jobs:
                 with self._guard:
                     job = self._waiting.pop(job.key, job)  # a newer one may have come
                     self._running = job
-                await self._work(job, lock)
+                was_begun = await self._work(job, lock)
             finally:
                 os.close(lock)
                 self._running = None
             with self._guard:
-                if job.key not in self._waiting:
+                if was_begun and job.key not in self._waiting:  # else the next service tries again
                     remove(self._file(job.key))
 
     def _file(self, key: str) -> Path:
@@ -187,8 +187,11 @@ class Jobs:
             os.close(fd)
             await asyncio.sleep(_PAUSE_SECONDS)  # the worker of a killed service is ending
 
-    async def _work(self, job: Job, lock: int) -> None:
-        """Runs one worker to its end. Its streams are files: a process that it leaves behind could hold a pipe open."""
+    async def _work(self, job: Job, lock: int) -> bool:
+        """Runs one worker to its end; False if it cannot start.
+
+        Its streams are files: a process that it leaves behind could hold a pipe open.
+        """
         started = time.monotonic()
         reading, writing = os.pipe()
         try:
@@ -212,8 +215,10 @@ class Jobs:
                     await _end(process)
                 error = self._error(is_late, process.returncode or 0, _tail(complained))
                 self._report(job, error, _tail(said), time.monotonic() - started)
+                return True
         except OSError as error:
             self._report(job, f"The worker did not start: {error.strerror or error}.", b"", 0.0)
+            return False
         finally:
             if writing >= 0:
                 os.close(writing)
