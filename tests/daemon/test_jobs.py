@@ -15,12 +15,13 @@ from reverie.daemon.client import stop_daemon
 from reverie.daemon.jobs import Job, Jobs
 from reverie.runtime.background_log import BackgroundLog
 from tests.counts import count
+from tests.daemon.hooks import Agent
 from tests.daemon.services import lives, log_of, run_hook, start_service, wait_for, wait_until_it_answers
 
 WORKER = """
 import json, os, subprocess, sys, time
 job = json.loads(sys.stdin.read())
-assert os.environ["REVERIE_INSIDE"] == "1"
+assert "REVERIE_INSIDE" not in os.environ, "a program may be the mind of a worker"
 folder, _, what = job["transcript"].partition("|")
 child = subprocess.Popen(["sleep", "60"])
 def note(state):
@@ -94,6 +95,27 @@ def test_a_worker_that_cannot_start_leaves_its_job_to_the_next_service(
     assert [session for _, session, *_ in runs(tmp_path)] == ["first", "first"]
     stop_daemon(home)
     service.wait(10)
+
+
+def test_a_program_is_the_mind_of_a_worker_and_is_told_that_it_is_inside(own_home: Path, tmp_path: Path) -> None:
+    agent, mind, seen = Agent(own_home / ".reverie", tmp_path / "shop"), tmp_path / "mind.sh", tmp_path / "seen"
+    agent.record(("user", "No, always use pnpm instead of npm."), ("assistant", [{"type": "text", "text": "Yes."}]))
+    mind.write_text(f'#!/bin/sh\ncat >/dev/null\necho "$REVERIE_INSIDE" >"{seen}"\necho "Nothing to remember."\n')
+    mind.chmod(0o755)
+    agent.home.mkdir(exist_ok=True)
+    settings = f"[connect]\nmodel = \"command:'{mind}'\"\n[background]\nfallback = false\n"
+    (agent.home / "settings.toml").write_text(settings)
+    service = start_service(agent.home)
+    wait_until_it_answers(agent.home)
+    run_hook(
+        "Stop",
+        agent.home,
+        {"session_id": agent.session, "transcript_path": str(agent.transcript), "cwd": str(agent.cwd)},
+    )
+    wait_for(lambda: log_of(agent.home, "hook_job"))
+    stop_daemon(agent.home)
+    service.wait(10)
+    assert seen.read_text() == "1\n", log_of(agent.home, "hook_job")
 
 
 def leftovers(folder: Path) -> list[int]:

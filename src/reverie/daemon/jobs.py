@@ -300,7 +300,7 @@ def _figures(said: bytes, taken: JsonObject) -> dict[str, Json]:
 def _environment(home: Path, job: Job) -> dict[str, str]:
     """The environment of a worker, without settings of whoever started the service."""
     kept = {name: value for name, value in environment_for(job.variables).items() if not name.startswith("REVERIE_")}
-    return {**kept, "REVERIE_HOME": str(home), "REVERIE_INSIDE": "1"}
+    return {**kept, "REVERIE_HOME": str(home)}
 
 
 def _tail(file: IO[bytes]) -> bytes:
