@@ -23,11 +23,13 @@ import json, os, subprocess, sys, time
 job = json.loads(sys.stdin.read())
 assert "REVERIE_INSIDE" not in os.environ, "a program may be the mind of a worker"
 folder, _, what = job["transcript"].partition("|")
-child = subprocess.Popen(["sleep", "60"])
+child = subprocess.Popen(["sleep", "60"], start_new_session=True)  # as the program of a model
 def note(state):
     with open(folder + "/runs", "a") as file:
         file.write(json.dumps([state, job["session"], os.getpid(), child.pid]) + "\\n")
 note("begun")
+if what == "0.02":
+    os.kill(os.getpid(), 9)  # as the system does if memory is short
 time.sleep(float(what or 0))
 if what == "0.01":
     sys.exit("it does not work")
@@ -58,16 +60,19 @@ def test_one_job_per_session_and_its_report(home: Path, tmp_path: Path, worker: 
     for _ in range(3):
         ask(home, "first", tmp_path)
     ask(home, "second", tmp_path, 0.01)
+    ask(home, "killed", tmp_path, 0.02)
     ask(home, "third", tmp_path, 30)  # longer than the limit
-    wait_for(lambda: len(log_of(home, "hook_job")) == 3)
+    wait_for(lambda: len(log_of(home, "hook_job")) == 4)
     reports = log_of(home, "hook_job")
     assert reports[0]["memories"] == 2 and "error" not in reports[0]
     assert reports[1]["error"] == "it does not work"
-    assert "1.5 s" in reports[2]["error"]
+    assert reports[2]["error"] == "The worker ended with exit code -9."
+    assert "1.5 s" in reports[3]["error"]
     assert [(state, session) for state, session, *_ in runs(tmp_path)] == [
         ("begun", "first"),
         ("done", "first"),
         ("begun", "second"),
+        ("begun", "killed"),
         ("begun", "third"),
     ]
     assert not list((home / "run" / "jobs").iterdir())

@@ -29,6 +29,7 @@ from reverie.errors import StorageError, UserError
 from reverie.parsing import load_json
 from reverie.regular_files import read_regular
 from reverie.runtime.background_log import BackgroundLog
+from reverie.runtime.process_family import end_marked
 from reverie.storage.atomic import make_private_dir, remove, storage_error, write_atomic
 from reverie.storage.locks import try_lock
 from reverie.types import Json, JsonObject
@@ -213,6 +214,7 @@ class Jobs:
                     os.close(writing)
                     writing = -1
                     await _end(process)
+                    end_marked(_mark())  # it may have been killed, and programs that it ran have their own groups
                 error = self._error(is_late, process.returncode or 0, _tail(complained))
                 self._report(job, error, _tail(said), time.monotonic() - started)
                 return True
@@ -237,6 +239,7 @@ class Jobs:
                 "reverie.daemon.leash",
                 str(reading),
                 limit,
+                _mark(),
                 self._worker,
                 str(self._home),
             ],
@@ -300,7 +303,13 @@ def _figures(said: bytes, taken: JsonObject) -> dict[str, Json]:
 def _environment(home: Path, job: Job) -> dict[str, str]:
     """The environment of a worker, without settings of whoever started the service."""
     kept = {name: value for name, value in environment_for(job.variables).items() if not name.startswith("REVERIE_")}
-    return {**kept, "REVERIE_HOME": str(home)}
+    name, _, value = _mark().decode().partition("=")
+    return {**kept, "REVERIE_HOME": str(home), name: value}
+
+
+def _mark() -> bytes:
+    """The variable by which the processes of our worker are known; only one runs at a time."""
+    return f"WORKS_FOR_REVERIE_SERVICE={os.getpid()}".encode()
 
 
 def _tail(file: IO[bytes]) -> bytes:
