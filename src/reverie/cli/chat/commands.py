@@ -14,8 +14,10 @@ from reverie.cli.chat.agents import ask_aside, complete_answers, show_agents
 from reverie.cli.chat.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
 from reverie.cli.chat.dream import complete_dream, dream
 from reverie.cli.chat.memory import forget, memory_files, remember, show_memory
+from reverie.cli.chat.permissions import complete_permissions, show_permissions
 from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
 from reverie.errors import UserError
+from reverie.instructions.commands import list_shown
 
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
@@ -37,6 +39,8 @@ class SlashCommand:
 async def _help(chat: Chat, _rest: str) -> None:
     paint = chat.view.paint
     rows = [(paint.accent(command.usage), command.help) for command in COMMANDS.values()]
+    own = list_shown(chat.session.commands.load(), COMMANDS)
+    rows += [(paint.accent(one_line(one.usage, 60)), one_line(one.description, 80)) for one in own]
     keys = "Alt-Enter, or \\ at the end: new line. @ completes file names. Tab completes."
     more = "Ctrl-C stops the answer; Ctrl-C twice or Ctrl-D leaves."
     chat.view.say_all(f"  {line}" for line in (*table(rows), "", paint.dim(keys), paint.dim(more)))
@@ -113,6 +117,12 @@ COMMANDS: dict[str, SlashCommand] = {
     "agents": SlashCommand(
         "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers
     ),
+    "permissions": SlashCommand(
+        "/permissions [remove RULE]",
+        "all permission rules, and where they come from",
+        show_permissions,
+        complete_permissions,
+    ),
     "btw": SlashCommand("/btw QUESTION", "ask without changing the conversation", ask_aside),
     "compact": SlashCommand(
         "/compact [TEXT | --preview | --from MSG | --up-to MSG]",
@@ -158,6 +168,9 @@ def completions(chat: Chat, text: str) -> Iterator[tuple[str, int, str]]:
         for known, command in COMMANDS.items():
             if known.startswith(name):
                 yield f"/{known}", len(text), command.help
+        for one in list_shown(chat.session.commands.load(), COMMANDS):
+            if one.name.startswith(name):
+                yield f"/{one.name}", len(text), one_line(f"{one.hint} {one.description}".strip(), 80)
     elif command := COMMANDS.get(name):
         for word, about in command.complete(chat):
             if rest.lower() in word.lower():

@@ -7,25 +7,16 @@ import sys
 import termios
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from reverie.cli.diff_preview import Pages
 from reverie.origins import split_material
+from reverie.permissions.answers import PermissionAnswer
 from reverie.types import Origin, TextBlock
 
 TWICE_S = 2.0
 """Ctrl-C twice within this time leaves the chat."""
-
-
-@dataclass(frozen=True, slots=True)
-class PermissionAnswer:
-    """The user's answer to a permission question."""
-
-    allow: bool
-    always: bool = False
-    reason: str = ""
 
 
 class ChatInput(ABC):
@@ -41,13 +32,14 @@ class ChatInput(ABC):
     def note_interrupt(self) -> None:  # noqa: B027
         """Records that Ctrl-C stopped a turn: at the prompt it counts as the first of two."""
 
-    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
         """Asks about the call that was shown; None as the answer stops the turn.
 
-        `rule` is what "always" would allow, if there is such a rule. `show` shows the next page while `pages` has one.
+        `lasting`: which of the answers `session` and `always` can be chosen. `show` shows the next page while `pages`
+        has one.
         """
-        del rule, pages, show
-        return PermissionAnswer(False, reason="No user can be asked.")
+        del lasting, pages, show
+        return PermissionAnswer.deny("No user can be asked.")
 
     async def confirm(self, question: str) -> bool:
         """Asks yes or no. Without a user, the answer is yes."""

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING
 from reverie import __version__
 from reverie.cli.chat.agents import agents_line
 from reverie.cli.chat.commands import COMMANDS, command_in
-from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, no_echo
+from reverie.cli.chat.input import TWICE_S, ChatInput, no_echo
 from reverie.cli.chat.view import ChatView
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
-from reverie.cli.output import columns, format_tokens, one_line, plural
+from reverie.cli.output import columns, exact, format_tokens, one_line, plural
 from reverie.cli.run_view import RunView, TextView
 from reverie.cli.session_opening import Opening
 from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, PermissionAsked, TurnEnded
+from reverie.instructions.commands import list_shown
 from reverie.origins import strip_tags
-from reverie.permissions.patterns import make_rule
-from reverie.permissions.rules import ToolCall
+from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.text.columns import cut
 from reverie.types import Json, Origin, Purpose, TextBlock
 
@@ -64,13 +64,15 @@ class Chat:
         self._signals.closing = lambda: self.session.closing
         self._greet()
         self.session.listen(self._show_between_turns)
+        if self.session.hook_points.has_first_message:
+            await self._run_turn([])
         while not self.leaving and self._signals.ended_by is None:
             said = await given.next()
             self._signals.watch()  # a prompt handles Ctrl-C itself
             if said is None:
                 break
             found = command_in("".join(strip_tags(block.text) for block in said)) if said[0].origin.is_users else None
-            if found:
+            if found and (found[0] in COMMANDS or self.session.commands.find(said[0].text) is None):
                 given_as = {block.origin for block in said}
                 self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
                 await self._run_command(*found)
@@ -125,10 +127,9 @@ class Chat:
         view.say(view.paint.dim(f"  {one_line(event.reason)}"))
         pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
         self.show_page(pages)
-        rule = make_rule(ToolCall(event.id, event.tool, event.input, False, cwd))
-        shown = None if rule is None else cut(one_line(rule), max(20, columns() - 40))
         asked_at = time.monotonic()
-        self._asking = asyncio.ensure_future(self._input.ask(shown, pages, lambda: self.show_page(pages)))
+        lasting = self._lasting_answers(event)
+        self._asking = asyncio.ensure_future(self._input.ask(lasting, pages, lambda: self.show_page(pages)))
         try:
             verdict = await self._asking
         except asyncio.CancelledError:
@@ -141,9 +142,20 @@ class Chat:
         if verdict is None:
             self.interrupt()
             return
-        why = f"The user refused: {verdict.reason.strip()}" if verdict.reason.strip() else ""
-        self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=why)
+        if verdict.kind is AnswerKind.DENY and verdict.reason.strip():
+            verdict = replace(verdict, reason=f"The user refused: {verdict.reason.strip()}")
+        self.session.gate.settle(event.id, verdict)
+        if verdict.kind is AnswerKind.ALWAYS:
+            view.tell(f"Saved in {event.saves_to}; /permissions lists and removes rules.")
         view.add_wait(time.monotonic() - asked_at)
+
+    def _lasting_answers(self, event: PermissionAsked) -> tuple[str, ...]:
+        """Shows the rules in full and returns the answers that hold longer than this call."""
+        if not event.rules:
+            return ()
+        how = "for this session, or always" if event.saves_to else "for this session"
+        self.view.say(self.view.paint.dim(f"  {how}: {exact(', '.join(event.rules))}"))
+        return ("session", "always") if event.saves_to else ("session",)
 
     def show_question(self, id: str, tool: str, given: Json, cwd: Path) -> None:
         """Shows the next page of an agent's question, or the first page again after the last."""
@@ -166,7 +178,8 @@ class Chat:
             if command is None:
                 from reverie.cli.app import unknown_name
 
-                known = {f"/{one}": None for one in COMMANDS}
+                own = (one.name for one in list_shown(self.session.commands.load(), COMMANDS))
+                known = {f"/{one}": None for one in (*COMMANDS, *own)}
                 raise UserError(unknown_name("command", f"/{name}", known))
             await command.run(self, rest)
         except ReverieError as error:

@@ -10,7 +10,7 @@ import re
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
@@ -32,13 +32,14 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer
+from reverie.cli.chat.input import TWICE_S, ChatInput
 from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint, one_line, plural
 from reverie.cli.screen import clean, guard_streams, printable, raw_stream
 from reverie.errors import StorageError
 from reverie.origins import SHORT_PASTE, fence
 from reverie.paths import make_private
+from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.regular_files import open_regular
 from reverie.types import Origin, TextBlock
 
@@ -178,26 +179,27 @@ class TerminalInput(ChatInput):
         shown = "  ".join(f"{paint.bold(key)} {text}" for key, text in offers.items())
         return await self._asking.prompt_async(ANSI(f"  {question}  {shown} {paint.accent('›')} "))
 
-    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
         paint = self._paint
         # Keys that were typed before the question do not answer it.
         clear_typeahead(self._asking.input)
         with suppress(termios.error):
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
         while True:
-            always = {"a": f"always {paint.dim(f'({rule})')}"} if rule else {}
+            more = {word[0]: word for word in lasting}
             # The user can only allow a call that was shown in full.
-            offers = {"m": "more"} if pages.left else {"y": "yes", **always}
+            offers = {"m": "more"} if pages.left else {"y": "yes", **more}
             answer = await self.choose("Allow?", {**offers, "n": "no"})
             if answer != "more":
                 break
             show()
-        if answer in ("yes", "always"):
-            return PermissionAnswer(True, always=answer == "always")
+        kinds = {"yes": AnswerKind.ONCE, "skip": AnswerKind.SESSION, "always": AnswerKind.ALWAYS}
+        if answer in kinds:
+            return PermissionAnswer(kinds[answer])
         reason = ""
         if answer == "no":
             reason = await self._why.prompt_async(_ansi(paint.dim("  Why not? (Enter: no reason) ")))
-        return None if _STOP in (answer, reason) else PermissionAnswer(False, reason=reason)
+        return None if _STOP in (answer, reason) else PermissionAnswer.deny(reason)
 
 
 def _ansi(text: str) -> ANSI:
