@@ -166,7 +166,8 @@ def test_the_memory_can_be_changed_later(machine: Machine) -> None:
     machine.connect()
     assert "shared_with" in settings.read_text()
     assert "-shared_with" in machine("connect", "claude-code", "--own-memory", "--dry-run")
-    assert "-shared_with" in machine.connect("claude-code", "--own-memory")
+    said = machine.connect("claude-code", "--own-memory")
+    assert "-shared_with" in said and "the plug-in to" not in said
     assert settings.read_text() == "[memory]\nenabled = true\n"
     assert "nothing to change" in machine.connect(), "what was chosen stays"
     assert "+shared_with" in machine.connect("claude-code", "--shared-memory")

@@ -30,6 +30,7 @@ from reverie.connect.connecting import (
     take_back,
 )
 from reverie.connect.files import Change
+from reverie.connect.plugin_files import is_current
 from reverie.errors import ReverieError, UserError
 from reverie.memory.opening import open_memory
 from reverie.paths import Places, claude_home
@@ -153,7 +154,10 @@ def _show_plan(settings: Settings, plan: Plan, program: str | None, trust_hooks:
         warn(note)
     if not plan.is_done:
         what = "plug-in" if plan.agent == claude_code.AGENT else "hook script"
-        say(f"This writes the {what} to {exact(str(plan.folder))} and changes:")
+        if not is_current(plan.folder, plan.files):
+            say(f"This writes the {what} to {exact(str(plan.folder))}.")
+        if any(change.is_needed for change in plan.changes):
+            say("This changes:")
         for change in plan.changes:
             say_all(_diff(change))
     elif not trust_hooks:
@@ -245,7 +249,8 @@ def disconnect_command(agent: str | None, scope: str | None, as_json: bool, cwd:
     if not edits:
         lines.append("Nothing is connected here; `reverie connect --status` shows what is.")
     else:
-        lines.append("Restart running sessions of Claude Code and Codex.")
+        names = " and ".join(_PROGRAMS[one][1] for one in AGENTS if any(edit.agent == one for edit in edits))
+        lines.append(f"Restart running sessions of {names}.")
         if not left:
             lines += _what_stays(cwd, memory)
     said = {
@@ -272,7 +277,7 @@ def _what_stays(cwd: Path, memory: Path) -> Iterator[str]:
         yield f'Or for all projects, with no import: add `memory.shared_with = "claude-code"` to {own}.'
     if places.projects.is_dir():
         yield f"Copies of your sessions and their notes stay in {exact(str(places.projects))}."
-        yield f"To delete them: `reverie sessions delete ID`, or delete all of {exact(str(places.home))}."
+        yield f"To delete them: `reverie sessions delete ID`, or delete all that Reverie has: {exact(str(places.home))}"
 
 
 def _stop_service(home: Path) -> None:
