@@ -213,7 +213,7 @@ def test_a_compaction_reports_the_users_words_as_kept_beside_what_was_piped(reve
     many = LOG + "".join(f"{n}\n" for n in range(2_000))
     for more in ((), ("-c",), ("-c",)):
         reverie("run", "-q", *more, "What is this log about?", stdin=many)
-    assert "requests 3/3" in reverie("compact").stdout
+    assert "3 of 3 requests" in reverie("compact").stdout
 
 
 # -- transcripts of others -----------------------------------------------------------------------------------------

@@ -320,7 +320,7 @@ def where(cwd: Path, env: Mapping[str, str] | None = None) -> MemoryPlace:
 def test_memory_lives_where_the_first_rule_says(repo: Path, tmp_path: Path) -> None:
     home = tmp_path / "u" / ".reverie"
     found = where(repo / "deep")
-    assert found == MemoryPlace(home / "projects" / slug(repo) / "memory", "default, by the repository")
+    assert found == MemoryPlace(home / "projects" / slug(repo) / "memory", "default; one per repository")
     env = {"REVERIE_REMOTE_MEMORY_DIR": "/mnt/m"}
     assert where(repo, env) == MemoryPlace(Path(f"/mnt/m/projects/{slug(repo)}/memory"), "REVERIE_REMOTE_MEMORY_DIR")
     (repo / ".reverie").mkdir()

@@ -92,7 +92,7 @@ def test_what_the_user_changed_since_stays(machine: Machine) -> None:
     said = machine("disconnect")
     assert machine.settings.read_text() == '{\n  "model": "haiku",\n  "theme": "dark"\n}\n'
     assert (machine.home / "settings.toml").read_text() == "[memory]\nenabled = true\n"
-    assert "the rest is as you have it" in said
+    assert "the rest is unchanged" in said
 
 
 def test_a_dry_run_changes_nothing_and_nobody_is_asked_without_a_terminal(machine: Machine) -> None:
@@ -100,7 +100,7 @@ def test_a_dry_run_changes_nothing_and_nobody_is_asked_without_a_terminal(machin
     before = machine.snapshot()
     said = machine("connect", "claude-code", "--dry-run")
     assert '+    "reverie@reverie": true' in said and "shared_with" in said
-    assert "no terminal to ask on" in machine("connect", "claude-code", code=2)
+    assert "no terminal to ask" in machine("connect", "claude-code", code=2)
     assert machine.snapshot() == before and not machine.home.exists()
 
 

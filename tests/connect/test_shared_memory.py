@@ -70,7 +70,7 @@ def test_a_project_cannot_move_the_memory(machine: Machine) -> None:
         assert place(machine, machine.work) == own
     machine("connect", "claude-code", "--own-memory", "--yes")
     assert place(machine, machine.work) == own
-    machine.connect()
+    machine.connect("claude-code", "--shared-memory")
     machine.write(machine.local, '{"autoMemoryDirectory": "/etc"}')
     assert "/etc" not in str(place(machine, machine.work))
     assert "Claude Code uses /etc in this project" in machine("connect", "--status", code=1)

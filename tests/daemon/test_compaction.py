@@ -151,7 +151,7 @@ def test_half_a_line_at_the_end_is_left_for_the_next_time(agent: Agent) -> None:
 
 def test_switched_off_nothing_is_given_back(agent: Agent) -> None:
     agent.home.mkdir(parents=True, exist_ok=True)
-    (agent.home / "settings.toml").write_text("[connect]\nrestore = false\nlayer1 = false\n")
+    (agent.home / "settings.toml").write_text("[connect]\nrestore = false\nlarge_results = false\n")
     assert compact(agent, "short") == ("", "") and agent.prompt("go on with it please") == ""
     large = {"tool_name": "mcp__x", "tool_use_id": "toolu_1", "tool_response": "x" * 90_000}
     assert agent.call("PostToolUse", **large) == {}

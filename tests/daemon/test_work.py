@@ -59,6 +59,7 @@ def test_a_correction_of_one_day_is_recalled_the_next(agent: Agent) -> None:
     assert "pnpm" in at.session_notes(agent.session).read_text()
     assert Digests(agent.home).stored(agent.session).requests[-1] == CORRECTION
     assert Heartbeat(at.heartbeat("extraction")).read().run["turns"] == 2
+    assert Heartbeat(at.heartbeat("notes")).read().succeeded, "`reverie doctor` shows that the notes were written"
     assert BackgroundLog(at.background_log).read(kind="extraction_done")
     again = do(agent)
     assert again["turns"] == 0 and again["copy"] == "unchanged", "no turn is learnt twice"
@@ -94,6 +95,20 @@ def test_at_the_end_of_a_session_it_dreams_if_the_gates_are_open(agent: Agent) -
     assert report["dream"] == "dreamt", report
     assert BackgroundLog(places(agent).background_log).read(kind="dream"), "`reverie log` shows it"
     assert do(other, ended=True)["dream"] == "not yet"
+
+
+def test_old_copies_go_if_the_settings_say_so(agent: Agent) -> None:
+    agent.record(("user", CORRECTION), ANSWER)
+    do(agent, ended=True)
+    copy, digest = places(agent).transcript(agent.session), agent.home / "hooks" / "digests" / f"{agent.session}.json"
+    os.utime(copy, (1, 1))
+    other = Agent(agent.home, agent.cwd, session="another")
+    other.record(("user", "Hello"), ANSWER)
+    do(other, ended=True)
+    assert copy.is_file() and digest.is_file(), "by default, they stay"
+    (agent.home / "settings.toml").write_text("[transcript]\nexpire_days = 30\n")
+    do(other, ended=True)
+    assert not copy.exists() and not copy.with_suffix("").exists() and not digest.exists()
 
 
 def test_half_a_line_is_left_for_the_next_time(agent: Agent) -> None:

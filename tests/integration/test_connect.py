@@ -65,10 +65,15 @@ def test_claude_code_loads_the_plug_in_and_forgets_it(run: Run, tmp_path: Path, 
     assert configuration(tmp_path) == before
     named = [path for path in (home / ".claude" / "plugins").rglob("*") if "reverie" in path.name]
     named += [path for path in (home / ".claude" / "plugins").glob("*.json") if "reverie" in path.read_text()]
-    assert named == [] and not plugin.exists()
+    assert named == [] and not (plugin.parent / ".claude-plugin").exists()
     assert json.loads(run(*REVERIE, "connect", "--status", "--json"))["service"] is None
     assert "Hello there." in run(program, "-p", "Hello", **variables)
-    assert not (home / ".claude" / "plugins" / "data" / "reverie-reverie").exists()
+    left = (
+        [path.name for path in (home / ".claude" / "plugins").glob("*")]
+        if (home / ".claude" / "plugins").exists()
+        else []
+    )
+    assert not {"data", "marketplaces", "known_marketplaces.json", "installed_plugins.json"}.intersection(left)
 
 
 def test_claude_code_keeps_its_memory_where_we_look(run: Run, tmp_path: Path, variables: dict[str, str]) -> None:

@@ -199,7 +199,7 @@ def test_a_full_window_is_compacted_from_the_notes_without_a_model_call(tmp_path
     text = context(session)
     assert "Files are read one by one." in text and "Read all files; never skip one." in text
     told = [n.text for n in of_kind(events, Notice) if "without a model call" in n.text]  # type: ignore[arg-type]
-    assert len(told) == len(made) and "still there: requests 1/1" in told[0]
+    assert len(told) == len(made) and "kept after compaction: 1 of 1 requests" in told[0]
 
 
 def test_the_switch_hands_over_to_the_summary(tmp_path: Path, own_home: Path, prefix_watch: Path) -> None:

@@ -194,7 +194,7 @@ def test_over_the_threshold_a_fork_that_shares_the_cache_writes_the_summary(
     assert "Read all the files and never skip f7.txt." in text, "what the person said stands word for word"
     assert "f1.txt" in text and "read again from disk" in text
     told = [n.text for n in of_kind(events, Notice) if n.text.startswith("Compacted:")]
-    assert len(told) == len(boundaries(session)) and "requests 1/1" in told[0]
+    assert len(told) == len(boundaries(session)) and "1 of 1 requests" in told[0]
 
 
 def test_the_records_stand_in_their_order_and_belong_together(tmp_path: Path, own_home: Path) -> None:

@@ -180,6 +180,9 @@ def _run() -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
+        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # its message is the whole help
+            click.echo(error.format_message(), err=True)
+            return error.exit_code
         where = error.ctx.command_path if error.ctx is not None else "reverie"
         return _report(f"{_as_sentence(error.format_message())} (`{where} --help` shows how.)", 2)
     except (click.Abort, KeyboardInterrupt):

@@ -6,6 +6,7 @@ Shows every change before it is made. What the commands do is in `reverie.connec
 from __future__ import annotations
 
 import difflib
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from reverie.connect.connecting import (
     Plan,
     carry_out,
     choose_edits,
+    codex_home,
     count_memories,
     plan_claude_code,
     plan_codex,
@@ -28,6 +30,7 @@ from reverie.connect.connecting import (
     take_back,
 )
 from reverie.connect.files import Change
+from reverie.connect.plugin_files import is_current
 from reverie.errors import ReverieError, UserError
 from reverie.memory.opening import open_memory
 from reverie.paths import Places, claude_home
@@ -55,7 +58,11 @@ def _scope_options(function: Any) -> Any:
 @_AGENT
 @_scope_options
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
-@click.option("--own-memory", is_flag=True, help="Keep Reverie's own memory directories; do not share Claude Code's.")
+@click.option(
+    "--own-memory/--shared-memory",
+    default=None,
+    help="Keep Reverie's own memory directories, or share those of Claude Code.  [default: as before; first: shared]",
+)
 @click.option("--trust-hooks", is_flag=True, help="Codex: also record that you trust the hooks, as `/hooks` does.")
 @click.option("--status", is_flag=True, help="Show what is connected, whether it works, and what it spent today.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -64,7 +71,7 @@ def connect_command(
     agent: str | None,
     scope: str | None,
     dry_run: bool,
-    own_memory: bool,
+    own_memory: bool | None,
     trust_hooks: bool,
     status: bool,
     yes: bool,
@@ -76,7 +83,7 @@ def connect_command(
     Adds hooks to the agent: it gets the memories that fit, keeps what must survive a compaction, and Reverie learns
     from its sessions in the background. You see every change before it is made, and `reverie disconnect` takes it back.
     Run it again after an upgrade. Unless you give --own-memory, Reverie then uses the memory directories of Claude
-    Code, so there is one memory for all.
+    Code in all projects, so there is one memory for all. Each of the two options also works later.
 
     Exit codes: 0: connected; 1: you said no, or --status found a problem; 2: a file cannot be used, or wrong usage;
     4: storage error.
@@ -86,8 +93,8 @@ def connect_command(
         from reverie.cli.connect_status import show_status
 
         return show_status(settings, places, agent, as_json)
-    if agent == codex.AGENT and (scope == "project" or own_memory):
-        raise click.UsageError("Codex has only hooks of the user: --project and --own-memory are for claude-code.")
+    if agent == codex.AGENT and (scope == "project" or own_memory is not None):
+        raise click.UsageError("--project, --own-memory and --shared-memory are for claude-code.")
     if agent != codex.AGENT and trust_hooks:
         raise click.UsageError("--trust-hooks is for codex; Claude Code asks for trust itself.")
     if agent == claude_code.AGENT:
@@ -97,74 +104,101 @@ def connect_command(
     program = shutil.which(_PROGRAMS[agent][0])
     if trust_hooks and program is None:
         raise UserError("--trust-hooks asks Codex, but there is no program `codex` here; nothing was changed.")
+    ask = not (yes or as_json)
     if not as_json:
-        _show_plan(plan, program, dry_run)
+        _show_plan(settings, plan, program, trust_hooks)
+    changes = [change for change in plan.changes if change.is_needed]
     is_new = not plan.is_done
     if is_new and not dry_run:
-        if not (yes or as_json or _confirm("Make these changes?")):
+        if ask and not _confirm():
             return 1
         carry_out(places.home, plan)
-    changes = list(plan.changes)
     if trust_hooks and program is not None and not dry_run:
         trust = plan_trust(settings, places, program)
-        if not as_json:
-            say_all(_diff(trust.changes[0]))
-        carry_out(places.home, trust)
-        changes += trust.changes
-        is_new = is_new or any(change.is_needed for change in trust.changes)
+        if trust.changes[0].is_needed:
+            if not as_json:
+                say_all(_diff(trust.changes[0]))
+            if ask and not is_new and not _confirm():
+                return 1
+            carry_out(places.home, trust)
+            changes += trust.changes
+            is_new = True
+        elif not is_new and not as_json:
+            say("The hooks are trusted already; there is nothing to change.")
     settings, places = load_places(cwd)
+    steps = [] if dry_run else list(_next_steps(settings, places, plan, scope))
     said = {
         "agent": agent,
         "changed": is_new and not dry_run,
-        "files": [str(change.file.path) for change in changes if change.is_needed],
-        "notes": [*plan.notes, *_next_steps(settings, places, plan, scope, trust_hooks)],
+        "files": [str(change.file.path) for change in changes],
+        "notes": [*plan.notes, *steps],
     }
-    answer(as_json, said, *(() if dry_run else ("", *_result_lines(plan, is_new, said["notes"]))))
+    answer(as_json, said, *(() if dry_run else _result_lines(settings, plan, is_new, steps)))
     return 0
 
 
-def _confirm(question: str) -> bool:
+def _confirm() -> bool:
     if not can_ask():
-        raise UserError("Nothing was changed: there is no terminal to ask on. Look at --dry-run, then give --yes.")
-    if click.confirm(question, default=True):
+        raise UserError("Nothing was changed: there is no terminal to ask. Look at `--dry-run`, then add `--yes`.")
+    if click.confirm("Make these changes?", default=False):
         return True
     say("Nothing was changed.")
     return False
 
 
-def _show_plan(plan: Plan, program: str | None, dry_run: bool) -> None:
+def _show_plan(settings: Settings, plan: Plan, program: str | None, trust_hooks: bool) -> None:
     name = _PROGRAMS[plan.agent][1]
     if program is None:
         say(f"{name} is not installed here, or not on the path: Reverie is prepared for it.")
     for note in plan.notes:
         warn(note)
-    if plan.is_done:
-        say(f"{name} is connected already; there is nothing to change.")
-        return
-    what = "The plug-in" if plan.agent == claude_code.AGENT else "The hook script"
-    say(f"{what} {'would be' if dry_run else 'is'} written to {exact(str(plan.folder))}.")
-    for change in plan.changes:
-        say_all(_diff(change))
+    if not plan.is_done:
+        what = "plug-in" if plan.agent == claude_code.AGENT else "hook script"
+        if not is_current(plan.folder, plan.files):
+            say(f"This writes the {what} to {exact(str(plan.folder))}.")
+        if any(change.is_needed for change in plan.changes):
+            say("This changes:")
+        for change in plan.changes:
+            say_all(_diff(change))
+    elif not trust_hooks:
+        say(f"{_state(settings, plan)}; there is nothing to change.")
+    if trust_hooks:
+        home = codex_home(settings)
+        count, trusted = codex.count_trusted(home)
+        now = f" (now: {trusted} of {count})" if count else ""
+        say(f"It asks Codex about these hooks, and marks them as trusted in {exact(str(home / 'config.toml'))}{now}.")
+
+
+def _state(settings: Settings, plan: Plan) -> str:
+    """How far an agent is connected: Codex skips hooks that are not trusted."""
+    name = _PROGRAMS[plan.agent][1]
+    count, trusted = codex.count_trusted(codex_home(settings)) if plan.agent == codex.AGENT else (0, 0)
+    return (
+        f"{name} is connected" if trusted == count else f"{name} has the hooks, but skips {count - trusted} of {count}"
+    )
 
 
 def _diff(change: Change) -> Iterator[str]:
     if not change.is_needed:
         return
     before = (change.file.data or b"").decode("utf-8", "replace").splitlines()
-    after = change.after.decode("utf-8", "replace").splitlines()
-    old = "(no file)" if change.file.data is None else str(change.file.path)
-    for line in difflib.unified_diff(before, after, old, str(change.file.path), n=1, lineterm=""):
+    after = (change.after or b"").decode("utf-8", "replace").splitlines()
+    old, new = ("(no file)" if data is None else str(change.file.path) for data in (change.file.data, change.after))
+    for line in difflib.unified_diff(before, after, old, new, n=1, lineterm=""):
         yield diff_line(exact(line), get_paint())
 
 
-def _next_steps(settings: Settings, places: Places, plan: Plan, scope: str | None, trust_hooks: bool) -> Iterator[str]:
+def _next_steps(settings: Settings, places: Places, plan: Plan, scope: str | None) -> Iterator[str]:
     if plan.agent == codex.AGENT:
-        if not trust_hooks:
+        count, trusted = codex.count_trusted(codex_home(settings))
+        if trusted < count:
             yield "Codex skips new hooks until you trust them: start `codex`, type /hooks, and trust those of Reverie."
+            yield "Or run: reverie connect codex --trust-hooks"
         return
-    yield "Start `claude` as usual; if it runs, start it again."
+    yield "Start `claude` as usual. If Claude Code is already running, restart it."
     if scope == "project":
         yield "Claude Code loads the plug-in of a project after you have trusted the folder there."
+        yield f"Do not commit {claude_code.settings_path(Path(), places.root)}: it names a folder of this machine."
     yield from memory_steps(settings, places)
 
 
@@ -176,13 +210,13 @@ def memory_steps(settings: Settings, places: Places) -> Iterator[str]:
         yield f"Reverie's own folder has {there}. Take them over: reverie memory import {places.default_memory}"
 
 
-def _result_lines(plan: Plan, is_new: bool, notes: Any) -> Iterator[str]:
-    paint = get_paint()
+def _result_lines(settings: Settings, plan: Plan, is_new: bool, steps: list[str]) -> Iterator[str]:
     if is_new:
-        yield paint.good(f"Connected to {_PROGRAMS[plan.agent][1]}.")
-    yield from notes
+        yield ""
+        yield get_paint().good(f"{_state(settings, plan)}.")
+    yield from steps
     if is_new:
-        yield "`reverie connect --status` shows how it works; `reverie disconnect` takes everything back."
+        yield "`reverie connect --status` shows whether it works; `reverie disconnect` takes everything back."
 
 
 @examples("reverie disconnect", "reverie disconnect codex", "reverie disconnect claude-code --project")
@@ -193,8 +227,9 @@ def _result_lines(plan: Plan, is_new: bool, notes: Any) -> Iterator[str]:
 def disconnect_command(agent: str | None, scope: str | None, as_json: bool, cwd: Path) -> int:
     """Take Reverie out of Claude Code and Codex.
 
-    Without AGENT, out of both. Each file gets the bytes back that it had before `reverie connect`. If you have changed
-    a file since, only Reverie's lines go. Memories stay where they are. When no agent is left, the service stops.
+    Without AGENT, out of both; without --user and --project, out of all projects too. Each file gets the bytes back
+    that it had before `reverie connect`. If you have changed a file since, only Reverie's entries go. Memories and
+    copies of sessions stay, and the output says where. When no agent is left, the service stops.
 
     Exit codes: 0: done, or nothing was connected; 1: a file could not be changed; 4: storage error.
     """
@@ -207,21 +242,42 @@ def disconnect_command(agent: str | None, scope: str | None, as_json: bool, cwd:
         _stop_service(places.home)
     lines = [f"{exact(path)}: as it was before." for path in done.restored]
     lines += [f"{exact(path)}: removed; it was not there before." for path in done.removed]
-    lines += [f"{exact(path)}: Reverie's part is removed; the rest is as you have it." for path in done.cleaned]
-    lines += [f"{exact(problem)}" for problem in done.problems]
+    lines += [f"{exact(path)}: Reverie's entries were removed; the rest is unchanged." for path in done.cleaned]
+    lines += [exact(problem) for problem in done.problems]
+    left = [edit.path for edit in done.left if edit.kind in (claude_code.KIND, codex.HOOKS_KIND)]
+    lines += [f"Still connected: {exact(path)}" for path in left]
     if not edits:
         lines.append("Nothing is connected here; `reverie connect --status` shows what is.")
-    elif count := count_memories(memory):
-        lines.append(f"The memories of this project ({count}) stay in {exact(str(memory))}.")
+    else:
+        names = " and ".join(_PROGRAMS[one][1] for one in AGENTS if any(edit.agent == one for edit in edits))
+        lines.append(f"Restart running sessions of {names}.")
+        if not left:
+            lines += _what_stays(cwd, memory)
     said = {
         "restored": done.restored,
         "removed": done.removed,
         "cleaned": done.cleaned,
         "problems": done.problems,
+        "left": left,
         "memory": str(memory),
     }
     answer(as_json, said, *lines)
     return 1 if done.problems else 0
+
+
+def _what_stays(cwd: Path, memory: Path) -> Iterator[str]:
+    """Where the memories and the copies of sessions are now, and how to use or delete them."""
+    settings, places = load_places(cwd)
+    if count := count_memories(memory):
+        yield f"The memories of this project ({count}) stay in {exact(str(memory))}."
+    if memory != open_memory(settings, places).place.directory:
+        yield "Reverie's own commands now use its own folders. To see these memories there too, in each project:"
+        yield f"  reverie memory import {exact(shlex.quote(str(memory)))}"
+        own = exact(str(places.home / "settings.toml"))
+        yield f'Or for all projects, with no import: add `memory.shared_with = "claude-code"` to {own}.'
+    if places.projects.is_dir():
+        yield f"Copies of your sessions and their notes stay in {exact(str(places.projects))}."
+        yield f"To delete them: `reverie sessions delete ID`, or delete all that Reverie has: {exact(str(places.home))}"
 
 
 def _stop_service(home: Path) -> None:

@@ -25,7 +25,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
     """Shows the state of all agents, or of one. Returns 1 if something does not work."""
     agents = [one for one in find_agents(settings, places) if agent in (None, one.agent)]
     service, (memory, other) = find_service(places), find_memory(settings, places)
-    connected = [one for one in agents if one.files]
+    connected = [one for one in agents if one.files or one.elsewhere]
     spent = DayBook(places.day_books).today()
     compaction = next(iter(BackgroundLog(places.background_log).read(1, kind="compaction_measured")), None)
     given = ToldBook(hooks_folder(places.home)).today()
@@ -34,7 +34,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
         "dollars_today": spent.dollars,
         "limit_tokens": _limit(settings, places),
     }
-    findings = [finding for one in connected for finding in one.findings]
+    findings = [finding for one in agents for finding in one.findings]
     findings += [*(service.findings if connected else ()), *(other if connected else ())]
     said = {
         "agents": [_as_json(one) for one in agents],
@@ -49,7 +49,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
         *(line for one in agents for line in _agent_lines(one)),
         *(_service_lines(service) if connected else ()),
         *_compaction_lines(compaction),
-        *([f"added        {given:,} of {_limits(settings)}"] if connected else ()),
+        *([f"added        to prompts: {given:,} of {_limits(settings)}"] if connected else ()),
         f"memory       {exact(memory)}",
         *(f"             {step}" for step in memory_steps(settings, places)),
         f"background   {settings.connect.model}: {spent.tokens:,.0f} of {figures['limit_tokens']:,} tokens today"
@@ -77,7 +77,9 @@ def _as_json(one: AgentState) -> dict[str, Any]:
 
 def _agent_lines(one: AgentState) -> Iterator[str]:
     if not one.files:
-        yield f"{one.agent:12} not connected; `reverie connect {one.agent}` does it"
+        where = " in this folder" if one.elsewhere else ""
+        yield f"{one.agent:12} not connected{where} (to connect: `reverie connect {one.agent}`)"
+        yield from (f"             connected in another project: {exact(path)}" for path in one.elsewhere)
         return
     yield f"{one.agent:12} connected in {', '.join(map(exact, one.files))}"
     yield f"             plug-in {one.version or '(gone)'}, hooks {one.hooks}"

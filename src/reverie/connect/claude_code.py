@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -30,12 +31,22 @@ PLUGIN = f"{NAME}@{NAME}"
 MARKETPLACE: Route = ("extraKnownMarketplaces", NAME)
 ENABLED: Route = ("enabledPlugins", PLUGIN)
 _MANAGED = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
-_LISTS = (("known_marketplaces.json", (NAME,)), ("installed_plugins.json", ("plugins", PLUGIN)))
+_LISTS: tuple[tuple[str, Route], ...] = (
+    ("known_marketplaces.json", (NAME,)),
+    ("installed_plugins.json", ("plugins", PLUGIN)),
+)
+_PLACES = ("", "data", "marketplaces", "cache", *(name for name, _ in _LISTS))
+"""What Claude Code makes below its folder `plugins` when it loads a plug-in."""
 
 
 def settings_path(claude: Path, project: Path | None) -> Path:
     """The file that `connect` edits. For one project it is the local one, because it names paths of this machine."""
     return claude / "settings.json" if project is None else project / ".claude" / "settings.local.json"
+
+
+def find_missing(claude: Path) -> tuple[str, ...]:
+    """What Claude Code will make because of our plug-in and is not there now."""
+    return tuple(str(path) for name in _PLACES if not (path := claude / "plugins" / name).exists())
 
 
 def add_plugin(file: UserFile, marketplace: Path) -> str:
@@ -168,9 +179,29 @@ def find_other_installs(claude: Path) -> list[str]:
     return [name for name in names if name.startswith(f"{NAME}@") and name != PLUGIN]
 
 
-def forget_plugin(claude: Path) -> Iterator[Path]:
-    """Removes what Claude Code wrote down about our plug-in, and yields each place. Other entries keep their bytes."""
-    plugins = claude / "plugins"
+def forget_plugin(claude: Path, made: Collection[str]) -> list[Path]:
+    """Removes what Claude Code wrote down about our plug-in, and returns each place. Other entries keep their bytes.
+
+    `made`: what was not there before our plug-in; it goes too if it is empty now.
+    """
+    changed = list(_remove_entries(claude / "plugins"))
+    for path in (claude / "plugins" / name for name in reversed(_PLACES) if str(claude / "plugins" / name) in made):
+        with suppress(OSError):  # somebody else keeps something there
+            if path.is_dir():
+                path.rmdir()
+            elif _is_empty(path):
+                path.unlink()
+    return changed
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a list of Claude Code names nothing."""
+    found = read_object(path)
+    empty = read_regular(path).split() in ([b"{}"], [b"{", b"}"])
+    return empty or (bool(found) and all(value == {} for key, value in found.items() if key != "version"))
+
+
+def _remove_entries(plugins: Path) -> Iterator[Path]:
     for name, route in _LISTS:
         try:
             file = read_user_file(plugins / name)

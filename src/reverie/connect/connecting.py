@@ -7,14 +7,22 @@ everything. First the plug-in is written below our home, then the journal, then 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from reverie.connect import claude_code, codex, own_settings
-from reverie.connect.files import Change, Strip, apply_changes, plan_change, read_user_file, revert
+from reverie.connect.files import Change, Strip, apply_changes, plan_change, plan_removal, read_user_file, revert
 from reverie.connect.journal import UNKNOWN, Edit, Journal
-from reverie.connect.plugin_files import hook_script, is_current, plugin_files, remove_files, write_files
+from reverie.connect.plugin_files import (
+    hook_script,
+    is_active,
+    is_current,
+    plugin_files,
+    remove_files,
+    retire_files,
+    write_files,
+)
 from reverie.errors import ReverieError, UserError
 from reverie.memory.scan import scan
 from reverie.paths import Places, claude_home, daemon_socket
@@ -63,8 +71,11 @@ def _check_home(home: Path) -> None:
         raise UserError(f"{home}: this name is not UTF-8 text; set REVERIE_HOME to another folder.") from None
 
 
-def plan_claude_code(settings: Settings, places: Places, *, project: bool, own_memory: bool) -> Plan:
-    """Plans the plug-in for Claude Code, for the user or for one project."""
+def plan_claude_code(settings: Settings, places: Places, *, project: bool, own_memory: bool | None) -> Plan:
+    """Plans the plug-in for Claude Code, for the user or for one project.
+
+    `own_memory`: whether Reverie keeps its own folders; None: as it was chosen before, and at first it does not.
+    """
     home, claude = places.home, claude_home(settings)
     _check_home(home)
     folder, journal = agent_folder(home, claude_code.AGENT), Journal(home)
@@ -73,22 +84,40 @@ def plan_claude_code(settings: Settings, places: Places, *, project: bool, own_m
     scope = str(places.root) if project else ""
     file = read_user_file(claude_code.settings_path(claude, places.root if project else None))
     add = partial(claude_code.add_plugin, marketplace=folder)
-    changes = [plan_change(journal, claude_code.KIND, claude_code.AGENT, scope, file, add, claude_code.strip_plugin)]
+    change = plan_change(journal, claude_code.KIND, claude_code.AGENT, scope, file, add, claude_code.strip_plugin)
+    edits = [edit for edit in journal.edits if edit.agent == claude_code.AGENT]
+    made = (*claude_code.find_missing(claude), *(one for edit in edits for one in edit.made))
+    changes = [replace(change, made=made)]
     notes = [
         f"The plug-in {other} has the same name; if it is enabled, disable it."
         for other in claude_code.find_other_installs(claude)
     ]
     if file.parse().get("disableAllHooks") is True:
         notes.append(f"{file.path}: `disableAllHooks` is true, so no hook runs until you change it.")
-    if not own_memory:
-        own = read_user_file(home / "settings.toml")
-        change = plan_change(
-            journal, own_settings.KIND, claude_code.AGENT, "", own, own_settings.add_sharing, own_settings.strip_sharing
-        )
-        changes.append(change)
-        if project and change.is_needed:
-            notes.append("The shared memory applies to all your projects; --own-memory leaves that setting out.")
+    if own_memory is None:
+        own_memory = bool(edits) and not any(edit.kind == own_settings.KIND for edit in edits)
+        changes += [] if own_memory else [_plan_sharing(journal, home / "settings.toml")]
+    else:
+        plan = _plan_own_memory if own_memory else _plan_sharing
+        changes.append(plan(journal, home / "settings.toml"))
+    if project and not own_memory and changes[-1].is_needed:
+        notes.append("The shared memory applies to all your projects; --own-memory leaves that setting out.")
     return Plan(claude_code.AGENT, folder, plugin_files(home, daemon_socket(home)), tuple(changes), tuple(notes))
+
+
+def _plan_sharing(journal: Journal, path: Path) -> Change:
+    add, strip = own_settings.add_sharing, own_settings.strip_sharing
+    return plan_change(journal, own_settings.KIND, claude_code.AGENT, "", read_user_file(path), add, strip)
+
+
+def _plan_own_memory(journal: Journal, path: Path) -> Change:
+    """Plans to take the line out of the settings, whoever wrote it."""
+    edit = journal.find(own_settings.KIND, path)
+    known = edit or Edit(own_settings.KIND, claude_code.AGENT, "", str(path), UNKNOWN, UNKNOWN)
+    change = plan_removal(journal, known, own_settings.strip_sharing)
+    if own_settings.is_shared(change.after):
+        raise UserError(f"{path}: sets `memory.shared_with` in its own way; remove it there to use --own-memory.")
+    return change
 
 
 def plan_codex(settings: Settings, places: Places) -> Plan:
@@ -117,16 +146,27 @@ def carry_out(home: Path, plan: Plan) -> None:
     """Makes the changes of a plan: all of them, or none."""
     journal = Journal(home)
     with journal.locked():
+        was_there = plan.folder.exists()
         try:
             if plan.files:
                 write_files(plan.folder, plan.files)
             apply_changes(journal, plan.changes, _STRIPS.__getitem__)
         except ReverieError:
-            if not any(edit.agent == plan.agent for edit in journal.edits):
+            if not was_there:
                 remove_files(plan.folder)
             raise
         except OSError as error:
             raise storage_error(error, plan.folder, "write the plug-in to") from error
+        finally:
+            _retire_unused(home, journal)
+
+
+def _retire_unused(home: Path, journal: Journal) -> None:
+    """Agents that are not connected keep no files of ours, except those that a running program may still call."""
+    used = {edit.agent for edit in journal.edits}
+    for agent in AGENTS:
+        if agent not in used and (folder := agent_folder(home, agent)).is_dir():
+            retire_files(folder)
 
 
 @dataclass(slots=True)
@@ -168,6 +208,8 @@ def _find_unrecorded(settings: Settings, home: Path) -> Iterator[Edit]:
 def take_back(home: Path, edits: Sequence[Edit], claude: Path) -> Removal:
     """Takes edits back. One file that cannot be changed does not stop the others."""
     journal, done = Journal(home), Removal()
+    if not edits and not any(agent_folder(home, agent).exists() for agent in AGENTS):
+        return done
     with journal.locked():
         for edit in edits:
             try:
@@ -178,14 +220,13 @@ def take_back(home: Path, edits: Sequence[Edit], claude: Path) -> Removal:
                 there = Path(edit.path).exists()
                 (done.cleaned if not exact else done.restored if there else done.removed).append(edit.path)
         done.left = journal.edits
-        for agent in AGENTS:
-            if any(edit.agent == agent for edit in done.left):
-                continue
-            folder = agent_folder(home, agent)
-            if agent == claude_code.AGENT and folder.is_dir():
-                for path in claude_code.forget_plugin(claude):
-                    (done.cleaned if path.exists() else done.removed).append(str(path))
-            remove_files(folder)
+        ours = [edit for edit in edits if edit.agent == claude_code.AGENT]
+        active = is_active(agent_folder(home, claude_code.AGENT))
+        if (ours or active) and not any(edit.agent == claude_code.AGENT for edit in done.left):
+            made = {one for edit in ours for one in edit.made}
+            for path in claude_code.forget_plugin(claude, made):
+                (done.cleaned if path.exists() else done.removed).append(str(path))
+        _retire_unused(home, journal)
     return done
 
 

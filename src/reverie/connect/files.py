@@ -104,7 +104,11 @@ class Change:
     scope: str
     file: UserFile
     base: bytes | None
-    after: bytes
+    after: bytes | None
+    made: tuple[str, ...] = ()
+    """What the agent makes because of this change and was not there before."""
+    undoes: Edit | None = None
+    """The edit that this change takes back; None: it is a new edit."""
 
     @property
     def is_needed(self) -> bool:
@@ -123,9 +127,36 @@ def plan_change(
     elif not file.text.strip():
         base = file.data
     else:
-        base = file.encode(strip(file.text, file.text))
+        base = file.encode(strip(file.text, _text_before(journal, edit, file) if edit is not None else file.text))
     clean = replace(file, data=base)
     return Change(kind, agent, scope, file, base, clean.encode(add(clean)))
+
+
+def plan_removal(journal: Journal, edit: Edit, strip: Strip) -> Change:
+    """Plans to take one edit back, as `revert` does."""
+    file = read_user_file(Path(edit.path))
+    return Change(
+        edit.kind, edit.agent, edit.scope, file, file.data, _content_without(journal, edit, file, strip), undoes=edit
+    )
+
+
+def _text_before(journal: Journal, edit: Edit, file: UserFile) -> str:
+    return replace(file, data=journal.bytes_before(edit)).text
+
+
+def _content_without(journal: Journal, edit: Edit, file: UserFile, strip: Strip) -> bytes | None:
+    """What a file has without an edit: its old bytes or, if somebody has changed it since, all but our part."""
+    now = digest(file.data)
+    if file.data is None:
+        return None
+    if now in (edit.before, edit.after):
+        return file.data if now == edit.before else journal.bytes_before(edit)
+    try:
+        text = strip(file.text, _text_before(journal, edit, file)) if file.text.strip() else file.text
+    except Unparsable as error:
+        raise UserError(f"{file.path}: cannot be read ({error}), so Reverie's entries are still in it.") from error
+    is_empty = not edit.before and text.split() in ([], ["{}"], ["{", "}"])
+    return None if is_empty else file.encode(text)
 
 
 def apply_changes(journal: Journal, changes: Sequence[Change], strips: Callable[[str], Strip]) -> None:
@@ -133,7 +164,9 @@ def apply_changes(journal: Journal, changes: Sequence[Change], strips: Callable[
     done: list[Edit] = []
     try:
         for change in changes:
-            if change.is_needed:
+            if change.is_needed and change.undoes is not None:
+                revert(journal, change.undoes, strips(change.kind))
+            elif change.is_needed:
                 done.append(_apply(journal, change))
     except (ReverieError, OSError):
         for edit in reversed(done):
@@ -144,8 +177,9 @@ def apply_changes(journal: Journal, changes: Sequence[Change], strips: Callable[
 
 def _apply(journal: Journal, change: Change) -> Edit:
     file = change.file
+    assert change.after is not None, "only a change that takes an edit back removes a file"
     known = journal.find(change.kind, file.path)
-    made = _missing_folders(file.real.parent) or (known.folders if known else ())
+    made = tuple(dict.fromkeys((*_missing_folders(file.real.parent), *(known.made if known else ()), *change.made)))
     edit = Edit(
         change.kind, change.agent, change.scope, str(file.path), digest(change.base), digest(change.after), made
     )
@@ -203,22 +237,11 @@ def revert(journal: Journal, edit: Edit, strip: Strip) -> bool:
         journal.drop(edit)
         return not edit.before
     file = read_user_file(path)
-    now = digest(file.data)
-    exact = now in (edit.before, edit.after)
-    if now == edit.after:
-        _put(file, journal.bytes_before(edit))
-    elif now != edit.before:
-        before = replace(file, data=journal.bytes_before(edit)).text
-        try:
-            text = strip(file.text, before) if file.text.strip() else file.text
-        except Unparsable as error:
-            raise UserError(f"{path}: cannot be read ({error}), so Reverie's part is still in it.") from error
-        is_empty = not edit.before and text.split() in ([], ["{}"], ["{", "}"])
-        _put(file, None if is_empty else file.encode(text))
-        exact = is_empty
+    after = _content_without(journal, edit, file, strip)
+    _put(file, after)
     _remove_folders(edit)
     journal.drop(edit)
-    return exact
+    return digest(after) == edit.before
 
 
 def _put(file: UserFile, data: bytes | None) -> None:
@@ -233,6 +256,6 @@ def _put(file: UserFile, data: bytes | None) -> None:
 
 
 def _remove_folders(edit: Edit) -> None:
-    for folder in reversed(edit.folders):
+    for folder in reversed(edit.made):
         with suppress(OSError):  # somebody else keeps something there
             Path(folder).rmdir()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -35,8 +35,9 @@ class Edit:
     path: str
     before: str
     after: str
-    folders: tuple[str, ...] = ()
-    """The folders that were made for it, the outermost first."""
+    made: tuple[str, ...] = ()
+    """What was not there before: the folders that were made for it, and what the agent makes because of it. The
+    outermost comes first."""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -69,8 +70,8 @@ class Journal:
         try:
             raw = load_json(read_regular(self._file))
             return [
-                Edit(kind, agent, scope, path, before, after, tuple(folders))
-                for kind, agent, scope, path, before, after, folders in cast("list[Any]", raw["edits"])
+                Edit(kind, agent, scope, path, before, after, tuple(made))
+                for kind, agent, scope, path, before, after, made in cast("list[Any]", raw["edits"])
             ]
         except FileNotFoundError:
             return []
@@ -98,6 +99,9 @@ class Journal:
             self._write(left)
         if edit.before and all(one.before != edit.before for one in left):
             remove(self._copies / edit.before)
+        if not left:
+            with suppress(OSError):
+                self._copies.rmdir()
 
     def bytes_before(self, edit: Edit) -> bytes | None:
         """The content that an edit found. Raises `StorageError` if the copy is gone or was changed."""
@@ -112,5 +116,8 @@ class Journal:
         return data
 
     def _write(self, edits: list[Edit]) -> None:
+        if not edits:
+            remove(self._file)
+            return
         data = {"edits": [astuple(one) for one in edits]}
         write_atomic(self._file, json.dumps(data, indent=2).encode() + b"\n")

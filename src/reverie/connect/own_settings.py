@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from reverie.connect.files import UserFile
+from reverie.connect.json_text import get_value
 from reverie.errors import UserError
 from reverie.parsing import Unparsable, load_toml
 
@@ -41,6 +42,11 @@ def add_sharing(file: UserFile) -> str:
     raise UserError(
         f"{file.path}: has no place for a new line; add `{_LINE}` to [memory] yourself, or give --own-memory."
     )
+
+
+def is_shared(data: bytes | None) -> bool:
+    """Whether settings share the memory of another program."""
+    return bool(get_value(load_toml((data or b"").decode("utf-8-sig", "replace")), ("memory", "shared_with")))
 
 
 def strip_sharing(text: str, before: str) -> str:

@@ -11,6 +11,7 @@ import os
 import shlex
 import shutil
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,11 @@ from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 
 _SOURCE = Path(__file__).with_name("plugin")
+_COMMAND = "reverie.sh"
+_RETIRED = b"#!/bin/sh\n# Does nothing: Reverie is disconnected. Programs that still run may call it.\n"
+_HOOK_OF_NOBODY = _RETIRED + b"exec cat >/dev/null\n"
+_COMMAND_OF_NOBODY = _RETIRED + b'echo "Reverie is disconnected; restart Claude Code."\n'
+_RETIRED_S = 86_400.0
 _HOOK = Path(__file__).parents[1] / "daemon" / "hook.py"
 _DESCRIPTION = "A memory for Claude Code that stays on this machine"
 _SECONDS: Mapping[str, int] = {
@@ -71,7 +77,7 @@ def plugin_files(home: Path, socket: Path) -> dict[str, bytes]:
         if path.is_file():
             files[f"reverie/{path.relative_to(_SOURCE)}"] = read_regular(path)
     files["reverie/hooks/hook.sh"] = hook_script("claude-code", home, socket)
-    files["reverie/reverie.sh"] = _command_script(home)
+    files[f"reverie/{_COMMAND}"] = _command_script(home)
     return files
 
 
@@ -138,6 +144,26 @@ def is_current(folder: Path, files: Mapping[str, bytes]) -> bool:
 def remove_files(folder: Path) -> None:
     """Removes a folder that `write_files` made."""
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def retire_files(folder: Path) -> None:
+    """Replaces the scripts in a folder by ones that do nothing, and removes the rest; after a day, removes all.
+
+    An agent that runs still calls them: without them, it would report an error with every prompt.
+    """
+    scripts = {str(path.relative_to(folder)): path for path in folder.rglob("*.sh")}
+    if is_active(folder):
+        write_files(
+            folder,
+            {name: _COMMAND_OF_NOBODY if path.name == _COMMAND else _HOOK_OF_NOBODY for name, path in scripts.items()},
+        )
+    elif not any(time.time() - path.stat().st_mtime < _RETIRED_S for path in scripts.values()):
+        remove_files(folder)
+
+
+def is_active(folder: Path) -> bool:
+    """Whether a folder has scripts that do something."""
+    return any(find_installed(path) for path in folder.rglob("*.sh"))
 
 
 def find_installed(script: Path) -> Installed | None:

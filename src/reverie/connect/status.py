@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reverie import __version__
 from reverie.connect import claude_code, codex
 from reverie.connect.connecting import AGENTS, agent_folder, codex_home
-from reverie.connect.journal import Journal
+from reverie.connect.journal import Edit, Journal
 from reverie.connect.plugin_files import Installed, find_installed
 from reverie.daemon.client import daemon_status
 from reverie.errors import ReverieError
@@ -33,13 +33,15 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """One agent: the files that name us, what they start, and what is wrong. Not connected: no files."""
+    """One agent in this folder: the files that name us, what they start, and what is wrong. Not connected: no files."""
 
     agent: str
-    files: tuple[str, ...]
-    installed: Installed | None
-    hooks: str
-    findings: tuple[Finding, ...]
+    files: tuple[str, ...] = ()
+    installed: Installed | None = None
+    hooks: str = ""
+    findings: tuple[Finding, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    """The files of other projects that name us."""
 
     @property
     def version(self) -> str:
@@ -54,14 +56,19 @@ def find_agents(settings: Settings, places: Places) -> Iterator[AgentState]:
 
 def _find_claude_code(settings: Settings, places: Places, agent: str) -> AgentState:
     claude, folder = claude_home(settings), agent_folder(places.home, agent)
-    loadings = [claude_code.find_loading(claude_code.settings_path(claude, project)) for project in (None, places.root)]
+    user, local = (claude_code.settings_path(claude, project) for project in (None, places.root))
+    loadings = [claude_code.find_loading(path) for path in (user, local.with_name("settings.json"), local)]
     ours = [one for one in loadings if one.marketplace == str(folder)]
-    files = [str(one.path) for one in ours]
-    elsewhere = [one.path for one in _edits(places.home, agent) if one.kind == claude_code.KIND]
-    files += [path for path in elsewhere if path not in files and Path(path).exists()]
-    if not files:
-        return AgentState(agent, (), None, "", ())
+    files = tuple(str(one.path) for one in ours)
+    others = [edit for edit in _edits(places.home, claude_code.KIND) if edit.path not in (str(user), str(local))]
+    loaded = [one for edit in others if (one := claude_code.find_loading(Path(edit.path))).marketplace == str(folder)]
+    elsewhere = tuple(str(one.path) for one in loaded)
     found: list[Finding] = []
+    for edit in _edits(places.home, claude_code.KIND):
+        if edit.path in (str(user), str(local)) and edit.path not in files:
+            found.append(_lost(edit.path, "the plug-in", f"{agent} --project" if edit.scope else agent))
+    if not files:
+        return AgentState(agent, findings=tuple(found), elsewhere=elsewhere)
     hooks = "enabled"
     policy = claude_code.find_policy(folder)
     if policy is not None:
@@ -71,25 +78,43 @@ def _find_claude_code(settings: Settings, places: Places, agent: str) -> AgentSt
         if one.hooks_off:
             hooks = "switched off"
             found.append(Finding(f"{one.path} switches all hooks off", "remove `disableAllHooks` there"))
-    if ours and ours[-1].enabled is not True:
+    enabled = [one.enabled for one in loadings if one.enabled is not None]  # the last one counts, as in Claude Code
+    if not enabled:
+        hooks = "switched off"
+        found.append(
+            _lost(files[-1], "the plug-in as enabled", agent if user == ours[-1].path else f"{agent} --project")
+        )
+    elif not enabled[-1]:
         hooks = "switched off"
         found.append(Finding("the plug-in is switched off", f"claude plugin enable {claude_code.PLUGIN}"))
-    is_local = bool(ours) and all(one.path == loadings[1].path for one in ours)
-    if is_local and not claude_code.trusts_folder(claude, settings.places.user_home, places.root):
+    if user not in (one.path for one in ours) and not claude_code.trusts_folder(
+        claude, settings.places.user_home, places.root
+    ):
         hooks = "not trusted"
         found.append(
             Finding("Claude Code loads the plug-in only in a trusted folder", "start `claude` here and say yes")
         )
     installed = find_installed(folder / "reverie" / "hooks" / "hook.sh")
-    return AgentState(agent, tuple(files), installed, hooks, (*found, *_find_stale(installed, agent)))
+    return AgentState(agent, files, installed, hooks, (*found, *_find_stale(installed, agent)), elsewhere)
+
+
+def _lost(path: str, what: str, again: str) -> Finding:
+    """Somebody took our part out of a file, for example with an older copy of it."""
+    todo = f"to connect again: `reverie connect {again}`; else: `reverie disconnect`"
+    return Finding(f"{path} was changed and no longer names {what}, so no hook runs", todo)
 
 
 def _find_codex(settings: Settings, places: Places, agent: str) -> AgentState:
     home = codex_home(settings)
     count, trusted = codex.count_trusted(home)
     if not count:
-        return AgentState(agent, (), None, "", ())
+        lost = [_lost(edit.path, "the hooks", agent) for edit in _edits(places.home, codex.HOOKS_KIND)]
+        return AgentState(agent, findings=tuple(lost))
     found: list[Finding] = []
+    if count < len(codex.EVENTS):
+        found.append(
+            Finding(f"{len(codex.EVENTS) - count} of {len(codex.EVENTS)} hooks are gone", f"reverie connect {agent}")
+        )
     if trusted < count:
         todo = "type /hooks in Codex and trust them, or run: reverie connect codex --trust-hooks"
         found.append(
@@ -110,8 +135,8 @@ def _find_stale(installed: Installed | None, agent: str) -> Iterator[Finding]:
         yield Finding(f"the plug-in is of Reverie {installed.version}, and this is {__version__}", again)
 
 
-def _edits(home: Path, agent: str) -> list[Any]:
-    return [edit for edit in Journal(home).edits if edit.agent == agent]
+def _edits(home: Path, kind: str) -> list[Edit]:
+    return [edit for edit in Journal(home).edits if edit.kind == kind]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def keep_large(call: HookCall, project: Project) -> JsonObject:
     """Returns the output with its large texts on disk, as a field of the answer; nothing if none is large."""
     output: Any = call.payload.get("tool_response")
     name, id = call.text("tool_name"), call.text("tool_use_id")
-    if call.agent != "claude-code" or not project.settings.connect.layer1 or name in ON_DISK or not id:
+    if call.agent != "claude-code" or not project.settings.connect.large_results or name in ON_DISK or not id:
         return {}
     if isinstance(output, dict) and cast(JsonObject, output).get("persistedOutputPath"):
         return {}

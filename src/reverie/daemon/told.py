@@ -92,6 +92,11 @@ class ToldBook:
         tokens = found.get("tokens")
         return tokens if found.get("day") == (day or _day()) and isinstance(tokens, int) else 0
 
+    def forget(self, session: str) -> None:
+        """Removes the files of one session."""
+        for folder in (self._sessions, self._folder / "digests"):
+            (folder / f"{check_session_id(session)}.json").unlink(missing_ok=True)
+
     def forget_old(self) -> None:
         """Removes the files of sessions that nobody used for long."""
         oldest = datetime.now().timestamp() - KEPT_DAYS * 86_400

@@ -25,6 +25,7 @@ from reverie.daemon.told import ToldBook
 from reverie.errors import ReverieError, UserError
 from reverie.flags import Flags
 from reverie.layers.l3_session_notes.sections import is_empty, repair_notes
+from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
 from reverie.layers.l3_session_notes.writer import TEMPLATE, template_or_default
 from reverie.layers.l4_compaction.by_code import Limits, write_notes
 from reverie.layers.l5_extraction.gates import WRITER
@@ -48,6 +49,7 @@ from reverie.settings import Settings, load_settings
 from reverie.settings.sections import HookSettings
 from reverie.storage.atomic import write_atomic
 from reverie.storage.following import Outcome
+from reverie.storage.transcript.sessions import expire_sessions
 from reverie.storage.transcript.view import Entry
 from reverie.types import JsonObject, Purpose, TextBlock, ToolUseBlock
 
@@ -90,6 +92,7 @@ async def work(job: Job) -> JsonObject:
             Heartbeat(places.heartbeat(WRITER)).failure(redact(str(error)))
     if job.ended:
         attempt("old files", ToldBook(hooks_folder(places.home)).forget_old)
+        attempt("old copies", lambda: _expire(places, settings))
         try:
             with guarded("dreaming"):
                 report["dream"] = await _dream(cwd, settings, places)
@@ -126,6 +129,13 @@ async def _follow(job: Job, settings: Settings, report: JsonObject) -> _Found | 
         await asyncio.sleep(0.25)
 
 
+def _expire(places: Places, settings: Settings) -> None:
+    """Deletes old sessions of this project, if the settings say so."""
+    told = ToldBook(hooks_folder(places.home))
+    for session in expire_sessions(places.project, settings.transcript.expire_days):
+        told.forget(session)
+
+
 def _sum_up(places: Places, settings: Settings, job: Job, found: _Found) -> None:
     """Writes the notes and the digest. Notes that a model or the user has written stay."""
     digests = Digests(places.home)
@@ -134,6 +144,7 @@ def _sum_up(places: Places, settings: Settings, job: Job, found: _Found) -> None
     try:
         if flags.on("session_notes"):
             notes = _write_notes(places, settings, found.copy.stem, found.talk, notes)
+            Heartbeat(places.heartbeat(NOTES)).success()
     finally:
         flags.close()
     digests.make(job.session, Path(job.transcript), places.cwd, (found.talk.entries, found.mark), notes=notes)

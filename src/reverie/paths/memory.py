@@ -70,7 +70,7 @@ def memory_place(places: Places, settings: Settings, check: RootCheck) -> Memory
         return MemoryPlace(places.default_memory, "REVERIE_REMOTE_MEMORY_DIR")
     if settings.memory.shared_with:
         return _place_of_claude(places, settings, check)
-    return MemoryPlace(places.default_memory, "default, by the repository")
+    return MemoryPlace(places.default_memory, "default; one per repository")
 
 
 def claude_home(settings: Settings) -> Path:

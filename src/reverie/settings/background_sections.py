@@ -51,7 +51,7 @@ class ConnectSettings(Section):
     )
     recall: bool = switch(True, "Adds memories that fit to prompts, and the index where the agent does not load it.")
     restore: bool = switch(True, "After a compaction, gives back what the summary lost.")
-    layer1: bool = switch(True, "Puts large tool results on disk, by the limits of `tool_results`.")
+    large_results: bool = switch(True, "Puts large tool results on disk, by the limits of `tool_results`.")
     learn: bool = switch(True, "Learns from sessions in the background.")
     prompt_characters: int = whole(4_000, "characters", "The limit for memories with one prompt.", minimum=0)
     session_tokens: int = whole(20_000, "tokens", "The limit for memories in one session.", minimum=0)

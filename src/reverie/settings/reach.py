@@ -83,7 +83,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         """,
     ),
     (FolderRule.HIGHER, Risk.SEND, "team.sync_minutes"),
-    (FolderRule.OFF, Risk.MOVE, "memory.enabled connect.layer1"),
+    (FolderRule.OFF, Risk.MOVE, "memory.enabled connect.large_results"),
     (FolderRule.OFF, Risk.SPEND, "connect.recall connect.restore connect.learn"),
     (
         FolderRule.TRUST,

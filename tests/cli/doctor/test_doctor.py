@@ -31,7 +31,7 @@ def test_a_new_home_is_healthy_and_stays_untouched(reverie: Command) -> None:
     assert "embedded" in found["model"]["found"]
     assert "200,000 tokens (catalogue)" in found["window"]["found"]
     assert "not in a repository" in found["git"]["found"]
-    assert "default, by the repository" in found["memory"]["found"]
+    assert "default; one per repository" in found["memory"]["found"]
     assert not reverie.home.exists()
 
 

@@ -117,7 +117,7 @@ def test_in_the_chat(reverie: Command) -> None:
         terminal.say("/pin Never sail at night")
         terminal.until("Pinned as 1")
         terminal.say("/compact mind the gap")
-        terminal.until("still there:")
+        terminal.until("kept after compaction:")
         terminal.say("/undo")
         terminal.until("The compaction is taken back")
         terminal.say("/rewind")

@@ -103,12 +103,16 @@ def test_delete_asks_first_and_removes_everything(reverie: Command) -> None:
     folder = reverie.transcripts()[0].parent / session
     (folder / "tool-results").mkdir(parents=True, exist_ok=True)
     (folder / "tool-results" / "x.txt").write_text("x" * 2_000)
+    known = [reverie.home / "hooks" / name / f"{session}.json" for name in ("sessions", "digests")]  # of hooks
+    for path in known:
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
     refused = reverie("sessions", "delete", session, code=2)
     assert "--yes" in refused.stderr
     assert "1 more file (2.0 KB)" in refused.stdout
     assert folder.exists()
     reverie("sessions", "delete", session[:8], "--yes")
-    assert not folder.exists()
+    assert not folder.exists() and not any(path.exists() for path in known)
     assert [path.stem for path in reverie.transcripts()] == [kept]
 
 

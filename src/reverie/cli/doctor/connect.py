@@ -13,9 +13,13 @@ from reverie.settings import Settings
 
 def connect_checks(settings: Settings, places: Places) -> Iterator[Check]:
     """Whether the hooks in Claude Code and Codex work. Without any, there is no line."""
-    connected = [one for one in find_agents(settings, places) if one.files]
-    for one in connected:
-        yield Check(one.agent, "ok", f"connected in {', '.join(one.files)}; hooks {one.hooks}")
+    agents = list(find_agents(settings, places))
+    connected = [one for one in agents if one.files or one.elsewhere]
+    for one in agents:
+        if one.files:
+            yield Check(one.agent, "ok", f"connected in {', '.join(one.files)}; hooks {one.hooks}")
+        elif one.elsewhere:
+            yield Check(one.agent, "ok", f"not connected in this folder; connected in {', '.join(one.elsewhere)}")
         for what, todo in one.findings:
             yield Check(one.agent, "warning", what, todo)
     if connected:

@@ -172,10 +172,12 @@ def _describe_last_run(beat: Beat) -> str:
     if not beat.succeeded:
         return "never ran"
     run = beat.run
-    written = [plural(int(run["written"]), "memory", "memories")] if "written" in run else []
-    share, prompt = float(run.get("cache_read_share", 0.0)), int(run.get("prompt_tokens", 0))
-    figures = [*written, f"{float(run.get('seconds', 0.0)):.1f} s", f"{share:.0%} of {prompt:,} tokens cached"]
-    return f"last run {_ago(beat.succeeded)} ago ({', '.join(figures)})"
+    figures = [plural(int(run[key]), "memory", "memories") for key in ("written", "memories") if key in run]
+    if "seconds" in run:
+        figures.append(f"{float(run['seconds']):.1f} s")
+    if prompt := int(run.get("prompt_tokens", 0)):
+        figures.append(f"{float(run.get('cache_read_share', 0.0)):.0%} of {prompt:,} tokens cached")
+    return f"last run {_ago(beat.succeeded)} ago" + (f" ({', '.join(figures)})" if figures else "")
 
 
 def _ago(moment: str) -> str:

@@ -41,9 +41,11 @@ from reverie.cli.output import (
 )
 from reverie.cli.screen import clean, json_text, write_document
 from reverie.cli.sessions.follow import follow_command, import_command
+from reverie.daemon.told import ToldBook
 from reverie.errors import ReverieError, UserError
 from reverie.moments import iso
 from reverie.paths import Places
+from reverie.paths.places import hooks_folder
 from reverie.storage.lease import Lease
 from reverie.storage.transcript.file import dump_record
 from reverie.storage.transcript.session_files import read_session
@@ -234,6 +236,7 @@ def delete_command(sessions: tuple[str, ...], also: tuple[str, ...], yes: bool, 
             return
     for info in found:
         delete_session(info)
+        ToldBook(hooks_folder(places_of(cwd).home)).forget(info.id)
         if not as_json:
             click.echo(f"Deleted {info.id}.")
     answer(as_json, {"deleted": [info.id for info in found]})

@@ -74,8 +74,13 @@ def survival(
 
 def describe_survival(report: Survival) -> str:
     """Describes the report in one line."""
-    shares = [f"{kind} {report.kept[kind]}/{report.total[kind]}" for kind in KINDS if report.total.get(kind)]
-    return f"still there: {', '.join(shares)}" if shares else "there was nothing to lose"
+    names = {"constraints": "limits"}
+    shares = [
+        f"{report.kept[kind]} of {report.total[kind]} {names.get(kind, kind)}"
+        for kind in KINDS
+        if report.total.get(kind)
+    ]
+    return f"kept after compaction: {', '.join(shares)}" if shares else "there was nothing to lose"
 
 
 def _is_kept(kind: str, item: str, flat: str, words: set[str], limit: int) -> bool:
