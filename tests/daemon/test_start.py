@@ -14,6 +14,7 @@ import pytest
 
 from reverie.daemon.client import daemon_status, ensure_daemon, stop_daemon
 from reverie.daemon.hook import SECONDS
+from reverie.errors import ReverieError
 from reverie.paths import daemon_lock
 from tests.daemon.services import hook_command, lives, log_of, run_hook, wait_for
 
@@ -76,3 +77,10 @@ def test_a_service_that_cannot_start_does_not_keep_the_agent_waiting(empty: Path
     assert time.monotonic() - begun < SECONDS["SessionStart"] - 1
     assert "daemon.lock" in log_of(empty, "hook_service")[-1]["error"]
     daemon_lock(empty).rmdir()
+
+
+def test_no_service_starts_inside_of_a_model(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REVERIE_INSIDE", "1")
+    with pytest.raises(ReverieError, match="did not start"):
+        ensure_daemon(empty)
+    assert "inside of a program" in log_of(empty, "hook_service")[-1]["error"]

@@ -10,7 +10,15 @@ from typing import Any
 
 from reverie.cli.connect import memory_steps
 from reverie.cli.output import answer, exact, format_age, get_paint, plural
-from reverie.connect.status import AgentState, Finding, ServiceState, find_agents, find_memory, find_service
+from reverie.connect.status import (
+    AgentState,
+    Finding,
+    ServiceState,
+    find_agents,
+    find_memory,
+    find_model,
+    find_service,
+)
 from reverie.context.day_book import DayBook
 from reverie.daemon.told import ToldBook
 from reverie.flags import Flags
@@ -35,7 +43,8 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
         "limit_tokens": _limit(settings, places),
     }
     findings = [finding for one in connected for finding in one.findings]
-    findings += [*(service.findings if connected else ()), *(other if connected else ())]
+    if connected:
+        findings += [*service.findings, *other, *find_model(settings, places)]
     said = {
         "agents": [_as_json(one) for one in agents],
         "service": service.said,

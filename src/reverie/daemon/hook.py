@@ -60,8 +60,9 @@ def main(agent: str, event: str, home: str, path: str) -> None:
 
 
 def start(home: str, path: str) -> int:
-    """Starts the service for `home`, detached from this process, and returns its PID."""
-    given = {name: value for name, value in _environment().items() if not name.startswith(b"REVERIE_")}
+    """Starts the service for `home`, detached from this process, and returns its PID. Inside of a model, it ends."""
+    kept = (b"REVERIE_INSIDE",)
+    given = {name: value for name, value in _environment().items() if name in kept or name[:8] != b"REVERIE_"}
     given[b"REVERIE_HOME"] = home.encode("utf-8", "surrogateescape")
     program = [sys.executable, "-E", "-P", "-m", "reverie.daemon", home, path]
     pid = posix.fork()

@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 
 from reverie.daemon.digest import Digests, file_mark
 from reverie.daemon.jobs import Job
+from reverie.daemon.model_state import note_model
 from reverie.daemon.told import ToldBook
 from reverie.errors import ReverieError, UserError
 from reverie.flags import Flags
@@ -164,11 +165,15 @@ def _hash(text: str) -> str:
 async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: Path, report: JsonObject) -> None:
     if not settings.connect.learn or not open_memory(settings, places).switch.on:
         return
-    learnt = await _ask(settings.connect.model, job, cwd, copy)
-    if learnt.stopped and learnt.exit_code and settings.background.fallback and settings.connect.model != EMBEDDED:
+    model = settings.connect.model
+    learnt = await _ask(model, job, cwd, copy)
+    problem = learnt.stopped if learnt.exit_code else ""
+    if model != EMBEDDED:
+        note_model(places, model, turns=learnt.turns, problem=problem)
+    if problem and settings.background.fallback and model != EMBEDDED:
         # As in a session: if the model is down or its budget is spent, the offline mind does this work.
-        BackgroundLog(places.background_log, job.session).write("hook_work_fallback", error=learnt.stopped)
-        report["instead"] = learnt.stopped
+        BackgroundLog(places.background_log, job.session).write("hook_work_fallback", model=model, error=problem)
+        report["instead"] = problem
         learnt = await _ask(EMBEDDED, job, cwd, copy)
     report |= {"turns": learnt.turns, "memories": len({change.file for change in learnt.changes})}
     if learnt.stopped:
