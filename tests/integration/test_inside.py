@@ -164,7 +164,8 @@ def test_the_service_learns_through_claude_code_itself(run: Run, tmp_path: Path)
     path = Path(run(*REVERIE, "memory", "path").strip()) / "feedback_commits.md"
     call = json.dumps({"file_path": str(path), "content": memory("Imperative commits", "feedback", COMMITS)})
     mind = Mind(
-        Script.parse(f"[extraction]\nwhen /The user wrote on/\n  call Write {call}\n  ---\n  say ok\nend\n"), "extraction"
+        Script.parse(f"[extraction]\nwhen /The user wrote on/\n  call Write {call}\n  ---\n  say ok\nend\n"),
+        "extraction",
     )
     with running(Simulator(Behind(mind))) as url:
         variables = {

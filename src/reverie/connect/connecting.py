@@ -15,6 +15,7 @@ from reverie.connect import claude_code, codex, own_settings
 from reverie.connect.files import Change, Strip, apply_changes, plan_change, read_user_file, revert
 from reverie.connect.journal import UNKNOWN, Edit, Journal
 from reverie.connect.plugin_files import hook_script, is_current, plugin_files, remove_files, write_files
+from reverie.daemon.skipped import forget_attempt
 from reverie.errors import ReverieError, UserError
 from reverie.memory.scan import scan
 from reverie.paths import Places, claude_home, daemon_socket
@@ -111,6 +112,7 @@ def carry_out(home: Path, plan: Plan) -> None:
             if plan.files:
                 write_files(plan.folder, plan.files)
             apply_changes(journal, plan.changes, _STRIPS.__getitem__)
+            forget_attempt(home)
         except ReverieError:
             if not any(edit.agent == plan.agent for edit in journal.edits):
                 remove_files(plan.folder)
