@@ -93,7 +93,7 @@ def test_a_stop_lets_the_next_hook_start_the_service_at_once(empty: Path, tmp_pa
     assert stop_daemon(empty)
     run_hook("SessionStart", empty, payload("SessionStart", tmp_path))
     found = daemon_status(empty)
-    assert found is not None and found["events"] == 1 and found["skipped"]["count"] == 0
+    assert found is not None and found["events"] == 1 and found["skipped"]["events"] == 0
 
 
 def test_the_next_service_works_on_sessions_whose_hooks_it_missed(empty: Path, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_the_next_service_works_on_sessions_whose_hooks_it_missed(empty: Path, t
         line for line in (empty / SKIPPED).read_bytes().splitlines() if b'"UserPromptSubmit"' in line
     ), "only what the next service needs is kept"
     stop_daemon(empty)
-    assert ensure_daemon(empty)["skipped"]["count"] == 4
+    assert ensure_daemon(empty)["skipped"]["events"] == 4
     wait_for(lambda: log_of(empty, "hook_job"))
     assert find_skipped(empty, log).waiting == 0 and not list((empty / "run").glob("hooks.skipped*"))
     assert [entry["sessions"] for entry in log_of(empty, "hook_skipped")] == [1]

@@ -114,10 +114,10 @@ def _service_lines(service: ServiceState) -> Iterator[str]:
 
 def _skipped_lines(skipped: Skipped) -> Iterator[str]:
     """Events that reached no service: their sessions are learnt from when it runs again."""
-    if skipped.count:
+    if skipped.events:
         waiting = f"; {skipped.waiting} wait for it" if skipped.waiting else ""
         yield (
-            f"skipped      {plural(skipped.count, 'event')} in 24 hours without the service, the last"
+            f"skipped      {plural(skipped.events, 'event')} in 24 hours without the service, the last"
             f" {format_age(skipped.last)} ago{waiting}"
         )
 

@@ -24,7 +24,7 @@ _SHOWN: Final = timedelta(hours=24)
 class Skipped(NamedTuple):
     """Events without a service in the last day: how many, when the last one was, and how many still wait for one."""
 
-    count: int
+    events: int
     last: float
     waiting: int
 

@@ -117,6 +117,11 @@ def test_in_the_background_the_budget_of_the_day_counts(run: Run, tmp_path: Path
     booked = [json.loads(line) for line in book.read_text().splitlines()]
     assert {line["purpose"] for line in booked} == {"extraction"}
     assert len(booked) <= 2, "nothing is sent once the budget is spent"
+    shown = run("cost", "-C", "/harbour/pilot")
+    assert "Learning in the background, beside the table: " in shown
+    assert "`main` of 1 followed session is what Claude Code or Codex has spent" in shown
+    assert json.loads(run("cost", "-a", "--json"))["service"]["tokens"] > 0
+    assert "Learning in the background" not in run("cost", ID), "of one session, only its own"
     book.unlink()  # another day
     assert learn() == (1, "") and "bellows" in memories("/harbour/pilot")
     assert learn() == (0, "")
