@@ -13,8 +13,12 @@ from typing import Any
 
 import pytest
 
+from reverie.memory.opening import open_memory
 from reverie.models.tokens import estimate_text
+from reverie.paths import Places
+from reverie.settings import load_settings
 from tests.daemon.hooks import Agent
+from tests.daemon.services import wait_for
 
 PORT = "The staging port is 8080"
 COLOUR = "The colour of the shop's logo is teal"
@@ -266,6 +270,30 @@ def test_each_session_has_the_memory_of_its_own_configuration(agent: Agent, monk
     assert PORT in agent.context("UserPromptSubmit", same, prompt="which staging port")
     agent.call("Stop", other)
     assert agent.asked.jobs[-1].variables == other
+
+
+def test_each_edit_of_somebody_else_is_a_version_and_says_whose(agent: Agent) -> None:
+    root = agent.remember(PORT)
+    (file,) = (path for path in root.glob("*.md") if path.name != "MEMORY.md")
+    directory = open_memory(
+        settings := load_settings(agent.cwd, home=agent.home), Places.of(agent.cwd, settings)
+    ).directory
+
+    def versions() -> list[tuple[str, str]]:
+        return [(version.info.writer, version.info.why) for version in directory.log()]
+
+    before = len(versions())
+    file.write_text(file.read_text() + "It changed in May.\n")
+    agent.prompt("hello there")
+    wait_for(lambda: len(versions()) == before + 1)
+    assert versions()[0][0] == "hand"
+    file.write_text(file.read_text() + "And in June.\n")
+    agent.call("PostToolUse", tool_name="Edit", tool_input={"file_path": str(file)}, tool_response={})
+    wait_for(lambda: len(versions()) == before + 2)
+    assert versions()[0] == ("agent", f"Claude Code wrote {file.name}")
+    agent.prompt("hello again")
+    asyncio.run(agent.events.close())
+    assert len(versions()) == before + 2, "nothing has changed"
 
 
 def test_a_prompt_costs_little(agent: Agent) -> None:

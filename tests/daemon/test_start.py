@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from reverie.daemon.client import daemon_status, ensure_daemon, stop_daemon
-from reverie.daemon.hook import SECONDS
+from reverie.daemon.hook import SECONDS, SKIPPED
+from reverie.daemon.skipped import find_skipped
+from reverie.errors import ReverieError
 from reverie.paths import daemon_lock
+from reverie.runtime.background_log import BackgroundLog
 from tests.daemon.services import hook_command, lives, log_of, run_hook, wait_for
 
 
@@ -76,3 +79,37 @@ def test_a_service_that_cannot_start_does_not_keep_the_agent_waiting(empty: Path
     assert time.monotonic() - begun < SECONDS["SessionStart"] - 1
     assert "daemon.lock" in log_of(empty, "hook_service")[-1]["error"]
     daemon_lock(empty).rmdir()
+
+
+def test_no_service_starts_inside_of_a_model(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REVERIE_INSIDE", "1")
+    with pytest.raises(ReverieError, match="did not start"):
+        ensure_daemon(empty)
+    assert "inside of a program" in log_of(empty, "hook_service")[-1]["error"]
+
+
+def test_a_stop_lets_the_next_hook_start_the_service_at_once(empty: Path, tmp_path: Path) -> None:
+    run_hook("SessionStart", empty, payload("SessionStart", tmp_path))
+    assert stop_daemon(empty)
+    run_hook("SessionStart", empty, payload("SessionStart", tmp_path))
+    found = daemon_status(empty)
+    assert found is not None and found["events"] == 1 and found["skipped"]["events"] == 0
+
+
+def test_the_next_service_works_on_sessions_whose_hooks_it_missed(empty: Path, tmp_path: Path) -> None:
+    mark = daemon_lock(empty).with_name("daemon.started")
+    mark.parent.mkdir(mode=0o700)
+    mark.touch()
+    os.utime(mark, (time.time() - 20, time.time() - 20))  # a service that did not start
+    log = BackgroundLog(empty / "logs" / "background.jsonl")
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
+        run_hook(event, empty, payload(event, tmp_path))
+    assert find_skipped(empty, log)[::2] == (4, 4)
+    assert b"Hello" not in b"".join(
+        line for line in (empty / SKIPPED).read_bytes().splitlines() if b'"UserPromptSubmit"' in line
+    ), "only what the next service needs is kept"
+    stop_daemon(empty)
+    assert ensure_daemon(empty)["skipped"]["events"] == 4
+    wait_for(lambda: log_of(empty, "hook_job"))
+    assert find_skipped(empty, log).waiting == 0 and not list((empty / "run").glob("hooks.skipped*"))
+    assert [entry["sessions"] for entry in log_of(empty, "hook_skipped")] == [1]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from reverie.connect.status import find_model
 from reverie.daemon import work as work_module
 from reverie.daemon.digest import Digests
 from reverie.daemon.jobs import Job
@@ -139,6 +140,39 @@ def test_a_model_that_cannot_answer_is_replaced(agent: Agent, monkeypatch: pytes
     report = do(agent)
     assert ("pnpm" in memories(agent)) is fallback, report
     assert "instead" in report if fallback else "stopped" in report
+
+
+def test_a_model_that_could_not_be_used_is_shown_until_it_works(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REVERIE_BACKGROUND_FALLBACK", "1")
+
+    def configure(model: str, program: str = "/does/not/exist") -> None:
+        named = f'[connect]\nmodel = "{model}"\n[model]\nclaude_code_program = "{program}"\n'
+        (agent.home / "settings.toml").write_text(named)
+
+    def shown() -> str:
+        return "\n".join(one.what for one in find_model(load_settings(agent.cwd, home=agent.home), places(agent)))
+
+    agent.home.mkdir(parents=True)
+    configure("claude-code:haiku")
+    assert shown() == "", "it has not run yet"
+    agent.record(("user", CORRECTION), ANSWER)
+    do(agent)
+    assert shown().startswith("claude-code:haiku could not be used: Claude Code: the program /does/not/exist")
+    assert "the offline mind learns instead (20" in shown() and "pnpm" in memories(agent)
+    configure("embedded")
+    assert shown() == ""
+    answer = json.dumps({"type": "result", "is_error": False, "structured_output": {"text": "ok", "calls": []}})
+    program = tmp_path / "claude"
+    program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{answer}'\n")
+    program.chmod(0o700)
+    configure("claude-code:haiku", str(program))
+    assert shown() != ""
+    agent.record(("user", "Never use yarn here."), ANSWER)
+    report = do(agent)
+    assert report["turns"] == 1 and "instead" not in report, report
+    assert shown() == ""
 
 
 def test_notes_that_somebody_wrote_stay(agent: Agent) -> None:

@@ -17,8 +17,10 @@ import pytest
 from reverie.models.script import Script
 from reverie.simulator import ScriptResponder, Simulator
 from reverie.simulator.http import running
+from tests.cli.memory.test_extract import COMMITS, memory
 from tests.integration.programs import Run, installed
 from tests.integration.test_connect import REVERIE, claude, status
+from tests.integration.test_minds import Mind
 
 pytestmark = pytest.mark.integration
 
@@ -137,6 +139,49 @@ def test_claude_code_on_two_days(run: Run, tmp_path: Path) -> None:
     said = status(run)
     assert said["problems"] == [] and said["service"]["hooks"]["errors"] == []
     assert said["last_compaction"]["lost_pins"] == said["last_compaction"]["lost_failures"] == 0
+    run(*REVERIE, "disconnect")
+
+
+@dataclass
+class Behind(ScriptResponder):
+    """Answers a session with Hello, and the background work, which is in a frame, by a mind."""
+
+    mind: Mind
+
+    def __post_init__(self) -> None:
+        ScriptResponder.__init__(self, Script.parse(HELLO))
+
+    async def reply(self, body: Any, *, purpose: Any = "main") -> Any:
+        asked = await self.mind.reply(body) if '{\\"role\\":' in json.dumps(body["messages"]) else None
+        return asked or await super().reply(body, purpose=purpose)
+
+
+def test_the_service_learns_through_claude_code_itself(run: Run, tmp_path: Path) -> None:
+    program, home = claude(), tmp_path / "home"
+    run(*REVERIE, "connect", "claude-code", "--yes")
+    with (home / ".reverie" / "settings.toml").open("a") as file:
+        file.write(f'\n[connect]\nmodel = "claude-code:"\n[model]\nclaude_code_program = "{program}"\n')
+    path = Path(run(*REVERIE, "memory", "path").strip()) / "feedback_commits.md"
+    call = json.dumps({"file_path": str(path), "content": memory("Imperative commits", "feedback", COMMITS)})
+    mind = Mind(
+        Script.parse(f"[extraction]\nwhen /The user wrote on/\n  call Write {call}\n  ---\n  say ok\nend\n"),
+        "extraction",
+    )
+    with running(Simulator(Behind(mind))) as url:
+        variables = {
+            "ANTHROPIC_BASE_URL": url,
+            "ANTHROPIC_API_KEY": "simulated",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+        run(program, "-p", COMMITS, "--model", "claude-opus-5-5", **variables)
+        wait_for_work(run)
+        said = status(run)
+    assert COMMITS in path.read_text() and mind.talks, "Claude Code has read the session"
+    assert said["problems"] == [] and said["service"]["hooks"]["sessions"] == 1, "its hooks did nothing in there"
+    log = run(*REVERIE, "log", "--kind", "hook_work", "--json")
+    assert "hook_work" not in log, "the offline mind had nothing to do"
+    recorded = list((home / ".claude" / "projects").glob("*/*.jsonl"))
+    assert len(recorded) == 1, "only the user's session is recorded"
     run(*REVERIE, "disconnect")
 
 

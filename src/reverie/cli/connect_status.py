@@ -10,8 +10,17 @@ from typing import Any
 
 from reverie.cli.connect import memory_steps
 from reverie.cli.output import answer, exact, format_age, get_paint, plural
-from reverie.connect.status import AgentState, Finding, ServiceState, find_agents, find_memory, find_service
+from reverie.connect.status import (
+    AgentState,
+    Finding,
+    ServiceState,
+    find_agents,
+    find_memory,
+    find_model,
+    find_service,
+)
 from reverie.context.day_book import DayBook
+from reverie.daemon.skipped import Skipped, find_skipped
 from reverie.daemon.told import ToldBook
 from reverie.flags import Flags
 from reverie.moments import parse_time
@@ -34,11 +43,14 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
         "dollars_today": spent.dollars,
         "limit_tokens": _limit(settings, places),
     }
+    skipped = find_skipped(places.home, BackgroundLog(places.background_log))
     findings = [finding for one in agents for finding in one.findings]
-    findings += [*(service.findings if connected else ()), *(other if connected else ())]
+    if connected:
+        findings += [*service.findings, *other, *find_model(settings, places)]
     said = {
         "agents": [_as_json(one) for one in agents],
         "service": service.said,
+        "skipped": skipped._asdict(),
         "memory": memory,
         "added_tokens_today": given,
         "background": figures,
@@ -48,6 +60,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
     lines = [
         *(line for one in agents for line in _agent_lines(one)),
         *(_service_lines(service) if connected else ()),
+        *_skipped_lines(skipped),
         *_compaction_lines(compaction),
         *([f"added        to prompts: {given:,} of {_limits(settings)}"] if connected else ()),
         f"memory       {exact(memory)}",
@@ -99,6 +112,16 @@ def _service_lines(service: ServiceState) -> Iterator[str]:
         yield f"             {agent}: {plural(int(one.get('events', 0)), 'event')}, last {one.get('last_event')}{ago}"
     if failed := int(said.get("jobs", {}).get("failed", 0)):
         yield f"             {plural(failed, 'background job')} failed; `reverie log --kind hook` says why"
+
+
+def _skipped_lines(skipped: Skipped) -> Iterator[str]:
+    """Events that reached no service: their sessions are learnt from when it runs again."""
+    if skipped.events:
+        waiting = f"; {skipped.waiting} wait for it" if skipped.waiting else ""
+        yield (
+            f"skipped      {plural(skipped.events, 'event')} in 24 hours without the service, the last"
+            f" {format_age(skipped.last)} ago{waiting}"
+        )
 
 
 def _compaction_lines(last: LogEntry | None) -> Iterator[str]:

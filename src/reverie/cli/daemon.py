@@ -82,6 +82,7 @@ def _rows(found: JsonObject) -> list[tuple[str, str]]:
     return [
         ("service", f"PID {found['pid']}, version {found['version']}, for {format_age(float(found['started']))}"),
         ("events", f"{found['events']}, {found['faults']} without an answer because of an error"),
+        ("skipped", f"{found['skipped']['events']} events in 24 hours while no service ran"),
         ("jobs", f"{jobs['waiting']} waiting{running}, {jobs['done']} done, {jobs['failed']} failed"),
         ("socket", str(found["socket"])),
     ]

@@ -23,6 +23,7 @@ from reverie.connect.plugin_files import (
     retire_files,
     write_files,
 )
+from reverie.daemon.skipped import forget_attempt
 from reverie.errors import ReverieError, UserError
 from reverie.memory.scan import scan
 from reverie.paths import Places, claude_home, daemon_socket
@@ -151,6 +152,7 @@ def carry_out(home: Path, plan: Plan) -> None:
             if plan.files:
                 write_files(plan.folder, plan.files)
             apply_changes(journal, plan.changes, _STRIPS.__getitem__)
+            forget_attempt(home)
         except ReverieError:
             if not was_there:
                 remove_files(plan.folder)

@@ -14,7 +14,9 @@ from reverie.connect.connecting import AGENTS, agent_folder, codex_home
 from reverie.connect.journal import Edit, Journal
 from reverie.connect.plugin_files import Installed, find_installed
 from reverie.daemon.client import daemon_status
+from reverie.daemon.model_state import find_model_trouble
 from reverie.errors import ReverieError
+from reverie.moments import parse_time
 from reverie.paths import Places, claude_home, daemon_lock, memory_place
 from reverie.permissions.memory_paths import check_memory_root
 from reverie.runtime.background_log import BackgroundLog
@@ -182,6 +184,15 @@ def _modified(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+def find_model(settings: Settings, places: Places) -> tuple[Finding, ...]:
+    """Whether the model of the background work could be used the last time."""
+    trouble = find_model_trouble(settings, places)
+    at = parse_time(trouble.at) if trouble is not None else None
+    when = f" ({at.astimezone():%Y-%m-%d %H:%M})" if at is not None else ""
+    todo = "correct it or `connect.model`; `reverie log --kind hook_work` has more"
+    return (Finding(f"{trouble}{when}", todo),) if trouble is not None else ()
 
 
 def find_memory(settings: Settings, places: Places) -> tuple[str, tuple[Finding, ...]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
@@ -18,7 +18,7 @@ from typing import Any, cast
 from reverie.context.ledger import LedgerEntry
 from reverie.errors import StorageError
 from reverie.parsing import load_json
-from reverie.regular_files import LARGEST, open_regular
+from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import Purpose
@@ -69,6 +69,15 @@ class DayBook:
         """Returns what all processes together have spent today. Reads only what is new since the last call."""
         self._catch_up(self.path(self._today()))
         return self._spent + self._unsaved
+
+    def beside(self, sessions: Collection[str], *, since: date = date.min) -> Spending:
+        """Returns what was spent outside of these sessions since a day, as far as the books go back."""
+        spent = Spending()
+        for file in sorted(self._folder.glob("????-??-??.jsonl")):
+            with suppress(OSError):
+                lines = read_regular(file, LARGEST).splitlines() if file.stem >= since.isoformat() else []
+                spent = sum((_spent(line) for line in lines if _session(line) not in sessions), spent)
+        return spent
 
     def _today(self) -> date:
         day = self._clock().astimezone().date()
@@ -128,6 +137,14 @@ def _spent(line: bytes) -> Spending:
         return Spending(max(0.0, float(body["tokens"])), max(0.0, float(body["usd"])))
     except (ValueError, TypeError, KeyError):
         return Spending()
+
+
+def _session(line: bytes) -> object:
+    try:
+        raw: Any = load_json(line)
+        return cast("dict[str, Any]", raw)["session"]
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 @dataclass(eq=False, slots=True)

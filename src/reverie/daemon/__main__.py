@@ -16,18 +16,24 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from reverie.errors import ReverieError
+from reverie.errors import ReverieError, UserError
 from reverie.runtime.background_log import BackgroundLog
+from reverie.settings.loading import is_inside
 
 
 def run(home: Path, socket: Path) -> bool:
-    """Serves until there is a reason to end. False: another process serves this home. Raises ReverieError."""
+    """Serves until there is a reason to end. False: another process serves this home. Raises ReverieError.
+
+    It does not start inside of a program that a model has started: its work could start that model again.
+    """
     from reverie.daemon.events import HookEvents
     from reverie.daemon.jobs import Jobs
     from reverie.daemon.server import Service
 
     log = background_log(home)
     _raise_limits()
+    if is_inside():
+        raise UserError("The service does not start inside of a program that a model has started.")
     idle_s = _idle_minutes(home) * 60
 
     async def serve() -> bool:

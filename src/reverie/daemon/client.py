@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from reverie.daemon import hook
+from reverie.daemon.skipped import forget_attempt
 from reverie.errors import NobodyListening, ReverieError, SessionRefused, StorageError
 from reverie.paths import daemon_lock, daemon_socket
 from reverie.runtime.live_client import ask_live
@@ -60,6 +61,7 @@ def ensure_daemon(home: Path) -> JsonObject:
 def stop_daemon(home: Path) -> bool:
     """Ends the service and waits until it is gone; False if none ran. Raises StorageError if it cannot be ended."""
     path = daemon_lock(home)
+    forget_attempt(home)
     holder = Lease.holder(path)
     if holder is None:
         return False

@@ -10,12 +10,14 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import time
 from typing import Any, Final
 
+from reverie.daemon.edits import Edits
 from reverie.daemon.hook_call import AGENTS, HookCall
 from reverie.daemon.jobs import Job, Jobs
 from reverie.daemon.layer1 import keep_large
@@ -62,6 +64,7 @@ class HookEvents:
         self._figures = {agent: _AgentFigures() for agent in AGENTS}
         self._sessions = OrderedDict[str, None]()
         self._errors = list[JsonObject]()
+        self._edits = Edits()
         self._handlers: Mapping[str, Callable[[HookCall], JsonObject]] = {
             "SessionStart": self._session_start,
             "UserPromptSubmit": self._prompt,
@@ -83,6 +86,7 @@ class HookEvents:
                 self._note(call)
                 slow = event in _SLOW_EVENTS or (event == "SessionStart" and call.text("source") == "compact")
                 pool = self._slow if slow else self._quick
+                self._slow.submit(self._keep_edits, call)
                 work = asyncio.get_running_loop().run_in_executor(pool, _safely, handler, call)
                 if event == "PostCompact":  # has no answer: nobody waits for a large transcript
                     await asyncio.wait({work}, timeout=_NO_ANSWER_S)
@@ -210,6 +214,13 @@ class HookEvents:
         text = next(filter(None, shown), "")
         told.index = bool(text)
         return text
+
+    def _keep_edits(self, call: HookCall) -> None:
+        """Keeps what others wrote into the memory as versions. What fails here is done by the next writer."""
+        with suppress(ReverieError), guarded("keeping edits"):
+            memory = self._projects.of(call.cwd, call.variables).memory
+            if memory.switch.on:
+                self._edits.look(call, memory.directory)
 
     def _note(self, call: HookCall) -> None:
         figures = self._figures[call.agent]

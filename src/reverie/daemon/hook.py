@@ -21,7 +21,16 @@ ATTEMPT_SECONDS = 60.0
 STARTING_SECONDS = 5.0
 """How long after an attempt a hook still waits for the service."""
 
+KEPT = ("Stop", "SessionEnd")
+"""Events without an answer: if nobody listens, the next service can still do their work."""
+SKIPPED = "run/hooks.skipped"
+"""The events that reached no service, one request per line."""
+
 _CHUNK = 1_048_576
+_LARGEST_KEPT = 262_144
+_LARGEST_SKIPPED = 4 * _CHUNK
+_unsent: list[tuple[str, str, str, bytes]] = []
+"""The event of this process, until it has a connection."""
 _LARGEST_ANSWER = 16 * _CHUNK
 _OK = b'{"ok": true, '
 _PASSED_ON = (
@@ -35,16 +44,22 @@ def main(agent: str, event: str, home: str, path: str) -> None:
     if not home or _environment().get(b"REVERIE_INSIDE"):
         return
     part = _read_input()
-    connection = part and _reach(home, path)
-    if not connection:
+    if event in KEPT:
+        while len(part) < _LARGEST_KEPT and (more := _read_input()):
+            part += more
+    if not part:
         return
+    _unsent.append((agent, event, home, part))
+    connection = _reach(home, path)
+    if not connection:
+        note_skipped()
+        return
+    _unsent.clear()
     connection.sendall(b'{"payload": ')
     while part:
         connection.sendall(part.replace(b"\n", b" "))  # no JSON text contains a line break that matters
         part = _read_input()
-    # Last, because of two equal keys the last one counts: input that is not one object cannot change the request.
-    request = f', "do": "hook", "agent": "{agent}", "event": "{event}", "environment": {_variables()}}}\n'
-    connection.sendall(request.encode())
+    connection.sendall(_rest(agent, event))
     answer = b""
     while not answer.endswith(b"\n"):
         part = connection.recv(_CHUNK)
@@ -60,8 +75,9 @@ def main(agent: str, event: str, home: str, path: str) -> None:
 
 
 def start(home: str, path: str) -> int:
-    """Starts the service for `home`, detached from this process, and returns its PID."""
-    given = {name: value for name, value in _environment().items() if not name.startswith(b"REVERIE_")}
+    """Starts the service for `home`, detached from this process, and returns its PID. Inside of a model, it ends."""
+    kept = (b"REVERIE_INSIDE",)
+    given = {name: value for name, value in _environment().items() if name in kept or name[:8] != b"REVERIE_"}
     given[b"REVERIE_HOME"] = home.encode("utf-8", "surrogateescape")
     program = [sys.executable, "-E", "-P", "-m", "reverie.daemon", home, path]
     pid = posix.fork()
@@ -80,11 +96,34 @@ def start(home: str, path: str) -> int:
     return pid
 
 
+def note_skipped() -> None:
+    """Adds an event that reached no service to a file: the next service counts it, and works on its session."""
+    for agent, event, home, part in _unsent:
+        kept = part if event in KEPT and len(part) < _LARGEST_KEPT else b"{}"
+        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC | posix.O_NOFOLLOW | posix.O_NONBLOCK
+        opened = posix.open(f"{home}/{SKIPPED}", flags, 0o600)
+        if posix.fstat(opened).st_size < _LARGEST_SKIPPED:
+            posix.write(opened, b'{"payload": ' + kept.replace(b"\n", b" ") + _rest(agent, event))
+
+
+def _rest(agent: str, event: str) -> bytes:
+    """The end of a request: of two equal keys the last one counts, so input that is not one object changes nothing."""
+    said = f'"do": "hook", "agent": "{agent}", "event": "{event}", "environment": {_variables()}, "at": {time():.0f}'
+    return f", {said}}}\n".encode()
+
+
+def _late() -> None:
+    try:
+        note_skipped()
+    finally:
+        posix._exit(0)
+
+
 def limit(event: str) -> None:
     """Ends this process with 0 at the deadline of the event, whatever it waits for."""
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-    _signal.signal(_signal.SIGALRM, lambda *_: posix._exit(0))
+    _signal.signal(_signal.SIGALRM, lambda *_: _late())
     _signal.setitimer(_signal.ITIMER_REAL, SECONDS.get(event, OTHER_SECONDS))
 
 

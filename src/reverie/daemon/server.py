@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar, cast
 from reverie import __version__
 from reverie.daemon.hook import OTHER_SECONDS, SECONDS
 from reverie.daemon.jobs import Jobs
+from reverie.daemon.skipped import drop_taken, find_skipped, forget_attempt, take_skipped
 from reverie.errors import SessionBusy
 from reverie.paths import daemon_lock
 from reverie.runtime.background_log import BackgroundLog
@@ -41,6 +42,8 @@ _HUNG_SECONDS = 60.0
 _TAKE_OVER_SECONDS = 5.0
 _CLOSE_SECONDS = 15.0
 _MOST_FAULTS = 200
+_ASKED, _IDLE, _REPLACED = "asked to stop", "idle", "another version is installed"
+_GOOD_REASONS = (_ASKED, _IDLE, _REPLACED, signal.SIGTERM.name, signal.SIGINT.name)
 _PACKAGE = Path(__file__).resolve().parents[1]
 _WATCHED = (_PACKAGE / "__init__.py", Path(__file__).resolve(), _PACKAGE / "daemon" / "hook.py")
 
@@ -97,6 +100,9 @@ class Service:
             working: asyncio.Task[None] | None = None
             try:
                 self._events = self._make_events(self._jobs)
+                for request in take_skipped(self._home, self._log):
+                    await self._hook(request)
+                drop_taken(self._home)
                 verbs = {"hook": self._hook, "status": self._status, "stop": self._asked_to_stop}
                 async with LiveServer(
                     self._socket,
@@ -112,6 +118,8 @@ class Service:
             finally:
                 faulthandler.dump_traceback_later(_CLOSE_SECONDS, exit=True, file=2)
                 await self._close(working)
+            if self._is_meant:
+                forget_attempt(self._home)
             self._log.write("hook_service", event="ended", pid=os.getpid(), reason=self._why, events=self._count)
         return True
 
@@ -134,9 +142,9 @@ class Service:
             # If this loop hangs, the process ends, and the next hook starts another.
             faulthandler.dump_traceback_later(_HUNG_SECONDS, exit=True, file=2)
             if time.monotonic() - self._last > self._idle_s and not self._jobs.is_busy:
-                self._end("idle")
+                self._end(_IDLE)
             elif _state_of_code() != code:
-                self._end("another version is installed")
+                self._end(_REPLACED)
             elif not is_own_socket(self._socket):
                 self._end("the socket is gone")
             elif self._late_since is not None and time.monotonic() - self._late_since > _HUNG_SECONDS:
@@ -159,8 +167,13 @@ class Service:
         self._why = self._why or why
         self._stop.set()
 
+    @property
+    def _is_meant(self) -> bool:
+        """Whether it ends for a good reason: then the next hook may start another one at once."""
+        return self._why in _GOOD_REASONS
+
     async def _asked_to_stop(self, _: JsonObject) -> JsonObject:
-        asyncio.get_running_loop().call_later(0.05, self._end, "asked to stop")  # after the answer
+        asyncio.get_running_loop().call_later(0.05, self._end, _ASKED)  # after the answer
         return {"pid": os.getpid()}
 
     async def _status(self, _: JsonObject) -> JsonObject:
@@ -174,6 +187,7 @@ class Service:
             "idle_limit_seconds": self._idle_s,
             "events": self._count,
             "faults": sum(self._faults.values()),
+            "skipped": find_skipped(self._home, self._log)._asdict(),
             "jobs": self._jobs.status(),
             "hooks": self._events.status() if self._events is not None else {},
         }

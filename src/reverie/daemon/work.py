@@ -21,6 +21,7 @@ from typing import Final
 
 from reverie.daemon.digest import Digests, file_mark
 from reverie.daemon.jobs import Job, read_job
+from reverie.daemon.model_state import note_model
 from reverie.daemon.told import ToldBook
 from reverie.errors import ReverieError, UserError
 from reverie.flags import Flags
@@ -195,10 +196,13 @@ async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: 
         return
     model = _model(settings)
     learnt = await _ask(model, job, cwd, copy)
-    if learnt.stopped and learnt.exit_code and settings.background.fallback and model != EMBEDDED:
+    problem = learnt.stopped if learnt.exit_code else ""
+    if model != EMBEDDED:
+        note_model(places, model, turns=learnt.turns, problem=problem)
+    if problem and settings.background.fallback and model != EMBEDDED:
         # As in a session: if the model is down or its budget is spent, the offline mind does this work.
-        BackgroundLog(places.background_log, job.session).write("hook_work_fallback", error=learnt.stopped)
-        report["instead"] = learnt.stopped
+        BackgroundLog(places.background_log, job.session).write("hook_work_fallback", model=model, error=problem)
+        report["instead"] = problem
         learnt = await _ask(EMBEDDED, job, cwd, copy)
     report |= {"turns": learnt.turns, "memories": len({change.file for change in learnt.changes})}
     if learnt.stopped:

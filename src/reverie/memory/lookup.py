@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from reverie.errors import StorageError, UserError
+from reverie.memory.changes import WriteInfo
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import is_index
 
@@ -33,11 +34,11 @@ def find_file(directory: MemoryDirectory, given: str, *, also: Iterable[str] = (
     raise UserError(f"There is no memory {given[:60]!r}; `reverie memory list` lists all memories.")
 
 
-def absorb(directory: MemoryDirectory) -> None:
-    """Makes a version of changes by hand, if the disk allows it."""
+def absorb(directory: MemoryDirectory, info: WriteInfo | None = None) -> None:
+    """Makes a version of changes by hand, or as `info` says, if the disk allows it."""
     if directory.history.head() is not None:
         with suppress(StorageError):
-            directory.absorb()
+            directory.absorb(info)
 
 
 def list_past_files(directory: MemoryDirectory) -> set[str]:

@@ -6,13 +6,14 @@ The same state as that of `reverie extract` says what was learnt before, so no t
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from reverie.errors import ReverieError
 from reverie.flags import Flags
-from reverie.layers.l5_extraction.extraction_state import is_learnt
+from reverie.layers.l5_extraction.extraction_state import ExtractionState, is_learnt
 from reverie.layers.l5_extraction.gates import ExtractionGate
-from reverie.layers.l5_extraction.recordings import read_recording
+from reverie.layers.l5_extraction.recordings import read_recording, spans
 from reverie.layers.l5_extraction.transcripts import ExtractionReport, extract_recordings, start_time
 from reverie.memory.opening import log_refusals, open_memory
 from reverie.models.base import Model
@@ -68,7 +69,11 @@ async def learn_from_followed(
     in_background: bool = False,
     progress: Progress = lambda _text: None,
 ) -> ExtractionReport:
-    """Learns from all followed sessions, oldest first. A model that cannot answer, or a spent budget, ends it."""
+    """Learns from all followed sessions, oldest first. A model that cannot answer, or a spent budget, ends it.
+
+    Without `model`, it is that of the background work: a key in the environment is never a reason to spend.
+    """
+    model = model or followed_model(settings)
     whole = ExtractionReport()
     found = sorted((start_time(path), path, cwd) for path, cwd in followed_copies(settings))
     for number, (_, path, cwd) in enumerate(found, 1):
@@ -90,6 +95,28 @@ async def learn_from_followed(
         if report.stopped:
             break
     return whole
+
+
+def followed_model(settings: Settings) -> str:
+    """The model that learns from followed sessions if nobody names one."""
+    return settings.connect.model.strip() or EMBEDDED
+
+
+def count_new(settings: Settings) -> tuple[int, int]:
+    """Returns how many followed sessions have something new, and how many turns that is."""
+    sessions = turns = 0
+    for path, cwd in followed_copies(settings):
+        with suppress(ReverieError):  # the run itself reports what cannot be read
+            own = load_settings(cwd)
+            places = Places.of(cwd, own)
+            root = open_memory(own, places).directory.root
+            if is_learnt(places, path, root):
+                continue
+            talk = read_recording(path)
+            state = ExtractionState(places, path, talk.session, root, keep=False)
+            found = len(list(spans(talk, max(talk.place_of(talk.learnt), state.done(talk)))))
+            sessions, turns = sessions + bool(found), turns + found
+    return sessions, turns
 
 
 def _closed_gate(places: Places, settings: Settings) -> ExtractionGate | None:

@@ -20,6 +20,7 @@ from reverie.errors import SettingsError
 from reverie.settings.fields import Setting, list_section_settings
 from reverie.settings.kinds import Counts, Frame, Misfit
 from reverie.settings.schema import Settings, get_value, list_sections, list_settings
+from reverie.settings.sections import INSIDE
 from reverie.settings.toml_file import KeyPath, TomlFile, format_key
 
 if TYPE_CHECKING:
@@ -87,6 +88,11 @@ class GivenValue:
 
 
 CheckedValue: TypeAlias = tuple[GivenValue, object]
+
+
+def is_inside() -> bool:
+    """Whether this process runs inside of a program that a model has started; without files, which may be broken."""
+    return bool(os.environ.get(INSIDE))
 
 
 def load_settings(

@@ -84,6 +84,23 @@ def test_each_session_is_learnt_once_and_into_its_own_project(run: Run, tmp_path
     assert "--new" in run("extract", code=2) and "--again" in run("extract", "--new", "--again", code=2)
 
 
+def test_a_key_in_the_environment_is_no_reason_to_spend(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-never-used")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    session_file(tmp_path / "sessions", GREEN, PIPE)
+    run("sessions", "follow", str(tmp_path / "sessions"))
+    assert json.loads(run("extract", "--new", "--dry-run", "--json"))["model"] == "embedded"
+    asked = run("extract", "--new", "--dry-run", "-m", "anthropic:claude-haiku-4-5", code=2)
+    assert "2 turns of 1 session would go to anthropic:claude-haiku-4-5" in asked and "--yes" in asked
+    assert "cannot be reached" in run("extract", "--new", "-m", "anthropic:claude-haiku-4-5", "--yes")
+    (tmp_path / "home" / "settings.toml").write_text('[connect]\nmodel = "anthropic:claude-haiku-4-5"\n')
+    assert "would go to anthropic:claude-haiku-4-5" in run("extract", "--new", code=2)
+    assert "2 turns of 1 transcript read" in run("extract", "--new", "-m", "embedded")
+    assert "0 turns of 0 transcripts read" in run("extract", "--new"), "nothing is left to ask about"
+
+
 def test_in_the_background_the_budget_of_the_day_counts(run: Run, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "settings.toml").write_text("[budget]\nbackground_tokens_per_day = 1\n")
@@ -100,6 +117,11 @@ def test_in_the_background_the_budget_of_the_day_counts(run: Run, tmp_path: Path
     booked = [json.loads(line) for line in book.read_text().splitlines()]
     assert {line["purpose"] for line in booked} == {"extraction"}
     assert len(booked) <= 2, "nothing is sent once the budget is spent"
+    shown = run("cost", "-C", "/harbour/pilot")
+    assert "Learning in the background, beside the table: " in shown
+    assert "`main` of 1 followed session is what Claude Code or Codex has spent" in shown
+    assert json.loads(run("cost", "-a", "--json"))["service"]["tokens"] > 0
+    assert "Learning in the background" not in run("cost", ID), "of one session, only its own"
     book.unlink()  # another day
     assert learn() == (1, "") and "bellows" in memories("/harbour/pilot")
     assert learn() == (0, "")

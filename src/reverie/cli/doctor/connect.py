@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from reverie.cli.connect import memory_steps
 from reverie.cli.doctor.checks import Check
-from reverie.connect.status import find_agents, find_memory, find_service
+from reverie.connect.status import find_agents, find_memory, find_model, find_service
 from reverie.paths import Places
 from reverie.settings import Settings
 
@@ -31,5 +31,5 @@ def connect_checks(settings: Settings, places: Places) -> Iterator[Check]:
         )
         if not service.findings:
             yield Check("service", "ok", running)
-        for what, todo in (*service.findings, *find_memory(settings, places)[1]):
+        for what, todo in (*service.findings, *find_memory(settings, places)[1], *find_model(settings, places)):
             yield Check("service", "warning", what, todo)

@@ -10,11 +10,13 @@ from pathlib import Path
 import click
 
 from reverie.cli.options import examples, folder_options, load_places
-from reverie.cli.output import answer, one_line, plural, say, say_all, show_progress, warn
+from reverie.cli.output import answer, can_ask, one_line, plural, say, say_all, show_progress, warn
 from reverie.errors import UserError
 from reverie.layers.l5_extraction.transcripts import ExtractionReport, extract_all, transcripts_in
+from reverie.models.registry import EMBEDDED, default_model_name, model_access
 from reverie.session.learner import open_learner
-from reverie.session.learning_followed import learn_from_followed
+from reverie.session.learning_followed import count_new, followed_model, learn_from_followed
+from reverie.settings import Settings
 
 
 @examples(
@@ -25,9 +27,15 @@ from reverie.session.learning_followed import learn_from_followed
 @click.command("extract")
 @click.argument("paths", metavar="[TRANSCRIPT]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--new", is_flag=True, help="Learn from all followed sessions what was not learnt yet.")
-@click.option("-m", "--model", metavar="NAME", help="The model that extracts.  [default: from the settings]")
+@click.option(
+    "-m",
+    "--model",
+    metavar="NAME",
+    help="The model that extracts.  [default: `model.name`; with --new `connect.model`]",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be written, without writing it.")
 @click.option("--again", is_flag=True, help="Start again at the beginning of every transcript.")
+@click.option("-y", "--yes", is_flag=True, help="With --new: do not ask before a model is used that may cost money.")
 @folder_options
 def command(
     paths: tuple[Path, ...],
@@ -35,6 +43,7 @@ def command(
     model: str | None,
     dry_run: bool,
     again: bool,
+    yes: bool,
     as_json: bool,
     cwd: Path,
 ) -> int:
@@ -46,7 +55,9 @@ def command(
     session itself has extracted are skipped.
 
     `--new` needs no TRANSCRIPT: it reads all sessions that `reverie sessions follow` has copied. Their memories go to
-    the project in which each session was recorded.
+    the project in which each session was recorded. The model is `connect.model`, by default the offline mind, which
+    costs nothing. Before another model is used, also with --dry-run, the command says how many turns there are and
+    asks; without a terminal it needs --yes.
 
     Exit codes: 0: done; 1: a run failed; 4: storage error; 5: the model could not answer. If you run the command again,
     it repeats what failed.
@@ -67,8 +78,16 @@ def command(
             say(text, err=True)
 
     at = cwd.resolve()
+    settings = load_places(at)[0]
+    name = model or (
+        followed_model(settings) if new else settings.model.name or default_model_name(model_access(settings))
+    )
+    if new and not yes and not _may_use(name, settings):
+        return 1
+    if not as_json:
+        say(f"The model is {name}.", err=True)
     if new:
-        work = learn_from_followed(load_places(at)[0], model=model, dry_run=dry_run, progress=progress)
+        work = learn_from_followed(settings, model=name, dry_run=dry_run, progress=progress)
     else:
         work = extract_all(
             files,
@@ -81,12 +100,28 @@ def command(
     report = asyncio.run(work)
     if live:
         show_progress("")
-    answer(as_json, report.to_json())
+    answer(as_json, {**report.to_json(), "model": name})
     if not as_json:
         _show(report, dry_run)
     return report.exit_code
 
 
+def _may_use(model: str, settings: Settings) -> bool:
+    """Asks before a model gets all new turns that may cost money. Raises `UserError` if nobody can answer."""
+    if model.partition(":")[0] in _FREE:
+        return True
+    sessions, turns = count_new(settings)
+    if not turns:
+        return True
+    what = f"{plural(turns, 'turn')} of {plural(sessions, 'session')} would go to {model}, which may cost money."
+    if not can_ask():
+        raise UserError(
+            f"{what} Nothing was sent: give --yes if you want that, or `-m {EMBEDDED}`, which costs nothing."
+        )
+    return click.confirm(f"{what} Send them?", default=False)
+
+
+_FREE = (EMBEDDED, "scripted")
 _WHOSE = {
     "agent": "from agents",
     "hook": "from hooks",

@@ -15,6 +15,7 @@ from reverie.cli.options import examples, folder_options, load_places, session_c
 from reverie.cli.output import Paint, answer, format_tokens, get_paint, keep_end, line_width, one_line, plural, table
 
 if TYPE_CHECKING:
+    from reverie.context.day_book import Spending
     from reverie.context.ledger import By, Ledger, Totals
     from reverie.paths import Places
     from reverie.session.session import Session
@@ -45,15 +46,38 @@ def command(context: click.Context, session: str | None, by: By, as_json: bool, 
     `--by run` shows each of their runs, and whether a dream shared the cache of the session (a fork) or not. SESSION is
     the id of a session (its first characters are enough), `last`, or the path of a transcript.
     """
+    from reverie.context.day_book import DayBook, Spending
     from reverie.context.ledger import Ledger
     from reverie.models.catalogue import Catalogue
+    from reverie.storage.following import followed_copies
 
     settings, places = load_places(cwd)
     files, day, since = choose_transcripts(context, session, places)
     ledger = Ledger.of_transcripts(files, Catalogue.load(settings.catalogue.files), since=since)
     if day is not None:
         ledger = ledger.only(day=day)
-    answer(as_json, ledger.to_json(by), *cost_lines(ledger, by, get_paint(), line_width(120)))
+    known = {path.stem for path in places.projects.glob("*/*.jsonl")}
+    spent = DayBook(places.day_books).beside(known, since=day or date.min) if session is None else Spending()
+    followed = {path for path, _ in followed_copies(settings)} & set(files)
+    answer(
+        as_json,
+        {
+            **ledger.to_json(by),
+            "service": {"tokens": round(spent.tokens), "cost_usd": round(spent.dollars, 6)},
+            "followed": len(followed),
+        },
+        *cost_lines(ledger, by, get_paint(), line_width(120)),
+        *_beside_lines(spent, len(followed), today=day is not None),
+    )
+
+
+def _beside_lines(spent: Spending, followed: int, *, today: bool) -> Iterator[str]:
+    """What the table does not contain, or what was not spent by us."""
+    if spent.tokens:
+        cost = f"{spent.tokens:,.0f} tokens, {dollars(spent.dollars)}"
+        yield f"Learning in the background, beside the table: {cost} (all projects{'' if today else ', last 35 days'})."
+    if followed:
+        yield f"`main` of {plural(followed, 'followed session')} is what Claude Code or Codex has spent, not Reverie."
 
 
 def choose_transcripts(
