@@ -53,6 +53,8 @@ class ChatInput(ABC):
 
     interactive = False
     """Whether a user can be asked."""
+    in_words = False
+    """Whether words are used instead of symbols, for screen readers."""
 
     @abstractmethod
     async def next(self) -> Said | None:

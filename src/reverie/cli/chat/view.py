@@ -6,6 +6,7 @@ Knows events and the terminal, not the session. The chat asks permission questio
 from __future__ import annotations
 
 import sys
+import textwrap
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -44,7 +45,12 @@ class ChatView:
         return columns()
 
     def user_message(self, text: str) -> None:
-        first, *rest = printable(text).split("\n")
+        room = max(10, self.columns - 3)
+        first, *rest = [
+            part
+            for line in printable(text).split("\n")
+            for part in (textwrap.wrap(line, room, drop_whitespace=False) if len(line) > room else [line])
+        ]
         self.say(f"{self.paint.bold(self.paint.accent('›'))} {first}")
         self.say_all(f"  {line}" for line in rest)
 
