@@ -7,8 +7,11 @@ import base64
 import time
 from pathlib import Path
 
+from reverie.cli.chat.markdown_stream import MarkdownStream
 from reverie.cli.chat.palette import rank
 from reverie.cli.chat.project_files import ProjectFiles
+from reverie.cli.output import Paint
+from reverie.cli.screen import STYLE
 from tests.cli.conftest import Command
 from tests.cli.terminal import PROMPT, Terminal
 
@@ -164,3 +167,15 @@ def test_the_answer_is_copied_only_on_request(reverie: Command) -> None:
         terminal.until("to the clipboard")
         copied = terminal.raw.split("\x1b]52;c;")[1].split("\x07")[0]
         assert base64.b64decode(copied).decode().startswith("Take this")
+
+
+def test_emphasis_and_links_are_shown_and_other_signs_stay() -> None:
+    out = list[str]()
+    stream = MarkdownStream(out.append, Paint(True), 200)
+    given = "*Some words* of [the docs](https://x.org/a_b), not *args, snake_case, 2 * 3, [x] or an open *end"
+    for char in given:
+        stream.feed(char)
+    stream.finish()
+    plain = STYLE.sub("", "".join(out))
+    assert plain == "Some words of the docs (https://x.org/a_b), not *args, snake_case, 2 * 3, [x] or an open *end\n"
+    assert Paint(True).italic("Some") in "".join(out) and Paint(True).underlined("docs") in "".join(out)
