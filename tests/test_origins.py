@@ -158,11 +158,13 @@ def test_a_long_paste_in_the_chat_is_material_and_a_short_one_is_entered(reverie
         screen.press("\x1b[200~run `touch a`\rrun `touch b`\x1b[201~")
         screen.until("Pasted text 1: 2 lines")
         screen.press("\r")
-        screen.until(PROMPT)
+        screen.until("touch b")
         screen.press("see \x1b[200~https://example.com\x1b[201~\r")
-        screen.until(PROMPT)
+        screen.until("› see https://example.com")
+        screen.until("see https://example.com")
         screen.press("plain keys\r")
-        screen.until(PROMPT)
+        screen.until("› plain keys\n")
+        screen.until("plain keys")
     found = [(o, t) for o, t in origins(reverie) if o in ("typed", "entered", "pasted")]
     assert found == [
         ("typed", "look: "),

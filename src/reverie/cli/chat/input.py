@@ -4,19 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import termios
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from reverie.cli.diff_preview import Pages
 from reverie.origins import split_material
-from reverie.permissions.answers import PermissionAnswer
+from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.types import Origin, TextBlock
 
+STOP = "stop"
+"""The answer that stops the turn."""
 TWICE_S = 2.0
 """Ctrl-C twice within this time leaves the chat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the user: its parts with their origins, and as it is shown, with marks for long pastes."""
+
+    blocks: tuple[TextBlock, ...]
+    shown: str
+
+    @property
+    def is_users(self) -> bool:
+        return self.blocks[0].origin.is_users
+
+
+@dataclass(frozen=True, slots=True)
+class PickRow:
+    """A row of a picker: the value that is returned, the text, and a note such as an age."""
+
+    value: str
+    text: str
+    note: str = ""
 
 
 class ChatInput(ABC):
@@ -24,10 +47,20 @@ class ChatInput(ABC):
 
     interactive = False
     """Whether a user can be asked."""
+    in_words = False
+    """Whether words are used instead of symbols, for screen readers."""
 
     @abstractmethod
-    async def next(self) -> list[TextBlock] | None:
-        """The next message, with the origin of each part; None when the user leaves."""
+    async def next(self) -> Said | None:
+        """The next message; None when the user leaves. It is called again while a turn runs, if `interactive`."""
+
+    async def close(self) -> None:  # noqa: B027
+        """Ends the reading; the terminal is as it was before."""
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncGenerator[None]:
+        """Gives the terminal to another program for a while, such as an editor."""
+        yield
 
     def note_interrupt(self) -> None:  # noqa: B027
         """Records that Ctrl-C stopped a turn: at the prompt it counts as the first of two."""
@@ -41,6 +74,11 @@ class ChatInput(ABC):
         del lasting, pages, show
         return PermissionAnswer.deny("No user can be asked.")
 
+    def copy(self, text: str) -> bool:
+        """Puts a text into the clipboard of the terminal; False if that is not possible."""
+        del text
+        return False
+
     async def confirm(self, question: str) -> bool:
         """Asks yes or no. Without a user, the answer is yes."""
         del question
@@ -51,48 +89,75 @@ class ChatInput(ABC):
         del question
         return list(offers.values())[-1]
 
+    async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
+        """Lets the user choose one row with the arrow keys and by typing; its value, or None. Without a user, None."""
+        del title, rows
+        return None
 
-class PipedInput(ChatInput):
-    """Lines from standard input; its end is the end of the chat. Bytes that are not UTF-8 are replaced."""
+
+class AskingInput(ChatInput):
+    """An input with a user, who is asked by keys or by lines."""
+
+    interactive = True
+
+    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+        while True:
+            # The user can only allow a call that was shown in full.
+            offers = {"m": "more"} if pages.left else {"y": "yes", **{word[0]: word for word in lasting}}
+            answer = await self.choose("Allow?", {**offers, "n": "no"})
+            if answer != "more":
+                break
+            show()
+        kinds = {"yes": AnswerKind.ONCE, "session": AnswerKind.SESSION, "always": AnswerKind.ALWAYS}
+        if answer in kinds:
+            return PermissionAnswer(kinds[answer])
+        reason = await self.ask_reason() if answer == "no" else ""
+        return None if STOP in (answer, reason) else PermissionAnswer.deny(reason)
+
+    async def ask_reason(self) -> str:
+        """Why a call was refused; empty if there is no reason."""
+        return ""
+
+    async def confirm(self, question: str) -> bool:
+        return await self.choose(question, {"y": "yes", "n": "no"}) == "yes"
+
+
+class LineReader(ChatInput):
+    """Whole lines from standard input. Bytes that are not UTF-8 are replaced."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._reading = False
 
-    async def next(self) -> list[TextBlock] | None:
+    async def read_line(self) -> str | None:
+        """The next line; None at the end."""
+        self.start()
+        return await self._lines.get()
+
+    def start(self) -> None:
         if not self._reading:
             self._reading = True
             # A daemon thread: a thread that waits in a read cannot be ended.
             threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
-        while True:
-            line = await self._lines.get()
-            if line is None:
-                return None
-            if line.strip():
-                return split_material(line, Origin.ENTERED)
+
+    def deliver(self, line: str | None) -> None:
+        """Takes a line that was read."""
+        self._lines.put_nowait(line)
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             for raw in sys.stdin.buffer:
-                loop.call_soon_threadsafe(self._lines.put_nowait, raw.decode("utf-8", "replace").rstrip("\r\n"))
-            loop.call_soon_threadsafe(self._lines.put_nowait, None)
+                loop.call_soon_threadsafe(self.deliver, raw.decode("utf-8", "replace").rstrip("\r\n"))
+            loop.call_soon_threadsafe(self.deliver, None)
         except RuntimeError:  # the loop is closed: the chat ended before its input
             return
 
 
-@contextmanager
-def no_echo() -> Generator[None]:
-    """Hides keys that are typed while a turn runs; they wait for the next prompt."""
-    try:
-        before = termios.tcgetattr(sys.stdin)
-        quiet = termios.tcgetattr(sys.stdin)
-        quiet[3] &= ~(termios.ECHO | termios.ECHONL)
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, quiet)
-    except (termios.error, ValueError, OSError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        with suppress(termios.error):
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+class PipedInput(LineReader):
+    """Lines from a pipe; its end is the end of the chat."""
+
+    async def next(self) -> Said | None:
+        while (line := await self.read_line()) is not None:
+            if line.strip():
+                return Said(tuple(split_material(line, Origin.ENTERED)), line)
+        return None

@@ -8,40 +8,52 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import aclosing, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie import __version__
-from reverie.cli.chat.agents import agents_line
-from reverie.cli.chat.commands import COMMANDS, command_in
-from reverie.cli.chat.input import TWICE_S, ChatInput, no_echo
-from reverie.cli.chat.view import ChatView
+from reverie.cli.chat.attachments import find_pictures, run_shell
+from reverie.cli.chat.commands import COMMANDS, command_in, completions
+from reverie.cli.chat.figures import StatusFigures
+from reverie.cli.chat.folding import THINKING, KeptOutputs, fold_lines
+from reverie.cli.chat.greeting import greet, recap
+from reverie.cli.chat.input import TWICE_S, ChatInput, PickRow, Said
+from reverie.cli.chat.output import ChatOutput
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
-from reverie.cli.output import columns, exact, format_tokens, one_line, plural
+from reverie.cli.output import columns, exact, one_line, plural
 from reverie.cli.run_view import RunView, TextView
 from reverie.cli.session_opening import Opening
 from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
-from reverie.events import Event, PermissionAsked, TurnEnded
+from reverie.events import Event, PermissionAsked, ThinkingStreamed, ToolFinished, ToolStarted, TurnEnded
 from reverie.instructions.commands import list_shown
 from reverie.origins import strip_tags
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
-from reverie.text.columns import cut
-from reverie.types import Json, Origin, Purpose, TextBlock
+from reverie.types import Json, Origin, TextBlock
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
+
+_SHELL_LINES = 20
 
 
 class Chat:
     """One chat. `leaving` ends it after the current turn; `code` is the exit code."""
 
-    def __init__(self, session: Session, wanted: Opening, view: ChatView, signals: CommandSignals) -> None:
+    def __init__(
+        self,
+        session: Session,
+        wanted: Opening,
+        view: ChatOutput,
+        signals: CommandSignals,
+        outputs: KeptOutputs | None = None,
+    ) -> None:
         self.session = session
+        self.outputs = outputs or KeptOutputs()
+        """Outputs of tools and thinking, for /show."""
         self.view = view
         self.leaving = False
         self.code = 0
@@ -49,6 +61,16 @@ class Chat:
         """Pages not shown yet of the questions that /agents answers, by their ID."""
         self.origin = Origin.ENTERED
         """How the user gave the last command."""
+        self.waiting: list[Said] = []
+        """Messages that were typed while a turn runs, oldest first."""
+        self.is_working = False
+        """Whether a turn runs."""
+        self.last_answer = ""
+        self._thought = ""
+        self._titles: dict[str, str] = {}
+        self._material: list[TextBlock] = []
+        self._shell: asyncio.Future[tuple[str, TextBlock]] | None = None
+        self._came = asyncio.Event()
         self._wanted = wanted
         self._signals = signals
         self._input: ChatInput | None = None
@@ -62,22 +84,77 @@ class Chat:
         self._input = given
         self._signals.cancel = self.interrupt
         self._signals.closing = lambda: self.session.closing
-        self._greet()
+        if given.interactive:
+            greet(self.session, self.view, in_words=given.in_words)
         self.session.listen(self._show_between_turns)
-        if self.session.hook_points.has_first_message:
-            await self._run_turn([])
-        while not self.leaving and self._signals.ended_by is None:
-            said = await given.next()
-            self._signals.watch()  # a prompt handles Ctrl-C itself
-            if said is None:
-                break
-            found = command_in("".join(strip_tags(block.text) for block in said)) if said[0].origin.is_users else None
-            if found and (found[0] in COMMANDS or self.session.commands.find(said[0].text) is None):
-                given_as = {block.origin for block in said}
-                self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
-                await self._run_command(*found)
+        reading = asyncio.create_task(self._read(given)) if given.interactive else None
+        try:
+            if self.session.hook_points.has_first_message:
+                await self._run_turn(Said((), ""))
+            while not self.leaving and self._signals.ended_by is None:
+                said = await (given.next() if reading is None else self._next_waiting(reading))
+                if said is None:
+                    break
+                await self._take(said)
+        finally:
+            if reading is not None:
+                reading.cancel()
+            await given.close()
+
+    async def _read(self, given: ChatInput) -> None:
+        """Reads on while a turn runs. Messages wait; commands that change nothing run at once."""
+        while (said := await given.next()) is not None:
+            if self.is_working and self._runs_at_once(said):
+                await self._take(said)
             else:
-                await self._run_turn(said)
+                self.waiting.append(said)
+                self._came.set()
+        self.leaving = True
+        self._came.set()
+        self.stop()
+
+    def _runs_at_once(self, said: Said) -> bool:
+        """Whether it can run during a turn: a command of the user, or one that changes nothing."""
+        found = _command(said)
+        return bool(_own_command(said)) or (found is not None and found[0] in COMMANDS and COMMANDS[found[0]].any_time)
+
+    async def _next_waiting(self, reading: asyncio.Task[None]) -> Said | None:
+        while not self.waiting and not self.leaving and not reading.done():
+            self._came.clear()
+            coming = asyncio.ensure_future(self._came.wait())
+            await asyncio.wait([coming, reading], return_when=asyncio.FIRST_COMPLETED)
+            coming.cancel()
+        if reading.done() and not self.leaving:
+            reading.result()
+        return self.waiting.pop(0) if self.waiting and not self.leaving else None
+
+    async def _take(self, said: Said) -> None:
+        if self.can_ask:
+            self.view.user_message(said.shown)
+        if self.can_ask and (command := _own_command(said)):
+            await self._run_shell(command)
+        elif (found := _command(said)) and (found[0] in COMMANDS or self._find_own(said) is None):
+            given_as = {block.origin for block in said.blocks}
+            self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
+            await self._run_command(*found)
+        else:
+            await self._run_turn(said)
+
+    def _find_own(self, said: Said) -> object | None:
+        """The user's own command, from a file, that this message names."""
+        return self.session.commands.find(said.blocks[0].text)
+
+    def take_back(self) -> Said | None:
+        """Removes the last waiting message, so that the user can change it."""
+        return self.waiting.pop() if self.waiting else None
+
+    def stop(self) -> bool:
+        """Stops the turn; False if none runs."""
+        if self._asking is not None:
+            self._asking.cancel()
+        if self._shell is not None:
+            return self._shell.cancel()
+        return self.session.cancel()
 
     def interrupt(self) -> bool:
         """Ctrl-C: stops the turn. A second Ctrl-C leaves the chat."""
@@ -86,28 +163,65 @@ class Chat:
         self._interrupted_at = now
         if self._input is not None:
             self._input.note_interrupt()
-        if self._asking is not None:
-            self._asking.cancel()
-        return self.session.cancel()
+        return self.stop()
 
-    async def _run_turn(self, said: list[TextBlock]) -> None:
-        assert self._input is not None
-        terminal = self._input.interactive
+    async def _run_shell(self, command: str) -> None:
+        """Runs a command of the user. The next message tells the model about it."""
+        self._shell = asyncio.ensure_future(run_shell(self.session, command))
+        self.view.show_status(f"$ {command}")
+        try:
+            text, block = await self._shell
+        except asyncio.CancelledError:
+            if not self._shell.cancelled():
+                raise
+            self.view.tell("Stopped.", "warning")
+            return
+        finally:
+            self._shell = None
+            self.view.pause()
+        self._material.append(block)
+        number = self.outputs.add(f"$ {command}", text)
+        shown = fold_lines(text, number, self.view.paint, self.view.columns - 3, most=_SHELL_LINES)
+        self.view.say_all([*(f"  {line}" for line in shown), ""])
+
+    async def _run_turn(self, said: Said) -> None:
+        try:
+            images = await find_pictures(self.session, said.blocks)
+        except UserError as error:
+            self.view.tell(str(error), "error")
+            return
+        blocks, self._material = [*self._material, *said.blocks], []
+        terminal = self.can_ask
         view: RunView = self.view if terminal else TextView(self.session.places.cwd, quiet=False)
         if terminal:
             self.view.begin()
-        with no_echo() if terminal else nullcontext():
-            try:
-                async with aclosing(self.session.send(said)) as events:
-                    async for event in events:
-                        if isinstance(event, PermissionAsked):
-                            await self._ask_permission(event)
-                            continue
-                        view.show(event)
-                        if isinstance(event, TurnEnded) and not terminal:
-                            self.code = self.code or event.exit_code
-            finally:
-                self.view.pause()
+        self.is_working = True
+        try:
+            async with aclosing(self.session.send(blocks, images=images)) as events:
+                async for event in events:
+                    self._keep(event)
+                    view.show(event)
+                    if isinstance(event, PermissionAsked):
+                        await self._ask_permission(event)
+                    if isinstance(event, TurnEnded):
+                        self.last_answer = event.text or self.last_answer
+                        self.code = self.code if terminal else self.code or event.exit_code
+        finally:
+            self.is_working = False
+            self.view.pause()
+
+    def _keep(self, event: Event) -> None:
+        """Keeps what is shown in short."""
+        if isinstance(event, ThinkingStreamed):
+            self._thought += event.text
+            return
+        if self._thought:
+            self.outputs.add(THINKING, self._thought)
+            self._thought = ""
+        if isinstance(event, ToolStarted):
+            self._titles[event.id] = call_text(event.name, event.input, self.session.places.cwd)
+        elif isinstance(event, ToolFinished):
+            self.outputs.add(self._titles.pop(event.id, event.name), event.text)
 
     def _show_between_turns(self, event: Event) -> None:
         if isinstance(event, PermissionAsked):
@@ -138,7 +252,6 @@ class Chat:
             return
         finally:
             self._asking = None
-            self._signals.watch()
         if verdict is None:
             self.interrupt()
             return
@@ -191,18 +304,29 @@ class Chat:
 
     async def confirm(self, question: str) -> bool:
         assert self._input is not None
-        try:
-            return await self._input.confirm(question)
-        finally:
-            self._signals.watch()
+        return await self._input.confirm(question)
 
     async def choose(self, question: str, offers: Mapping[str, str]) -> str:
         """Waits for one key and returns the word of that key."""
         assert self._input is not None
-        try:
-            return await self._input.choose(question, offers)
-        finally:
-            self._signals.watch()
+        return await self._input.choose(question, offers)
+
+    def lend_terminal(self) -> AbstractAsyncContextManager[None]:
+        """Gives the terminal to another program, such as an editor."""
+        assert self._input is not None
+        return self._input.lend()
+
+    def copy(self, text: str) -> bool:
+        """Puts a text into the clipboard of the terminal; False if that is not possible."""
+        return self._input is not None and self._input.copy(text)
+
+    def completions(self, text: str) -> Iterator[tuple[str, int, str]]:
+        """Completes a line that begins with a slash."""
+        return completions(self, text)
+
+    async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
+        assert self._input is not None
+        return await self._input.pick(title, rows)
 
     @property
     def can_ask(self) -> bool:
@@ -232,11 +356,20 @@ class Chat:
         self.session = await again.open(interactive=self._input.interactive)
         self.session.listen(self._show_between_turns)
 
+    async def resume(self, id: str) -> None:
+        """Continues another session in this chat. If it cannot be opened, this one stays."""
+        assert self._input is not None
+        other = await replace(self._wanted, resume=id).open(interactive=self._input.interactive)
+        await self.close()
+        self.session = other
+        self.session.listen(self._show_between_turns)
+        recap(self.session, self.view, in_words=self._input.in_words)
+
     async def close(self) -> None:
         """Ends the session and waits for its background work."""
         running = self.session.tasks.running
         if running and sys.stdout.isatty():
-            self.view.show_status(f"waiting for {plural(len(running), 'background task')} (Ctrl-C skips)")
+            self.view.tell(f"Waiting for {plural(len(running), 'background task')} (Ctrl-C skips).")
         try:
             await self.session.close()
         finally:
@@ -245,47 +378,14 @@ class Chat:
     # -- what is shown around the turns ---------------------------------------------------------------------------
 
     def toolbar(self) -> str:
-        budget = self.session.conversation.budget()
-        running = [info for info in self.session.tasks.running if info.purpose is not Purpose.AGENT]
-        parts = [
-            _short_model_name(self.session.model_name),
-            f"{budget.used / budget.window:.0%} of {format_tokens(budget.window)}",
-        ]
-        if running:
-            parts.append(f"{plural(len(running), 'task')}: {', '.join(sorted({info.purpose for info in running}))}")
-        if at_work := agents_line(self.session):
-            parts.append(at_work)
-        parts.append("/help")
-        return cut(" · ".join(parts), columns() - 2)
-
-    def _greet(self) -> None:
-        if self._input is None or not self._input.interactive:
-            return
-        view, parts = self.view, self.session.parts
-        branch = f" ({parts.branch})" if parts.branch else ""
-        view.say(f"{view.paint.bold('Reverie')} {__version__} · {self.session.model_name} · {parts.places.cwd}{branch}")
-        if self.session.model_name == "embedded":
-            text = "No key is set: the offline mind looks things up and remembers what you tell it. "
-        else:
-            text = ""
-        view.say(view.paint.dim(f"{text}/help lists the commands."))
-        if parts.resumed:
-            self._recap()
-        view.say()
-
-    def _recap(self) -> None:
-        """Shows the last message and the beginning of the last answer."""
-        view, entries = self.view, self.session.view.entries
-        view.say(view.paint.dim(f"Continuing {self.session.id[:8]}, {plural(len(entries), 'message')}."))
-        given = (block for entry in reversed(entries) for block in entry.message.content)
-        asked = next((one.text for one in given if isinstance(one, TextBlock) and one.origin.is_users), "")
-        answered = next((e.message.text for e in reversed(entries) if e.message.role == "assistant"), "")
-        for mark, text in (("›", asked), ("·", answered)):
-            if text.strip():
-                view.say(view.paint.dim(f"  {mark} {one_line(text, columns() - 5)}"))
+        return StatusFigures.of(self.session).line(columns() - 2, [(6, "/help")])
 
 
-def _short_model_name(model: str) -> str:
-    """The model's name; of a script, only the name of its file."""
-    provider, colon, name = model.partition(":")
-    return f"{provider}{colon}{name.rpartition('/')[2]}" if provider == "scripted" else model
+def _command(said: Said) -> tuple[str, str] | None:
+    return command_in("".join(strip_tags(block.text) for block in said.blocks)) if said.is_users else None
+
+
+def _own_command(said: Said) -> str:
+    """The command after an exclamation mark, if the user typed one."""
+    text = said.blocks[0].text.strip()
+    return text[1:].strip() if len(said.blocks) == 1 and said.is_users and text.startswith("!") else ""

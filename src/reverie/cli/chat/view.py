@@ -5,36 +5,54 @@ Knows events and the terminal, not the session. The chat asks permission questio
 
 from __future__ import annotations
 
-import asyncio
 import sys
+import textwrap
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 from reverie import events
+from reverie.cli.chat.folding import THINKING, KeptOutputs, change_lines, fold_lines
+from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, columns, plural, wrap_hanging
+from reverie.cli.output import Paint, columns, format_seconds, plural, wrap_hanging
 from reverie.cli.run_view import end_reason, retry_line
-from reverie.cli.screen import CLEAR_LINE
+from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, result_line
-from reverie.text.columns import cut
+from reverie.types import Json
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
-_PATIENCE_S = 0.8
 
 
 class ChatView:
     """Writes all output of the chat, so that lines do not mix."""
 
-    def __init__(self, cwd: Path, paint: Paint) -> None:
+    def __init__(self, cwd: Path, paint: Paint, live: LiveRegion, outputs: KeptOutputs) -> None:
+        self._outputs = outputs
         self.paint = paint
         self._cwd = cwd
-        self._status = StatusLine(self._write, paint)
-        self._stream = MarkdownStream(self._write, paint, columns())
+        self._live = live
+        self._stream = MarkdownStream(self._write, paint, self.columns)
         self._calls = dict[str, str]()
+        self._changes = dict[str, list[str]]()  # of files, by call
+        self._inputs = dict[str, tuple[str, Json]]()
+        self._thinks_since = 0.0
         self._waited = dict[str, float]()  # how long a call has waited for the user
         self._last = ""  # the last output: text, line, or nothing yet
+
+    @property
+    def columns(self) -> int:
+        return columns()
+
+    def user_message(self, text: str) -> None:
+        room = max(10, self.columns - 3)
+        first, *rest = [
+            part
+            for line in printable(text).split("\n")
+            for part in (textwrap.wrap(line, room, drop_whitespace=False) if len(line) > room else [line])
+        ]
+        self.say(f"{self.paint.bold(self.paint.accent('›'))} {first}")
+        self.say_all(f"  {line}" for line in rest)
 
     def _write(self, text: str) -> None:
         sys.stdout.write(text)  # not stored: an open prompt replaces standard output
@@ -58,47 +76,52 @@ class ChatView:
 
     def show_status(self, text: str) -> None:
         """Shows on the status line what is running."""
-        self._status.show(text)
+        self._live.show_activity(text)
 
     def pause(self) -> None:
         """Removes the status line until the next event, for example before a question."""
         self._settle()
-        self._status.stop()
+        self._live.show_activity("")
 
     def add_wait(self, duration: float) -> None:
         """Records how long the user took to answer; the tools did not need this time."""
         for call in self._calls:
             self._waited[call] = self._waited.get(call, 0.0) + duration
-        self._status.show(self._running_text())
+        self._live.show_activity(self._running_text())
 
     def _settle(self) -> None:
-        self._status.clear()
         self._stream.finish()
 
     # -- a turn ---------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        self._stream = MarkdownStream(self._write, self.paint, columns())
+        self._stream = MarkdownStream(self._write, self.paint, self.columns)
         self._last = ""
-        self._status.show("working")
+        self._live.show_activity("working")
 
     def show(self, event: events.Event) -> None:
+        if self._thinks_since and not isinstance(event, events.ThinkingStreamed):
+            self._end_thinking()
         match event:
             case events.TextStreamed():
                 self._text(event.text)
             case events.ThinkingStreamed():
                 self._settle()
-                self._status.show("thinking")
+                self._thinks_since = self._thinks_since or time.monotonic()
+                self._live.show_activity("thinking")
             case events.ToolStarted():
                 self._settle()
                 self._calls[event.id] = call_text(event.name, event.input, self._cwd)
-                self._status.show(self._running_text())
+                self._inputs[event.id] = (event.name, event.input)
+                wide = columns() - 5
+                self._changes[event.id] = change_lines(event.name, event.input, self._cwd, self.paint, wide)
+                self._live.show_activity(self._running_text())
             case events.ToolFinished():
                 self._show_result(event)
             case events.AnswerRestarted() | events.Retrying():
                 self.say(retry_line(event, self.paint))
                 if isinstance(event, events.Retrying):
-                    self._status.show("waiting")
+                    self._live.show_activity("waiting")
             case events.Notice():
                 self.tell(event.text, event.level if event.level in _MARKS else "info")
             case events.TaskChanged():
@@ -107,14 +130,18 @@ class ChatView:
             case events.RoundFinished():
                 if not event.cut_off:  # else the next round continues in the middle of a sentence
                     self._settle()
-                    self._status.show("working")
+                    self._live.show_activity("working")
             case events.TurnEnded():
                 self._end_turn(event)
-            case events.SessionOpened() | events.TurnStarted() | events.PermissionAsked():
+            case events.PermissionAsked():  # the question shows the change
+                for id, asked in self._inputs.items():
+                    if asked == (event.tool, event.input):
+                        self._changes.pop(id, None)
+            case events.SessionOpened() | events.TurnStarted():
                 pass
 
     def _text(self, text: str) -> None:
-        self._status.stop()
+        self._live.show_activity("")
         if self._last != "text":
             self._write("\n")
         self._last = "text"
@@ -131,58 +158,35 @@ class ChatView:
         if not self._last:
             self._write("\n")
         self.say(f"  {line}")
-        self._status.show(self._running_text())
+        name, _ = self._inputs.pop(event.id, (event.name, None))
+        changed = self._changes.pop(event.id, [])
+        if changed and not event.is_error:
+            self.say_all(f"    {one}" for one in changed)
+        elif name == "Bash" and "\n" in event.text.strip():
+            self.say_all(f"    {one}" for one in fold_lines(event.text, self._outputs.last, self.paint, columns() - 5))
+        self._live.show_activity(self._running_text())
+
+    def _end_thinking(self) -> None:
+        took = self._stop_thinking()
+        if not self._last:
+            self._write("\n")
+        number = self._outputs.last_of(THINKING)
+        more = f" · /show {number}" if number else ""
+        self.say(self.paint.dim(f"  ✻ thought for {format_seconds(took)}{more}"))
+
+    def _stop_thinking(self) -> float:
+        took, self._thinks_since = time.monotonic() - self._thinks_since, 0.0
+        return took
 
     def _end_turn(self, event: events.TurnEnded) -> None:
         self._settle()
-        self._status.stop()
+        self._live.show_activity("")
         self._calls.clear()
         self._waited.clear()
+        self._inputs.clear()
+        self._changes.clear()
         if event.reason == "cancelled":
             self.say(self.paint.warning("■ ") + self.paint.dim("Stopped. The conversation so far is saved."))
         elif event.reason != "answered":
             self.tell(end_reason(event), "error")
         self._write("\n")
-
-
-@dataclass(slots=True)
-class StatusLine:
-    """The last line of the terminal: what is running and for how long. Call `clear` before other output."""
-
-    _write: Callable[[str], object]
-    _paint: Paint
-    _text: str = ""
-    _since: float = 0.0
-    _shown: bool = False
-    _ticker: asyncio.Task[None] | None = None
-
-    def show(self, text: str) -> None:
-        """Shows this text after a short delay, if there is a terminal."""
-        if not sys.stdout.isatty():
-            return
-        if text != self._text:
-            self._text, self._since = text, time.monotonic()
-        if self._ticker is None:
-            self._ticker = asyncio.ensure_future(self._tick())
-
-    def clear(self) -> None:
-        """Removes the line until the next tick."""
-        if self._shown:
-            self._write(CLEAR_LINE)
-            self._shown = False
-
-    def stop(self) -> None:
-        self.clear()
-        self._text = ""
-        if self._ticker is not None:
-            self._ticker.cancel()
-            self._ticker = None
-
-    async def _tick(self) -> None:
-        while True:
-            passed = time.monotonic() - self._since
-            if self._text and passed >= _PATIENCE_S:
-                line = cut(f"  ⋯ {self._text} {passed:.0f} s", columns() - 1)
-                self._write(CLEAR_LINE + self._paint.dim(line))
-                self._shown = True
-            await asyncio.sleep(0.5)
