@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reverie.cli.output import columns, format_seconds, one_line, plural, table
+from reverie.cli.output import columns, format_seconds, one_line, table
 from reverie.cli.tool_lines import call_text
 from reverie.errors import UserError
 
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
-    from reverie.session.session import Session
 
 
 async def show_agents(chat: Chat, rest: str) -> None:
@@ -39,14 +38,6 @@ def complete_answers(chat: Chat) -> Iterable[tuple[str, str]]:
     for question in chat.session.gate.questions():
         for what in ("allow", "deny"):
             yield f"{what} {question.id}", one_line(question.reason, 60)
-
-
-def agents_line(session: Session) -> str:
-    """The running agents, for the status line; empty if there are none."""
-    from reverie.session.verbs import running_agents
-
-    shown = [f"{one.name} ({one.doing})" if one.doing else one.name for one in running_agents(session.agents.spawner)]
-    return f"{plural(len(shown), 'agent')}: {', '.join(shown)}" if shown else ""
 
 
 def _show_at_work(chat: Chat) -> None:

@@ -7,7 +7,7 @@ import sys
 import termios
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -28,6 +28,27 @@ class PermissionAnswer:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the user: its parts with their origins, and as it is shown, with marks for long pastes."""
+
+    blocks: tuple[TextBlock, ...]
+    shown: str
+
+    @property
+    def is_users(self) -> bool:
+        return self.blocks[0].origin.is_users
+
+
+@dataclass(frozen=True, slots=True)
+class PickRow:
+    """A row of a picker: the value that is returned, the text, and a note such as an age."""
+
+    value: str
+    text: str
+    note: str = ""
+
+
 class ChatInput(ABC):
     """The input of a chat. The methods here are for an input without a user."""
 
@@ -35,8 +56,8 @@ class ChatInput(ABC):
     """Whether a user can be asked."""
 
     @abstractmethod
-    async def next(self) -> list[TextBlock] | None:
-        """The next message, with the origin of each part; None when the user leaves."""
+    async def next(self) -> Said | None:
+        """The next message; None when the user leaves. It is called again while a turn runs, if `interactive`."""
 
     def note_interrupt(self) -> None:  # noqa: B027
         """Records that Ctrl-C stopped a turn: at the prompt it counts as the first of two."""
@@ -59,6 +80,11 @@ class ChatInput(ABC):
         del question
         return list(offers.values())[-1]
 
+    async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
+        """Lets the user choose one row with the arrow keys and by typing; its value, or None. Without a user, None."""
+        del title, rows
+        return None
+
 
 class PipedInput(ChatInput):
     """Lines from standard input; its end is the end of the chat. Bytes that are not UTF-8 are replaced."""
@@ -67,7 +93,7 @@ class PipedInput(ChatInput):
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._reading = False
 
-    async def next(self) -> list[TextBlock] | None:
+    async def next(self) -> Said | None:
         if not self._reading:
             self._reading = True
             # A daemon thread: a thread that waits in a read cannot be ended.
@@ -77,7 +103,7 @@ class PipedInput(ChatInput):
             if line is None:
                 return None
             if line.strip():
-                return split_material(line, Origin.ENTERED)
+                return Said(tuple(split_material(line, Origin.ENTERED)), line)
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         try:

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie import __version__
-from reverie.cli.chat.agents import agents_line
 from reverie.cli.chat.commands import COMMANDS, command_in
+from reverie.cli.chat.figures import StatusFigures
 from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, no_echo
-from reverie.cli.chat.view import ChatView
+from reverie.cli.chat.output import ChatOutput
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
-from reverie.cli.output import columns, format_tokens, one_line, plural
+from reverie.cli.output import columns, one_line, plural
 from reverie.cli.run_view import RunView, TextView
 from reverie.cli.session_opening import Opening
 from reverie.cli.tool_lines import call_text
@@ -31,7 +31,7 @@ from reverie.origins import strip_tags
 from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
 from reverie.text.columns import cut
-from reverie.types import Json, Origin, Purpose, TextBlock
+from reverie.types import Json, Origin, TextBlock
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Chat:
     """One chat. `leaving` ends it after the current turn; `code` is the exit code."""
 
-    def __init__(self, session: Session, wanted: Opening, view: ChatView, signals: CommandSignals) -> None:
+    def __init__(self, session: Session, wanted: Opening, view: ChatOutput, signals: CommandSignals) -> None:
         self.session = session
         self.view = view
         self.leaving = False
@@ -69,13 +69,13 @@ class Chat:
             self._signals.watch()  # a prompt handles Ctrl-C itself
             if said is None:
                 break
-            found = command_in("".join(strip_tags(block.text) for block in said)) if said[0].origin.is_users else None
+            found = command_in("".join(strip_tags(block.text) for block in said.blocks)) if said.is_users else None
             if found:
-                given_as = {block.origin for block in said}
+                given_as = {block.origin for block in said.blocks}
                 self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
                 await self._run_command(*found)
             else:
-                await self._run_turn(said)
+                await self._run_turn(list(said.blocks))
 
     def interrupt(self) -> bool:
         """Ctrl-C: stops the turn. A second Ctrl-C leaves the chat."""
@@ -232,18 +232,7 @@ class Chat:
     # -- what is shown around the turns ---------------------------------------------------------------------------
 
     def toolbar(self) -> str:
-        budget = self.session.conversation.budget()
-        running = [info for info in self.session.tasks.running if info.purpose is not Purpose.AGENT]
-        parts = [
-            _short_model_name(self.session.model_name),
-            f"{budget.used / budget.window:.0%} of {format_tokens(budget.window)}",
-        ]
-        if running:
-            parts.append(f"{plural(len(running), 'task')}: {', '.join(sorted({info.purpose for info in running}))}")
-        if at_work := agents_line(self.session):
-            parts.append(at_work)
-        parts.append("/help")
-        return cut(" · ".join(parts), columns() - 2)
+        return StatusFigures.of(self.session).line(columns() - 2, [(6, "/help")])
 
     def _greet(self) -> None:
         if self._input is None or not self._input.interactive:
@@ -270,9 +259,3 @@ class Chat:
         for mark, text in (("›", asked), ("·", answered)):
             if text.strip():
                 view.say(view.paint.dim(f"  {mark} {one_line(text, columns() - 5)}"))
-
-
-def _short_model_name(model: str) -> str:
-    """The model's name; of a script, only the name of its file."""
-    provider, colon, name = model.partition(":")
-    return f"{provider}{colon}{name.rpartition('/')[2]}" if provider == "scripted" else model

@@ -32,7 +32,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer
+from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, Said
 from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint, one_line, plural
 from reverie.cli.screen import clean, guard_streams, printable, raw_stream
@@ -90,7 +90,7 @@ class TerminalInput(ChatInput):
         for session in (self._session, self._asking, self._why):
             session.app.renderer.cpr_not_supported_callback = None  # no warning about a simple terminal
 
-    async def next(self) -> list[TextBlock] | None:
+    async def next(self) -> Said | None:
         self._typed = True
         # Output of background work appears above the prompt, through our own writer.
         with patch_stdout(raw=True), guard_streams():
@@ -98,7 +98,7 @@ class TerminalInput(ChatInput):
                 text = await self._session.prompt_async(_ansi(self._paint.bold(self._paint.accent("›")) + " "))
             except EOFError:
                 return None
-        return None if text is None else self._split_by_origin(text)
+        return None if text is None else Said(tuple(self._split_by_origin(text)), text)
 
     def _split_by_origin(self, text: str) -> list[TextBlock]:
         """Text and long pastes, each with its origin. Text that was not typed key by key counts as entered."""

@@ -36,6 +36,13 @@ class ChatView:
         self._waited = dict[str, float]()  # how long a call has waited for the user
         self._last = ""  # the last output: text, line, or nothing yet
 
+    @property
+    def columns(self) -> int:
+        return columns()
+
+    def user_message(self, text: str) -> None:
+        """The prompt has shown it."""
+
     def _write(self, text: str) -> None:
         sys.stdout.write(text)  # not stored: an open prompt replaces standard output
         sys.stdout.flush()
