@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from reverie.cli.diff_preview import preview
-from reverie.cli.full_screen.markdown import GrowingMarkdown, Line, draw_ours, draw_text
+from reverie.cli.full_screen.markdown import GrowingMarkdown, Line, draw_ours, draw_text, trim
 from reverie.cli.output import Paint, format_seconds, plural
 from reverie.cli.tool_lines import call_text, result_note
 from reverie.text.columns import cut, width
@@ -66,10 +66,9 @@ class Block:
 class Said(Block):
     """Lines of our own: the greeting, the output of a command, a notice. They may have our styles."""
 
-    def __init__(self, text: str, *, gap: bool = False) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
         self._said = [text]
-        self.gap = gap
 
     @property
     def text(self) -> str:
@@ -80,7 +79,7 @@ class Said(Block):
         self.changed()
 
     def draw(self, columns: int) -> list[Line]:
-        return [line for text in self._said for line in draw_ours(text, columns)]
+        return trim([line for text in self._said for line in draw_ours(text, columns)])
 
 
 class Message(Block):
@@ -165,6 +164,7 @@ class Call(Block):
         self.output: str | None = None
         self.is_error = False
         self.seconds: float | None = None
+        self.waited = 0.0  # how long it waited for the user
         self._pages = 1
         self._before: list[str] | None = None  # the preview from before the call ran: a change of a file is a diff
 

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import CodeBlock, Markdown
+from rich.markdown import CodeBlock, Heading, Markdown
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.style import Style
@@ -72,8 +72,12 @@ class _Code(CodeBlock):
         yield Padding(shown, (0, 0, 0, 2))
 
 
+class _Heading(Heading):
+    LEVEL_ALIGN: ClassVar = {}
+
+
 class _Parsed(Markdown):
-    elements: ClassVar = {**Markdown.elements, "fence": _Code, "code_block": _Code}
+    elements: ClassVar = {**Markdown.elements, "fence": _Code, "code_block": _Code, "heading_open": _Heading}
 
     def __init__(self, tokens: list[Token]) -> None:  # not that of Rich: it parses, with HTML and pictures
         self.parsed, self.hyperlinks = tokens, False
@@ -97,6 +101,14 @@ def draw_ours(text: str, columns: int) -> list[Line]:
     shown = Text.from_ansi(clean(text).expandtabs(4))
     shown.overflow = "fold"
     return draw(shown, columns)
+
+
+def trim(lines: list[Line]) -> list[Line]:
+    """Removes empty lines at the beginning and at the end."""
+    for end in (-1, 0):
+        while lines and not any(segment.text.strip() for segment in lines[end]):
+            lines.pop(end)
+    return lines
 
 
 @dataclass(slots=True)
@@ -150,10 +162,7 @@ class GrowingMarkdown:
         return self._draw_part(last)
 
     def _draw_part(self, part: list[Token]) -> list[Line]:
-        drawn = draw(_Parsed(part), self._columns)
-        for end in (-1, 0):
-            while drawn and not any(segment.text.strip() for segment in drawn[end]):
-                drawn.pop(end)
+        drawn = trim(draw(_Parsed(part), self._columns))
         blank = [[Segment("")]] if self._done and not self._joins else list[Line]()
         return [*blank, *drawn]
 

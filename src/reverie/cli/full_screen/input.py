@@ -1,0 +1,81 @@
+"""The input of the chat on the full screen: messages from the composer, answers from dialogs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from textual.app import App
+from textual.screen import Screen
+
+from reverie.cli.chat.input import ChatInput, PermissionAnswer, PickRow, Said
+from reverie.cli.chat.palette import rank
+from reverie.cli.diff_preview import preview
+from reverie.cli.full_screen.dialogs import DIALOG_COLUMNS, STOP, Choice, Permission, Picker
+from reverie.cli.output import Paint
+from reverie.cli.tool_lines import call_text
+from reverie.events import PermissionAsked
+from reverie.permissions.patterns import make_rule
+from reverie.permissions.rules import ToolCall
+
+T = TypeVar("T")
+
+
+class FullScreenInput(ChatInput):
+    """Waits for what the user does in the app."""
+
+    interactive = True
+    asks_in_full = True
+
+    def __init__(self, app: App[None], paint: Paint) -> None:
+        self._app = app
+        self._paint = paint
+        self._given: asyncio.Queue[Said | None] = asyncio.Queue()
+
+    def give(self, said: Said | None) -> None:
+        """Takes a message from the composer; None leaves the chat."""
+        self._given.put_nowait(said)
+
+    async def next(self) -> Said | None:
+        return await self._given.get()
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncGenerator[None]:
+        with self._app.suspend():
+            yield
+
+    async def ask_in_full(self, event: PermissionAsked, cwd: Path) -> PermissionAnswer | None:
+        room = min(self._app.size.width, DIALOG_COLUMNS) - 5
+        texts = preview(event.tool, event.input, cwd, self._paint, room)
+        rule = make_rule(ToolCall(event.id, event.tool, event.input, False, cwd))
+        title = call_text(event.tool, event.input, cwd, room)
+        word = await self._open(Permission(title, event.reason, texts, [rule] if rule else [], saves_to=""))
+        if word is None or word == STOP:
+            return None
+        return PermissionAnswer(not word.startswith("no"), word == "session", word.removeprefix("no").strip())
+
+    async def confirm(self, question: str) -> bool:
+        return await self.choose(question, {"y": "yes", "n": "no"}) == "yes"
+
+    async def choose(self, question: str, offers: Mapping[str, str]) -> str:
+        return await self._open(Choice(question, offers)) or "no, as it is"
+
+    async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
+        return await self._open(Picker(title, lambda: rows, rank_rows))
+
+    async def _open(self, screen: Screen[T]) -> T | None:
+        """Shows a dialog and waits for its result. If the wait is cancelled, the dialog closes."""
+        answer: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+        self._app.push_screen(screen, lambda result: answer.done() or answer.set_result(result))
+        try:
+            return await answer
+        finally:
+            if answer.cancelled() and screen.is_current and self._app.is_running:
+                screen.dismiss()
+
+
+def rank_rows(typed: str, rows: Sequence[PickRow]) -> list[PickRow]:
+    return rank(typed, rows, lambda row: f"{row.text} {row.note} {row.value}")
