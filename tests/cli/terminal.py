@@ -31,6 +31,7 @@ class Terminal:
     def __init__(self, *args: str, cwd: Path, env: dict[str, str], columns: int = 80) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        self._columns = columns
         self.raw = ""
         self._seen = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -55,6 +56,11 @@ class Terminal:
     def shown(self) -> str:
         """All that was written so far, without styles; `PROMPT` where keys are read."""
         return _STYLE.sub("", self.raw.replace(_READS_KEYS, PROMPT)).replace("\r", "")
+
+    @property
+    def screen(self) -> list[str]:
+        """The lines as a person sees them, from the first that was written: what was drawn again is there once."""
+        return _draw(self.raw, self._columns)
 
     def press(self, keys: str) -> None:
         os.write(self._master, keys.encode())
@@ -102,3 +108,46 @@ class Terminal:
                     self.press("\x1b[1;1R")
             except OSError:  # the other end is closed
                 time.sleep(0.05)
+
+
+_PIECE = re.compile(
+    r"\x1b\[([0-9;?]*)([ -/]*[@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[=>]|\x1b\([A-Z0-9]|(.)", re.DOTALL
+)
+
+
+def _draw(raw: str, columns: int) -> list[str]:
+    """What a terminal shows: the moves and erasures that prompt_toolkit writes, and nothing else."""
+    rows: list[list[str]] = [[]]
+    x = y = 0
+    for found in _PIECE.finditer(raw):
+        numbers, final, char = found.groups()
+        count = int(numbers) if (numbers or "").isdigit() else 0
+        match final or char:
+            case "A":
+                y = max(0, y - (count or 1))
+            case "B":
+                y += count or 1
+            case "C":
+                x += count or 1
+            case "D" | "\b":
+                x = max(0, x - (count or 1))
+            case "J":
+                del rows[y + 1 :]
+                del rows[y][x:]
+            case "K":
+                del rows[y][x:]
+            case "\r":
+                x = 0
+            case "\n":
+                y += 1
+            case _ if char is not None and char >= " ":
+                if x >= columns:
+                    x, y = 0, y + 1
+                rows += [[] for _ in range(y + 1 - len(rows))]
+                rows[y] += " " * (x - len(rows[y]))
+                rows[y][x : x + 1] = char
+                x += 1
+            case _:
+                pass
+        rows += [[] for _ in range(y + 1 - len(rows))]
+    return ["".join(row).rstrip() for row in rows]

@@ -290,13 +290,13 @@ def test_no_color_means_no_colour(reverie: Command) -> None:
 
 
 def test_a_narrow_terminal_is_wrapped_by_words(reverie: Command) -> None:
-    script = reverie.script("say " + "wordy " * 40 + "\n")
+    script = reverie.script("say " + "wordy " * 40 + "END\n")
     with Terminal("chat", "--model", script, cwd=reverie.work, env=reverie.env, columns=40) as terminal:
         terminal.say("hello")
-        terminal.until("wordy\n")
+        terminal.until("END")
         terminal.until(PROMPT)
-        body = terminal.shown.split("hello", 1)[1]
-        assert max(len(line) for line in body.splitlines() if "wordy" in line) <= 40
+        lines = [line for line in terminal.screen if "wordy" in line]
+        assert max(map(len, lines)) <= 40 and sum(line.count("wordy") for line in lines) == 40
 
 
 # -- from a pipe --------------------------------------------------------------------------------------------------

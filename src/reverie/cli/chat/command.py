@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reverie.cli.options import examples
-from reverie.cli.output import Paint, can_ask, get_paint
+from reverie.cli.output import can_ask, get_paint
 from reverie.cli.session_opening import Opening, make_opening, session_options
 
 if TYPE_CHECKING:
-    from reverie.cli.chat.input import ChatInput
-    from reverie.cli.chat.loop import Chat
     from reverie.cli.event_loop import CommandSignals
 
 
@@ -46,27 +43,21 @@ def command(**options: Any) -> int:
 
 
 async def _chat(signals: CommandSignals, wanted: Opening) -> int:
+    from reverie.cli.chat.input import PipedInput
+    from reverie.cli.chat.live import LiveRegion
     from reverie.cli.chat.loop import Chat
     from reverie.cli.chat.view import ChatView
 
-    terminal, paint = can_ask(), get_paint()
+    terminal, paint, live = can_ask(), get_paint(), LiveRegion()
     session = await wanted.open(interactive=terminal)
-    chat = Chat(session, wanted, ChatView(session.places.cwd, paint), signals)
+    chat = Chat(session, wanted, ChatView(session.places.cwd, paint, live), signals)
     try:
-        await chat.talk(_input(chat, paint, terminal))
+        if terminal:
+            from reverie.cli.chat.prompt import TerminalInput
+
+            await chat.talk(TerminalInput(chat, live, paint))
+        else:
+            await chat.talk(PipedInput())
     finally:
         await chat.close()
     return chat.code
-
-
-def _input(chat: Chat, paint: Paint, terminal: bool) -> ChatInput:
-    if not terminal:
-        from reverie.cli.chat.input import PipedInput
-
-        return PipedInput()
-    from reverie.cli.chat.commands import completions
-    from reverie.cli.chat.prompt import TerminalInput
-
-    places = chat.session.places
-    slash = partial(completions, chat)
-    return TerminalInput(places.cwd, places.chat_history, paint, toolbar=chat.toolbar, slash=slash)

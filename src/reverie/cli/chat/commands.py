@@ -32,6 +32,8 @@ class SlashCommand:
     help: str
     run: Handler
     complete: Complete = lambda _chat: ()
+    any_time: bool = False
+    """Whether it can run during a turn."""
 
 
 async def _help(chat: Chat, _rest: str) -> None:
@@ -101,17 +103,18 @@ async def _cost(chat: Chat, _rest: str) -> None:
 
 async def _exit(chat: Chat, _rest: str) -> None:
     chat.leaving = True
+    chat.stop()
 
 
 _COMPACT_OPTIONS = (("--preview", "show it first"), ("--from", "only later messages"), ("--up-to", "only earlier ones"))
 COMMANDS: dict[str, SlashCommand] = {
-    "help": SlashCommand("/help", "this list", _help),
-    "context": SlashCommand("/context", "how full the window is", _context),
-    "cost": SlashCommand("/cost", "what this conversation has cost", _cost),
+    "help": SlashCommand("/help", "this list", _help, any_time=True),
+    "context": SlashCommand("/context", "how full the window is", _context, any_time=True),
+    "cost": SlashCommand("/cost", "what this conversation has cost", _cost, any_time=True),
     "model": SlashCommand("/model [NAME]", "show or change the model", _model, _model_names),
-    "tasks": SlashCommand("/tasks [kill ID]", "what runs in the background", _tasks, _task_ids),
+    "tasks": SlashCommand("/tasks [kill ID]", "what runs in the background", _tasks, _task_ids, any_time=True),
     "agents": SlashCommand(
-        "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers
+        "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers, any_time=True
     ),
     "btw": SlashCommand("/btw QUESTION", "ask without changing the conversation", ask_aside),
     "compact": SlashCommand(
@@ -136,7 +139,7 @@ COMMANDS: dict[str, SlashCommand] = {
     "dream": SlashCommand("/dream [status|review|…]", "tidy up memory in the background", dream, complete_dream),
     "pin": SlashCommand("/pin [TEXT | remove ID]", "keep a text through every compaction", pin, complete_pin),
     "clear": SlashCommand("/clear", "start a new conversation; /undo restores the old one", clear),
-    "exit": SlashCommand("/exit", "leave (also /quit, Ctrl-D)", _exit),
+    "exit": SlashCommand("/exit", "leave (also /quit, Ctrl-D)", _exit, any_time=True),
 }
 ALIASES = {"quit": "exit", "q": "exit", "?": "help", "new": "clear"}
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import termios
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from reverie.cli.diff_preview import Pages
@@ -58,6 +57,14 @@ class ChatInput(ABC):
     @abstractmethod
     async def next(self) -> Said | None:
         """The next message; None when the user leaves. It is called again while a turn runs, if `interactive`."""
+
+    async def close(self) -> None:  # noqa: B027
+        """Ends the reading; the terminal is as it was before."""
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncGenerator[None]:
+        """Gives the terminal to another program for a while, such as an editor."""
+        yield
 
     def note_interrupt(self) -> None:  # noqa: B027
         """Records that Ctrl-C stopped a turn: at the prompt it counts as the first of two."""
@@ -112,21 +119,3 @@ class PipedInput(ChatInput):
             loop.call_soon_threadsafe(self._lines.put_nowait, None)
         except RuntimeError:  # the loop is closed: the chat ended before its input
             return
-
-
-@contextmanager
-def no_echo() -> Generator[None]:
-    """Hides keys that are typed while a turn runs; they wait for the next prompt."""
-    try:
-        before = termios.tcgetattr(sys.stdin)
-        quiet = termios.tcgetattr(sys.stdin)
-        quiet[3] &= ~(termios.ECHO | termios.ECHONL)
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, quiet)
-    except (termios.error, ValueError, OSError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        with suppress(termios.error):
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

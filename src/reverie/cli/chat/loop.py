@@ -8,16 +8,16 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import aclosing, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie import __version__
-from reverie.cli.chat.commands import COMMANDS, command_in
+from reverie.cli.chat.commands import COMMANDS, command_in, completions
 from reverie.cli.chat.figures import StatusFigures
-from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, no_echo
+from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, Said
 from reverie.cli.chat.output import ChatOutput
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
@@ -49,6 +49,11 @@ class Chat:
         """Pages not shown yet of the questions that /agents answers, by their ID."""
         self.origin = Origin.ENTERED
         """How the user gave the last command."""
+        self.waiting: list[Said] = []
+        """Messages that were typed while a turn runs, oldest first."""
+        self.is_working = False
+        """Whether a turn runs."""
+        self._came = asyncio.Event()
         self._wanted = wanted
         self._signals = signals
         self._input: ChatInput | None = None
@@ -64,18 +69,60 @@ class Chat:
         self._signals.closing = lambda: self.session.closing
         self._greet()
         self.session.listen(self._show_between_turns)
-        while not self.leaving and self._signals.ended_by is None:
-            said = await given.next()
-            self._signals.watch()  # a prompt handles Ctrl-C itself
-            if said is None:
-                break
-            found = command_in("".join(strip_tags(block.text) for block in said.blocks)) if said.is_users else None
-            if found:
-                given_as = {block.origin for block in said.blocks}
-                self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
-                await self._run_command(*found)
+        reading = asyncio.create_task(self._read(given)) if given.interactive else None
+        try:
+            while not self.leaving and self._signals.ended_by is None:
+                said = await (given.next() if reading is None else self._next_waiting(reading))
+                if said is None:
+                    break
+                await self._take(said)
+        finally:
+            if reading is not None:
+                reading.cancel()
+            await given.close()
+
+    async def _read(self, given: ChatInput) -> None:
+        """Reads on while a turn runs. Messages wait; commands that change nothing run at once."""
+        while (said := await given.next()) is not None:
+            found = _command(said)
+            if self.is_working and found and (command := COMMANDS.get(found[0])) is not None and command.any_time:
+                await self._take(said)
             else:
-                await self._run_turn(list(said.blocks))
+                self.waiting.append(said)
+                self._came.set()
+        self.leaving = True
+        self._came.set()
+        self.stop()
+
+    async def _next_waiting(self, reading: asyncio.Task[None]) -> Said | None:
+        while not self.waiting and not self.leaving and not reading.done():
+            self._came.clear()
+            coming = asyncio.ensure_future(self._came.wait())
+            await asyncio.wait([coming, reading], return_when=asyncio.FIRST_COMPLETED)
+            coming.cancel()
+        if reading.done() and not self.leaving:
+            reading.result()
+        return self.waiting.pop(0) if self.waiting and not self.leaving else None
+
+    async def _take(self, said: Said) -> None:
+        if self.can_ask:
+            self.view.user_message(said.shown)
+        if found := _command(said):
+            given_as = {block.origin for block in said.blocks}
+            self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
+            await self._run_command(*found)
+        else:
+            await self._run_turn(said)
+
+    def take_back(self) -> Said | None:
+        """Removes the last waiting message, so that the user can change it."""
+        return self.waiting.pop() if self.waiting else None
+
+    def stop(self) -> bool:
+        """Stops the turn; False if none runs."""
+        if self._asking is not None:
+            self._asking.cancel()
+        return self.session.cancel()
 
     def interrupt(self) -> bool:
         """Ctrl-C: stops the turn. A second Ctrl-C leaves the chat."""
@@ -84,28 +131,26 @@ class Chat:
         self._interrupted_at = now
         if self._input is not None:
             self._input.note_interrupt()
-        if self._asking is not None:
-            self._asking.cancel()
-        return self.session.cancel()
+        return self.stop()
 
-    async def _run_turn(self, said: list[TextBlock]) -> None:
-        assert self._input is not None
-        terminal = self._input.interactive
+    async def _run_turn(self, said: Said) -> None:
+        terminal = self.can_ask
         view: RunView = self.view if terminal else TextView(self.session.places.cwd, quiet=False)
         if terminal:
             self.view.begin()
-        with no_echo() if terminal else nullcontext():
-            try:
-                async with aclosing(self.session.send(said)) as events:
-                    async for event in events:
-                        if isinstance(event, PermissionAsked):
-                            await self._ask_permission(event)
-                            continue
-                        view.show(event)
-                        if isinstance(event, TurnEnded) and not terminal:
-                            self.code = self.code or event.exit_code
-            finally:
-                self.view.pause()
+        self.is_working = True
+        try:
+            async with aclosing(self.session.send(list(said.blocks))) as events:
+                async for event in events:
+                    if isinstance(event, PermissionAsked):
+                        await self._ask_permission(event)
+                        continue
+                    view.show(event)
+                    if isinstance(event, TurnEnded) and not terminal:
+                        self.code = self.code or event.exit_code
+        finally:
+            self.is_working = False
+            self.view.pause()
 
     def _show_between_turns(self, event: Event) -> None:
         if isinstance(event, PermissionAsked):
@@ -137,7 +182,6 @@ class Chat:
             return
         finally:
             self._asking = None
-            self._signals.watch()
         if verdict is None:
             self.interrupt()
             return
@@ -178,18 +222,21 @@ class Chat:
 
     async def confirm(self, question: str) -> bool:
         assert self._input is not None
-        try:
-            return await self._input.confirm(question)
-        finally:
-            self._signals.watch()
+        return await self._input.confirm(question)
 
     async def choose(self, question: str, offers: Mapping[str, str]) -> str:
         """Waits for one key and returns the word of that key."""
         assert self._input is not None
-        try:
-            return await self._input.choose(question, offers)
-        finally:
-            self._signals.watch()
+        return await self._input.choose(question, offers)
+
+    def lend_terminal(self) -> AbstractAsyncContextManager[None]:
+        """Gives the terminal to another program, such as an editor."""
+        assert self._input is not None
+        return self._input.lend()
+
+    def completions(self, text: str) -> Iterator[tuple[str, int, str]]:
+        """Completes a line that begins with a slash."""
+        return completions(self, text)
 
     @property
     def can_ask(self) -> bool:
@@ -223,7 +270,7 @@ class Chat:
         """Ends the session and waits for its background work."""
         running = self.session.tasks.running
         if running and sys.stdout.isatty():
-            self.view.show_status(f"waiting for {plural(len(running), 'background task')} (Ctrl-C skips)")
+            self.view.tell(f"Waiting for {plural(len(running), 'background task')} (Ctrl-C skips).")
         try:
             await self.session.close()
         finally:
@@ -259,3 +306,7 @@ class Chat:
         for mark, text in (("›", asked), ("·", answered)):
             if text.strip():
                 view.say(view.paint.dim(f"  {mark} {one_line(text, columns() - 5)}"))
+
+
+def _command(said: Said) -> tuple[str, str] | None:
+    return command_in("".join(strip_tags(block.text) for block in said.blocks)) if said.is_users else None

@@ -94,7 +94,8 @@ async def _edit(chat: Chat, memory: OpenedMemory, given: str) -> None:
         raise UserError("Editing needs a terminal; use `reverie memory edit` there.")
     name = await to_thread(find_file, memory.directory, given)
     document = await to_thread(memory.directory.read, name)
-    text = await to_thread(edit_text, document.text, name)
+    async with chat.lend_terminal():
+        text = await to_thread(edit_text, document.text, name)
     if text == document.text:
         chat.view.tell("Nothing was changed.")
         return

@@ -1,55 +1,72 @@
-"""The prompt of the chat on a terminal: history, several lines, completion, a toolbar, one-key answers.
+"""The prompt of the chat on a terminal. It stays open while a turn runs: what is typed is visible and waits.
 
-Only this module uses prompt_toolkit.
+Finished text goes above it, into the terminal's own scrollback. Only the modules around this one use prompt_toolkit.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import redirect_stdout, suppress
-from functools import partial
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app_session
+from prompt_toolkit.application import Application
+from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
-from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import BufferControl, ConditionalContainer, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.layout.containers import VerticalAlign
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_term_environment_variable
+from prompt_toolkit.widgets import SearchToolbar
 
-from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, Said
+from reverie.cli.chat.completer import ChatCompleter, is_completed
+from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, PickRow, Said
+from reverie.cli.chat.live import LiveRegion
+from reverie.cli.chat.questions import STOP, Questions, ansi
 from reverie.cli.diff_preview import Pages
-from reverie.cli.output import Paint, one_line, plural
-from reverie.cli.screen import clean, guard_streams, printable, raw_stream
+from reverie.cli.output import Paint, columns, format_seconds, one_line, plural
+from reverie.cli.screen import clean, printable, raw_stream
 from reverie.errors import StorageError
 from reverie.origins import SHORT_PASTE, fence
 from reverie.paths import make_private
 from reverie.regular_files import open_regular
+from reverie.text.columns import cut
 from reverie.types import Origin, TextBlock
 
-_STOP = "stop"
-_MOST_PATHS = 200
-_PASTE = re.compile(r"(\[Pasted text \d+: [\d,]+ lines?, [\d,]+ characters\])")
-_AT = re.compile(r"(?:^|\s)@(\S*)$")
-_PLAIN = Style.from_dict({"bottom-toolbar": "noreverse", "completion-menu.completion.current": "reverse"})
+if TYPE_CHECKING:
+    from reverie.cli.chat.loop import Chat
 
-SlashCompletion = Callable[[str], Iterable[tuple[str, int, str]]]
-"""Completes a line that begins with a slash: the text, how far back it begins, its description."""
+_PASTE = re.compile(r"(\[Pasted text \d+: [\d,]+ lines?, [\d,]+ characters\])")
+_STYLE = Style.from_dict(
+    {
+        "completion-menu": "noinherit",
+        "completion-menu.completion": "noinherit",
+        "completion-menu.completion.current": "noinherit bold ansicyan",
+        "completion-menu.meta.completion": "noinherit ansibrightblack",
+        "completion-menu.meta.completion.current": "noinherit",
+        "scrollbar.background": "noinherit",
+        "scrollbar.button": "noinherit reverse",
+    }
+)
+_ESCAPE_S = 0.05  # a lone Esc, and not the beginning of another key
+_MENU_ROWS = 8
+_WAITING_SHOWN = 5
 
 
 # prompt_toolkit draws completions and typed text itself. It shows control characters as our own writer does.
@@ -57,48 +74,164 @@ _DRAWN = (*range(0x80, 0x3000), *range(0xD800, 0xE000), *range(0xFE00, 0x10000),
 Char.display_mappings |= {chr(code): shown for code in _DRAWN if (shown := printable(chr(code))) != chr(code)}
 
 
+class _OneWrite(Vt100_Output):
+    """Collects what belongs together and writes it at once, so that nothing half drawn is seen."""
+
+    held = False
+
+    def flush(self) -> None:
+        if not self.held:
+            super().flush()
+
+
 class TerminalInput(ChatInput):
-    """Reads from the terminal. `toolbar` gives the line below the prompt, `slash` completes commands."""
+    """Reads from the terminal, and draws the lines of `live` above the prompt."""
 
     interactive = True
 
-    def __init__(
-        self, cwd: Path, history: Path, paint: Paint, *, toolbar: Callable[[], str], slash: SlashCompletion
-    ) -> None:
+    def __init__(self, chat: Chat, live: LiveRegion, paint: Paint) -> None:
+        self._chat = chat
+        self._live = live
         self._paint = paint
-        self._toolbar = toolbar
         self._interrupted_at = -TWICE_S
         self._typed = True
         self._pastes: dict[str, str] = {}
-        depth = None if paint.on else ColorDepth.DEPTH_1_BIT
-        with redirect_stdout(raw_stream(sys.stdout)):  # prompt_toolkit draws the screen itself
-            output = get_app_session().output
-        open_prompt = partial(PromptSession[Any], output=output, style=_PLAIN, color_depth=depth)
-        self._session = open_prompt(
-            history=_history(history),
+        self._given: asyncio.Queue[Said | None] = asyncio.Queue()
+        self._running: asyncio.Task[None] | None = None
+        places = chat.session.places
+        self._buffer = Buffer(
+            history=_history(places.chat_history),
             multiline=True,
-            prompt_continuation="  ",
-            key_bindings=self._keys(),
-            completer=_ChatCompleter(cwd, slash),
-            complete_while_typing=Condition(self._completes),
-            bottom_toolbar=self._bottom,
-            refresh_interval=1.0,
+            completer=ChatCompleter(places.cwd, chat.completions),
+            complete_while_typing=Condition(lambda: is_completed(self._buffer.document.text_before_cursor)),
+            accept_handler=self._accept,
         )
-        self._offered = frozenset[str]()
-        self._asking = open_prompt(key_bindings=_answer_keys(lambda key: key in self._offered))
-        self._why = open_prompt(key_bindings=_stop_keys())
-        for session in (self._session, self._asking, self._why):
-            session.app.renderer.cpr_not_supported_callback = None  # no warning about a simple terminal
+        self._questions = Questions(paint, self._buffer)
+        self._output = cast(_OneWrite, _OneWrite.from_pty(raw_stream(sys.stdout), get_term_environment_variable()))
+        self._output.enable_cpr = False
+        self._app = self._make_app()
+
+    def _make_app(self) -> Application[None]:
+        search = SearchToolbar()
+        asks = Condition(lambda: self._questions.is_open)
+        field = Window(
+            BufferControl(self._buffer, search_buffer_control=search.control),
+            get_line_prefix=self._prefix,
+            height=Dimension(min=1, max=12),
+            wrap_lines=True,
+            dont_extend_height=True,
+        )
+        rows = [
+            ConditionalContainer(
+                Window(FormattedTextControl(self._above), wrap_lines=True, dont_extend_height=True),
+                Condition(lambda: bool(self._live.tail or self._live.activity or self._chat.waiting)),
+            ),
+            ConditionalContainer(self._questions.container, asks),
+            ConditionalContainer(HSplit([field, CompletionsMenu(max_height=_MENU_ROWS), search]), ~asks),
+            Window(FormattedTextControl(self._bottom), height=1, dont_extend_height=True),
+        ]
+        app = Application[None](
+            Layout(HSplit(rows, align=VerticalAlign.TOP), focused_element=field),
+            key_bindings=self._keys(),
+            output=self._output,
+            style=_STYLE,
+            color_depth=None if self._paint.on else ColorDepth.DEPTH_1_BIT,
+            erase_when_done=True,
+            min_redraw_interval=0.02,
+            refresh_interval=0.5,
+        )
+        app.ttimeoutlen = _ESCAPE_S
+        app.timeoutlen = _ESCAPE_S
+        app.key_processor.before_key_press += self._note_key
+        return app
+
+    def _note_key(self, _sender: object) -> None:
+        if not self._questions.is_open:
+            self._questions.last_key = time.monotonic()
+
+    # -- the open prompt ------------------------------------------------------------------------------------------
 
     async def next(self) -> Said | None:
-        self._typed = True
-        # Output of background work appears above the prompt, through our own writer.
-        with patch_stdout(raw=True), guard_streams():
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+        getting = asyncio.ensure_future(self._given.get())
+        try:
+            await asyncio.wait([getting, self._running], return_when=asyncio.FIRST_COMPLETED)
+            return getting.result() if getting.done() else None
+        finally:
+            getting.cancel()
+
+    async def _run(self) -> None:
+        with self._live.opened(self._print_above, self._app.invalidate):
             try:
-                text = await self._session.prompt_async(_ansi(self._paint.bold(self._paint.accent("›")) + " "))
+                await self._app.run_async(handle_sigint=False)
             except EOFError:
-                return None
-        return None if text is None else Said(tuple(self._split_by_origin(text)), text)
+                return
+
+    async def close(self) -> None:
+        if self._running is not None:
+            self._questions.end(STOP)
+            if self._app.is_running:
+                self._app.exit()
+            with suppress(asyncio.CancelledError):
+                await self._running
+
+    def _print_above(self, text: str) -> None:
+        """Writes finished lines, and draws the prompt again below them."""
+        app, output = self._app, self._output
+        if not app.is_running or app._running_in_terminal:  # pyright: ignore[reportPrivateUsage]
+            output.write_raw(text)
+            output.flush()
+            return
+        output.held = True
+        output.write_raw("\x1b[?2026h")  # terminals that know it show the result only
+        app.renderer.erase()
+        output.write_raw(text.replace("\n", "\r\n"))
+        app._redraw()  # pyright: ignore[reportPrivateUsage]
+        output.write_raw("\x1b[?2026l")
+        output.held = False
+        output.flush()
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncGenerator[None]:
+        async with in_terminal():
+            yield
+
+    # -- what is drawn --------------------------------------------------------------------------------------------
+
+    def _prefix(self, line: int, wrap: int) -> Any:
+        first = line == 0 and wrap == 0
+        return to_formatted_text(ansi(f"{self._paint.bold(self._paint.accent('›'))} " if first else "  "))
+
+    def _above(self) -> ANSI:
+        """The line that streams, what runs, and what waits."""
+        live, paint, wide = self._live, self._paint, columns() - 1
+        lines = [live.drawn_tail()] if live.tail else []
+        if live.activity:
+            passed = time.monotonic() - live.since
+            took = f" {format_seconds(int(passed))}" if passed >= 1 else ""
+            end = f"{took} · Esc stops" if self._chat.is_working else took
+            text = one_line(live.activity, max(10, wide - len(end) - 4))
+            lines += ["", clean(paint.dim(f"  ⋯ {text}{end}"))]
+        waiting = self._chat.waiting
+        for number, one in enumerate(waiting[-_WAITING_SHOWN:], max(1, len(waiting) - _WAITING_SHOWN + 1)):
+            how = " · Up takes it back" if number == len(waiting) else ""
+            shown = one_line(one.shown, max(10, wide - len(how) - 12))
+            lines.append(clean(f"  {paint.accent('waits:')} {shown}{paint.dim(how)}"))
+        return ANSI("\n".join(lines))
+
+    def _bottom(self) -> ANSI:
+        if time.monotonic() - self._interrupted_at < TWICE_S:
+            return ansi(self._paint.dim("  Ctrl-C again leaves"))
+        return ansi(self._paint.dim(cut(f"  {self._chat.toolbar()}", columns() - 1)))
+
+    # -- a message ------------------------------------------------------------------------------------------------
+
+    def _accept(self, buffer: Buffer) -> bool:
+        text = buffer.text
+        self._given.put_nowait(Said(tuple(self._split_by_origin(text)), text))
+        self._typed = True
+        return False
 
     def _split_by_origin(self, text: str) -> list[TextBlock]:
         """Text and long pastes, each with its origin. Text that was not typed key by key counts as entered."""
@@ -120,22 +253,15 @@ class TerminalInput(ChatInput):
         self._pastes[mark] = text
         buffer.insert_text(mark)
 
-    def _completes(self) -> bool:
-        text = self._session.default_buffer.document.text_before_cursor
-        return text.startswith("/") or _AT.search(text) is not None
-
     def note_interrupt(self) -> None:
         self._interrupted_at = time.monotonic()
 
-    def _bottom(self) -> ANSI:
-        if time.monotonic() - self._interrupted_at < TWICE_S:
-            return _ansi(self._paint.dim(" Ctrl-C again leaves"))
-        return _ansi(self._paint.dim(f" {self._toolbar()}"))
-
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
+        types = Condition(lambda: not self._questions.is_open)
+        is_empty = types & Condition(lambda: not self._buffer.text)
 
-        @keys.add("enter")
+        @keys.add("enter", filter=types)
         def _(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
             if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
@@ -148,40 +274,68 @@ class TerminalInput(ChatInput):
                 self._typed &= buffer.working_index == len(buffer._working_lines) - 1  # pyright: ignore[reportPrivateUsage]
                 buffer.validate_and_handle()
 
-        @keys.add(Keys.BracketedPaste)
+        @keys.add(Keys.BracketedPaste, filter=types)
         def _(event: KeyPressEvent) -> None:
             self._paste(event.current_buffer, event.data)
 
-        @keys.add("escape", "enter")
+        @keys.add("escape", "enter", filter=types)
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 
-        @keys.add("c-c")
+        @keys.add("escape", filter=types & ~has_completions)
+        def _(_event: KeyPressEvent) -> None:
+            self._chat.stop()
+
+        @keys.add("escape", filter=types & has_completions)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.cancel_completion()
+
+        @keys.add("up", filter=is_empty & Condition(lambda: bool(self._chat.waiting)))
+        def _(_event: KeyPressEvent) -> None:
+            if (taken := self._chat.take_back()) is not None:
+                self._typed = all(block.origin is not Origin.ENTERED for block in taken.blocks)
+                self._buffer.text = taken.shown
+                self._buffer.cursor_position = len(taken.shown)
+
+        @keys.add("c-c", filter=types)
         @keys.add("<sigint>")
         def _(event: KeyPressEvent) -> None:
             now = time.monotonic()
             if now - self._interrupted_at < TWICE_S:
-                event.app.exit(result=None)
+                self._leave()
                 return
             self._interrupted_at = now
-            event.current_buffer.reset()
+            if not self._chat.stop():
+                self._buffer.reset()
+            event.app.invalidate()
+
+        @keys.add("c-d", filter=is_empty)
+        def _(_event: KeyPressEvent) -> None:
+            self._leave()
 
         return keys
+
+    def _leave(self) -> None:
+        self._given.put_nowait(None)
+
+    # -- questions ------------------------------------------------------------------------------------------------
 
     async def confirm(self, question: str) -> bool:
         return await self.choose(question, {"y": "yes", "n": "no"}) == "yes"
 
     async def choose(self, question: str, offers: Mapping[str, str]) -> str:
-        """Waits for one of the offered keys and ignores all others."""
-        paint = self._paint
-        self._offered = frozenset(offers)
-        shown = "  ".join(f"{paint.bold(key)} {text}" for key, text in offers.items())
-        return await self._asking.prompt_async(ANSI(f"  {question}  {shown} {paint.accent('›')} "))
+        """Waits for one of the offered keys; other keys do nothing."""
+        answer = await self._questions.choose(question, offers)
+        shown = one_line(f"{question} {answer.partition(',')[0] if answer != STOP else 'stopped'}")
+        sys.stdout.write(self._paint.dim(f"  {shown}") + "\n")
+        return answer
+
+    async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
+        return await self._questions.pick(title, rows)
 
     async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
         paint = self._paint
         # Keys that were typed before the question do not answer it.
-        clear_typeahead(self._asking.input)
         with suppress(termios.error):
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
         while True:
@@ -192,57 +346,12 @@ class TerminalInput(ChatInput):
             if answer != "more":
                 break
             show()
-        if answer in ("yes", "always"):
-            return PermissionAnswer(True, always=answer == "always")
+        if answer == "yes" or answer.startswith("always"):
+            return PermissionAnswer(True, always=answer != "yes")
         reason = ""
         if answer == "no":
-            reason = await self._why.prompt_async(_ansi(paint.dim("  Why not? (Enter: no reason) ")))
-        return None if _STOP in (answer, reason) else PermissionAnswer(False, reason=reason)
-
-
-def _ansi(text: str) -> ANSI:
-    """Our own styles only: `ANSI` hides text between two control characters."""
-    return ANSI(clean(text))
-
-
-def _answer_keys(is_offered: Callable[[str], bool]) -> KeyBindings:
-    """One key per answer. A letter works only while it is offered; the keys that mean no always work."""
-    keys = KeyBindings()
-
-    def answers(key: str, word: str) -> None:
-        @keys.add(key, eager=True, filter=Condition(lambda: len(key) > 1 or is_offered(key.lower())))
-        def _(event: KeyPressEvent) -> None:
-            event.current_buffer.text = word
-            event.app.exit(result=word)
-
-    letters = {"y": "yes", "a": "always", "m": "more", "n": "no", "s": "skip", "q": "quit"}
-    ends = {"escape": "no, as it is", "c-d": "no, as it is", "c-c": _STOP, "<sigint>": _STOP}
-    for key, word in {**letters, **ends}.items():
-        answers(key, word)
-        if len(key) == 1:
-            answers(key.upper(), word)
-
-    @keys.add("<any>")
-    @keys.add("enter")
-    def _(_event: KeyPressEvent) -> None:
-        """Ignores every other key."""
-
-    return keys
-
-
-def _stop_keys() -> KeyBindings:
-    keys = KeyBindings()
-
-    @keys.add("c-c")
-    @keys.add("<sigint>")
-    def _(event: KeyPressEvent) -> None:
-        event.app.exit(result=_STOP)
-
-    @keys.add("c-d")
-    def _(event: KeyPressEvent) -> None:
-        event.app.exit(result="")
-
-    return keys
+            reason = await self._questions.enter("Why not? (Enter: no reason)")
+        return None if STOP in (answer, reason) else PermissionAnswer(False, reason=reason)
 
 
 def _history(path: Path) -> History:
@@ -253,31 +362,3 @@ def _history(path: Path) -> History:
     except (OSError, StorageError):
         return InMemoryHistory()
     return FileHistory(str(path))
-
-
-class _ChatCompleter(Completer):
-    """Commands after a slash, files after an @."""
-
-    def __init__(self, cwd: Path, slash: SlashCompletion) -> None:
-        self._cwd = cwd
-        self._slash = slash
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        text = document.text_before_cursor
-        if text.startswith("/") and "\n" not in text:
-            for word, back, about in self._slash(text):
-                yield Completion(word, start_position=-back, display=one_line(word), display_meta=one_line(about))
-        elif found := _AT.search(text):
-            yield from self._paths(found[1])
-
-    def _paths(self, typed: str) -> Iterator[Completion]:
-        folder, _, name = typed.rpartition("/")
-        where = self._cwd / Path(f"{folder}/" if typed.startswith("/") else folder or ".").expanduser()
-        try:
-            entries = sorted(os.scandir(where), key=lambda entry: entry.name)
-        except (OSError, ValueError):
-            return
-        for entry in entries[: _MOST_PATHS * 10]:
-            if entry.name.lower().startswith(name.lower()) and (name.startswith(".") or not entry.name.startswith(".")):
-                end = "/" if entry.is_dir() else ""
-                yield Completion(entry.name + end, start_position=-len(name), display=one_line(entry.name + end))

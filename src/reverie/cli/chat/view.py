@@ -5,32 +5,28 @@ Knows events and the terminal, not the session. The chat asks permission questio
 
 from __future__ import annotations
 
-import asyncio
 import sys
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 from reverie import events
+from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.markdown_stream import MarkdownStream
 from reverie.cli.output import Paint, columns, plural, wrap_hanging
 from reverie.cli.run_view import end_reason, retry_line
-from reverie.cli.screen import CLEAR_LINE
+from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, result_line
-from reverie.text.columns import cut
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
-_PATIENCE_S = 0.8
 
 
 class ChatView:
     """Writes all output of the chat, so that lines do not mix."""
 
-    def __init__(self, cwd: Path, paint: Paint) -> None:
+    def __init__(self, cwd: Path, paint: Paint, live: LiveRegion) -> None:
         self.paint = paint
         self._cwd = cwd
-        self._status = StatusLine(self._write, paint)
+        self._live = live
         self._stream = MarkdownStream(self._write, paint, columns())
         self._calls = dict[str, str]()
         self._waited = dict[str, float]()  # how long a call has waited for the user
@@ -41,7 +37,9 @@ class ChatView:
         return columns()
 
     def user_message(self, text: str) -> None:
-        """The prompt has shown it."""
+        first, *rest = printable(text).split("\n")
+        self.say(f"{self.paint.bold(self.paint.accent('›'))} {first}")
+        self.say_all(f"  {line}" for line in rest)
 
     def _write(self, text: str) -> None:
         sys.stdout.write(text)  # not stored: an open prompt replaces standard output
@@ -65,21 +63,20 @@ class ChatView:
 
     def show_status(self, text: str) -> None:
         """Shows on the status line what is running."""
-        self._status.show(text)
+        self._live.show_activity(text)
 
     def pause(self) -> None:
         """Removes the status line until the next event, for example before a question."""
         self._settle()
-        self._status.stop()
+        self._live.show_activity("")
 
     def add_wait(self, duration: float) -> None:
         """Records how long the user took to answer; the tools did not need this time."""
         for call in self._calls:
             self._waited[call] = self._waited.get(call, 0.0) + duration
-        self._status.show(self._running_text())
+        self._live.show_activity(self._running_text())
 
     def _settle(self) -> None:
-        self._status.clear()
         self._stream.finish()
 
     # -- a turn ---------------------------------------------------------------------------------------------------
@@ -87,7 +84,7 @@ class ChatView:
     def begin(self) -> None:
         self._stream = MarkdownStream(self._write, self.paint, columns())
         self._last = ""
-        self._status.show("working")
+        self._live.show_activity("working")
 
     def show(self, event: events.Event) -> None:
         match event:
@@ -95,17 +92,17 @@ class ChatView:
                 self._text(event.text)
             case events.ThinkingStreamed():
                 self._settle()
-                self._status.show("thinking")
+                self._live.show_activity("thinking")
             case events.ToolStarted():
                 self._settle()
                 self._calls[event.id] = call_text(event.name, event.input, self._cwd)
-                self._status.show(self._running_text())
+                self._live.show_activity(self._running_text())
             case events.ToolFinished():
                 self._show_result(event)
             case events.AnswerRestarted() | events.Retrying():
                 self.say(retry_line(event, self.paint))
                 if isinstance(event, events.Retrying):
-                    self._status.show("waiting")
+                    self._live.show_activity("waiting")
             case events.Notice():
                 self.tell(event.text, event.level if event.level in _MARKS else "info")
             case events.TaskChanged():
@@ -114,14 +111,14 @@ class ChatView:
             case events.RoundFinished():
                 if not event.cut_off:  # else the next round continues in the middle of a sentence
                     self._settle()
-                    self._status.show("working")
+                    self._live.show_activity("working")
             case events.TurnEnded():
                 self._end_turn(event)
             case events.SessionOpened() | events.TurnStarted() | events.PermissionAsked():
                 pass
 
     def _text(self, text: str) -> None:
-        self._status.stop()
+        self._live.show_activity("")
         if self._last != "text":
             self._write("\n")
         self._last = "text"
@@ -138,11 +135,11 @@ class ChatView:
         if not self._last:
             self._write("\n")
         self.say(f"  {line}")
-        self._status.show(self._running_text())
+        self._live.show_activity(self._running_text())
 
     def _end_turn(self, event: events.TurnEnded) -> None:
         self._settle()
-        self._status.stop()
+        self._live.show_activity("")
         self._calls.clear()
         self._waited.clear()
         if event.reason == "cancelled":
@@ -150,46 +147,3 @@ class ChatView:
         elif event.reason != "answered":
             self.tell(end_reason(event), "error")
         self._write("\n")
-
-
-@dataclass(slots=True)
-class StatusLine:
-    """The last line of the terminal: what is running and for how long. Call `clear` before other output."""
-
-    _write: Callable[[str], object]
-    _paint: Paint
-    _text: str = ""
-    _since: float = 0.0
-    _shown: bool = False
-    _ticker: asyncio.Task[None] | None = None
-
-    def show(self, text: str) -> None:
-        """Shows this text after a short delay, if there is a terminal."""
-        if not sys.stdout.isatty():
-            return
-        if text != self._text:
-            self._text, self._since = text, time.monotonic()
-        if self._ticker is None:
-            self._ticker = asyncio.ensure_future(self._tick())
-
-    def clear(self) -> None:
-        """Removes the line until the next tick."""
-        if self._shown:
-            self._write(CLEAR_LINE)
-            self._shown = False
-
-    def stop(self) -> None:
-        self.clear()
-        self._text = ""
-        if self._ticker is not None:
-            self._ticker.cancel()
-            self._ticker = None
-
-    async def _tick(self) -> None:
-        while True:
-            passed = time.monotonic() - self._since
-            if self._text and passed >= _PATIENCE_S:
-                line = cut(f"  ⋯ {self._text} {passed:.0f} s", columns() - 1)
-                self._write(CLEAR_LINE + self._paint.dim(line))
-                self._shown = True
-            await asyncio.sleep(0.5)

@@ -1,0 +1,97 @@
+"""The prompt that stays open during a turn: what is typed is seen, waits, and can be taken back."""
+
+from __future__ import annotations
+
+import time
+
+from tests.cli.conftest import Command
+from tests.cli.terminal import PROMPT, Terminal
+
+CTRL_C, CTRL_D, ESC, UP = "\x03", "\x04", "\x1b", "\x1b[A"
+SLOW = """
+when /first/
+  slow 0.05
+  say WORDS60
+end
+when /talk/
+  slow 0.1
+  say WORDS900
+end
+say [{text}]
+""".replace("WORDS60", "word " * 60).replace("WORDS900", "word " * 900)
+
+
+def chat(reverie: Command, *args: str, columns: int = 80, **more: str) -> Terminal:
+    return Terminal("chat", *args, cwd=reverie.work, env={**reverie.env, **more}, columns=columns)
+
+
+def test_what_is_typed_during_a_turn_is_seen_waits_and_is_sent_in_order(reverie: Command) -> None:
+    with chat(reverie, "--model", reverie.script(SLOW * 4)) as terminal:
+        terminal.say("the first")
+        terminal.until("word word")
+        terminal.press("second message")
+        terminal.until("second message")
+        terminal.press("\r")
+        terminal.until("waits: second message")
+        terminal.press("a third\r")
+        terminal.until("waits: a third")
+        terminal.press(UP)
+        terminal.until("a third")
+        terminal.press(" one\r")
+        terminal.until("[second message]")
+        terminal.until("[a third one]")
+        terminal.until(PROMPT)
+        screen = "\n".join(terminal.screen)
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+    assert screen.count("word") == 60, screen
+    assert screen.index("› the first") < screen.index("› second message") < screen.index("› a third one")
+    assert screen.count("second message") == 2 and "waits:" not in screen
+
+
+def test_a_lone_escape_stops_the_turn_at_once_and_keeps_what_is_typed(reverie: Command) -> None:
+    with chat(reverie, "--model", reverie.script(SLOW)) as terminal:
+        terminal.say("talk to me")
+        terminal.until("word word")
+        terminal.press("half a sent")
+        terminal.until("half a sent")
+        began = time.monotonic()
+        terminal.press(ESC)
+        terminal.until("Stopped.")
+        assert time.monotonic() - began < 2
+        terminal.until(PROMPT)
+        time.sleep(0.2)
+        terminal.press("ence\r")
+        terminal.until("› half a sentence")
+
+
+def test_commands_that_only_show_run_during_a_turn(reverie: Command) -> None:
+    with chat(reverie, "--model", reverie.script(SLOW)) as terminal:
+        terminal.say("talk to me")
+        terminal.until("word word")
+        terminal.press("/context\r")
+        terminal.until("200,000")
+        terminal.until("word word")
+        terminal.press(CTRL_C)
+        terminal.until("Ctrl-C again leaves")
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 0
+
+
+def test_keys_of_a_message_do_not_answer_a_question(reverie: Command) -> None:
+    model = reverie.script('wait 1\ncall Bash {"command": "touch made.txt"}\n---\nsay Over.\n---\nsay [{text}]\n')
+    with chat(reverie, "--model", model) as terminal:
+        terminal.say("make it")
+        for _ in range(16):
+            terminal.press("y")
+            time.sleep(0.1)
+        terminal.until("no ›")
+        assert not (reverie.work / "made.txt").exists()
+        time.sleep(0.6)
+        terminal.press("n")
+        terminal.until("Why not?")
+        terminal.press("\r")
+        terminal.until("Over.")
+        terminal.press("\r")
+        terminal.until("[yyyyyyyyyyyyyyyy]")
+    assert not (reverie.work / "made.txt").exists()
