@@ -52,7 +52,8 @@ class Stage:
     async def until(self, holds: Callable[[], object], seconds: float = 20.0) -> None:
         ends = asyncio.get_running_loop().time() + seconds
         while not holds():
-            assert asyncio.get_running_loop().time() < ends, f"not within {seconds} s:\n{self.conversation}\n{self.bottom}"
+            shown = f"{self.conversation}\n{self.bottom}"
+            assert asyncio.get_running_loop().time() < ends, f"not within {seconds} s:\n{shown}"
             await self.pilot.pause(0.01)
 
     async def dialog(self, name: str) -> None:

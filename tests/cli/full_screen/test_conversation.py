@@ -17,11 +17,11 @@ say Let me **look**.
 call Read {"file_path": "server.py"}
 ---
 say ## Result
-| 
+|
 | | port | use |
 | |---|---|
 | | 1 | server |
-| 
+|
 | See [the page](javascript:alert(1)), [the docs](https://example.com) and
 | <b>this</b>.
 """
@@ -99,7 +99,7 @@ def test_text_of_a_model_cannot_steer_the_terminal(tmp_path: Path, text: str) ->
 
 def test_a_long_conversation_opens_at_its_end_and_loads_the_rest_on_the_way_up(tmp_path: Path) -> None:
     script = "repeat forever\nsay Answer {turn} is here.\nend\n"
-    turns = 120
+    turns = 50
 
     async def fill(stage: Stage) -> None:
         session = stage.app.chat.session
@@ -114,10 +114,10 @@ def test_a_long_conversation_opens_at_its_end_and_loads_the_rest_on_the_way_up(t
         view = stage.app.conversation
         assert view.scroll_y == view.max_scroll_y
         await stage.pilot.press("tab")
-        for _ in range(40):
+        for _ in range(15):
             await stage.pilot.press("pageup")
         await stage.until(lambda: "› Question 1\n" in stage.conversation.replace(" \n", "\n"))
-        assert view.find("Answer 77") is not None
+        assert view.find("Answer 7 ") is not None
 
     play(tmp_path, script, fill)
     begun = time.monotonic()
@@ -133,7 +133,7 @@ def test_forty_columns_and_a_change_of_the_width(tmp_path: Path) -> None:
         await stage.until(lambda: stage.app.conversation.size.width == 40)
         for block in stage.app.conversation.blocks:
             assert all(len(line) <= 38 for line in lines_of(stage.app, block)), lines_of(stage.app, block)
-        assert all(len(line) <= 40 for line in stage.bottom.splitlines())
+        await stage.until(lambda: all(len(line) <= 40 for line in stage.bottom.splitlines()))
         await stage.pilot.press("f1")
         await stage.dialog("Reader")
 

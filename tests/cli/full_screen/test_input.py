@@ -12,6 +12,8 @@ from reverie.types import Origin, Purpose, TextBlock
 from tests.cli.full_screen.stage import Stage, play
 
 EDIT = """
+call Read {"file_path": "server.py"}
+---
 call Edit {"file_path": "server.py", "old_string": "port = 1", "new_string": "port = 2"}
 ---
 say It says: {result}
@@ -61,10 +63,10 @@ def test_a_call_can_be_allowed_only_after_all_of_it_was_in_sight(tmp_path: Path)
 
 
 def test_escape_stops_and_messages_wait_for_their_turn(tmp_path: Path) -> None:
-    script = 'when /one/\nwait 30\nsay Never.\nend\nrepeat forever\nsay You said: "{text}".\nend\n'
+    script = 'wait 30\nsay Never.\n\nwhen /two/\nsay You said "two".\nend\n'
 
     async def act(stage: Stage) -> None:
-        await stage.say("one")
+        await stage.say("first-of-all")
         await stage.until(lambda: stage.app.chat.is_working)
         await stage.say("two")
         await stage.say("three")
@@ -74,7 +76,7 @@ def test_escape_stops_and_messages_wait_for_their_turn(tmp_path: Path) -> None:
         await stage.until(lambda: "three" not in stage.bottom and "waits: two" in stage.bottom)
         await stage.pilot.press("escape")
         await stage.until(lambda: "Stopped." in stage.conversation)
-        await stage.until(lambda: 'You said: "two"' in stage.conversation)
+        await stage.until(lambda: 'You said "two"' in stage.conversation)
         assert "Never" not in stage.conversation
 
     play(tmp_path, script, act)
@@ -110,7 +112,7 @@ def test_files_commands_and_the_palette(tmp_path: Path) -> None:
         await stage.pilot.press("enter")
         assert composer.text.startswith("/context")
         await stage.pilot.press("enter")
-        await stage.until(lambda: "window" in stage.conversation)
+        await stage.until(lambda: "tokens" in stage.conversation)
         await stage.pilot.press("ctrl+p")
         await stage.dialog("Picker")
         await stage.type("cost")

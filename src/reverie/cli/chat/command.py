@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     "printf 'Which port is used?\\n/cost\\n' | reverie chat",
 )
 @click.command("chat")
+@click.option("--full-screen", is_flag=True, help="Use the whole screen: blocks that fold, dialogs, search.")
+@click.option("--mouse", is_flag=True, help="With --full-screen: click and scroll with the mouse.")
 @session_options
-def command(**options: Any) -> int:
+def command(full_screen: bool, mouse: bool, **options: Any) -> int:
     """Talk to the agent in this folder.
 
     Enter sends the message. Alt-Enter, or a backslash at the end, starts a new line. @ completes file names. /help
@@ -39,6 +41,10 @@ def command(**options: Any) -> int:
         from reverie.cli.trust import ask_once
 
         ask_once(wanted.cwd)
+    if full_screen and can_ask():
+        from reverie.cli.full_screen.run import run_full_screen
+
+        return run_async(lambda signals: run_full_screen(signals, wanted, mouse=mouse))
     return run_async(lambda signals: _chat(signals, wanted))
 
 

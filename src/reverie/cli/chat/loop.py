@@ -165,15 +165,8 @@ class Chat:
         assert self._input is not None
         view, cwd = self.view, Path(event.cwd or self.session.places.cwd)
         view.pause()
-        view.say()
-        view.say(f"{view.paint.warning('?')} {view.paint.bold(call_text(event.tool, event.input, cwd, columns() - 2))}")
-        view.say(view.paint.dim(f"  {one_line(event.reason)}"))
-        pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
-        self.show_page(pages)
-        rule = make_rule(ToolCall(event.id, event.tool, event.input, False, cwd))
-        shown = None if rule is None else cut(one_line(rule), max(20, columns() - 40))
         asked_at = time.monotonic()
-        self._asking = asyncio.ensure_future(self._input.ask(shown, pages, lambda: self.show_page(pages)))
+        self._asking = asyncio.ensure_future(self._show_and_ask(event, cwd))
         try:
             verdict = await self._asking
         except asyncio.CancelledError:
@@ -188,6 +181,20 @@ class Chat:
         why = f"The user refused: {verdict.reason.strip()}" if verdict.reason.strip() else ""
         self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=why)
         view.add_wait(time.monotonic() - asked_at)
+
+    async def _show_and_ask(self, event: PermissionAsked, cwd: Path) -> PermissionAnswer | None:
+        assert self._input is not None
+        if self._input.asks_in_full:
+            return await self._input.ask_in_full(event, cwd)
+        view = self.view
+        view.say()
+        view.say(f"{view.paint.warning('?')} {view.paint.bold(call_text(event.tool, event.input, cwd, columns() - 2))}")
+        view.say(view.paint.dim(f"  {one_line(event.reason)}"))
+        pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
+        self.show_page(pages)
+        rule = make_rule(ToolCall(event.id, event.tool, event.input, False, cwd))
+        shown = None if rule is None else cut(one_line(rule), max(20, columns() - 40))
+        return await self._input.ask(shown, pages, lambda: self.show_page(pages))
 
     def show_question(self, id: str, tool: str, given: Json, cwd: Path) -> None:
         """Shows the next page of an agent's question, or the first page again after the last."""

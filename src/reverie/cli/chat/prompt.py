@@ -100,7 +100,7 @@ class TerminalInput(ChatInput):
         self._running: asyncio.Task[None] | None = None
         places = chat.session.places
         self._buffer = Buffer(
-            history=_history(places.chat_history),
+            history=open_history(places.chat_history),
             multiline=True,
             completer=ChatCompleter(places.cwd, chat.completions),
             complete_while_typing=Condition(lambda: is_completed(self._buffer.document.text_before_cursor)),
@@ -354,7 +354,7 @@ class TerminalInput(ChatInput):
         return None if STOP in (answer, reason) else PermissionAnswer(False, reason=reason)
 
 
-def _history(path: Path) -> History:
+def open_history(path: Path) -> History:
     """The history of this project in a private file, or in memory if the disk refuses."""
     try:
         make_private(path.parent)

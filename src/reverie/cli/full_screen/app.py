@@ -7,7 +7,6 @@ to the terminal unless the user switches it on, so that text can be selected as 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -86,6 +85,7 @@ class FullScreen(App[None]):
     def __init__(self, paint: Paint) -> None:
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"  # the terminal's own colours and background
+        self.animation_level = "none"  # what moves would flicker over a slow line, and pass lines unread
         self.paint = paint
         self.conversation = Conversation()
         self.given = FullScreenInput(self, paint)
@@ -139,15 +139,18 @@ class FullScreen(App[None]):
         finally:
             await self.chat.close()
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.show_state)
+
     async def end(self) -> None:
         """Ends the chat if the app ended before it. Raises what ended the chat."""
         if self._talking is None:
             await self.chat.close()
             return
-        if not self._talking.done():
-            self._talking.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._talking
+        self.chat.leaving = True
+        self.chat.stop()
+        self.given.give(None)
+        await self._talking
 
     # -- what is shown --------------------------------------------------------------------------------------------
 

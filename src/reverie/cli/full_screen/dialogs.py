@@ -26,6 +26,7 @@ from reverie.cli.full_screen.markdown import Line, draw_ours
 from reverie.cli.output import exact, one_line, plural
 
 _PAUSE_S = 0.4  # without keys, before a dialog takes one
+_AROUND = 9  # rows of a dialog around its lines
 STOP = "stop"
 DIALOG_COLUMNS = 110
 """How wide a dialog is at most (see app.tcss)."""
@@ -38,7 +39,7 @@ class Lines(ScrollView, can_focus=True):
         super().__init__(classes="lines")
         self._texts = texts
         self._lines = list[Line]()
-        self._wide = 0
+        self._wide: int = 0
         self.seen = 0
         self.on_seen: Callable[[], None] = lambda: None
 
@@ -47,7 +48,7 @@ class Lines(ScrollView, can_focus=True):
         return max(0, len(self._lines) - self.seen)
 
     def on_resize(self) -> None:
-        wide = self.scrollable_content_region.width
+        wide: int = self.scrollable_content_region.width
         if wide != self._wide:
             self._wide = wide
             all_seen = self._lines and not self.left
@@ -62,7 +63,11 @@ class Lines(ScrollView, can_focus=True):
 
     def _note(self) -> None:
         """Records how far the user has read. A jump over lines does not count as reading them."""
-        top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.scrollable_content_region.height
+        if not self.is_attached or not self._lines:
+            return
+        # What the dialog cuts off is not in sight.
+        in_sight = min(self.scrollable_content_region.height, self.screen.find_widget(self).visible_region.height)
+        top, bottom = self.scroll_offset.y, self.scroll_offset.y + in_sight
         if top <= self.seen < bottom:
             self.seen = min(bottom, len(self._lines))
         self.on_seen()
@@ -79,6 +84,10 @@ class Dialog(ModalScreen[str]):
     def __init__(self) -> None:
         super().__init__()
         self.opened_at = monotonic()
+
+    def on_resize(self, event: events.Resize) -> None:
+        for lines in self.query(Lines):
+            lines.styles.max_height = max(3, event.size.height - _AROUND)
 
     def is_early(self) -> bool:
         """Whether a key belongs to what the user wrote before the dialog appeared. It delays the dialog again."""

@@ -69,7 +69,12 @@ class FullScreenInput(ChatInput):
     async def _open(self, screen: Screen[T]) -> T | None:
         """Shows a dialog and waits for its result. If the wait is cancelled, the dialog closes."""
         answer: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
-        self._app.push_screen(screen, lambda result: answer.done() or answer.set_result(result))
+
+        def take(result: T | None) -> None:
+            if not answer.done():
+                answer.set_result(result)
+
+        self._app.push_screen(screen, take)
         try:
             return await answer
         finally:
