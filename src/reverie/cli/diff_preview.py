@@ -70,6 +70,15 @@ def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> li
             return [line for key, value in values.items() for line in text_lines(f"{key}: {value}", columns)]
 
 
+def change_made(given: JsonObject, cwd: Path, paint: Paint, columns: int) -> list[str]:
+    """The lines of an Edit that may have been made already."""
+    old, new = str(given.get("old_string", "")), str(given.get("new_string", ""))
+    after = _read_file(cwd, given)
+    if after is None or old in after or not new or after.count(new) != 1:
+        return preview("Edit", given, cwd, paint, columns)
+    return list(_diff_lines(after.replace(new, old), after, paint, columns))
+
+
 def make_visible(line: str) -> str:
     """One line in which hidden characters are named and long blanks are counted."""
     return _BLANKS.sub(_describe_blanks, exact(_name_hidden(line))).replace("\t", "    ")

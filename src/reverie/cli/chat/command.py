@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reverie.cli.options import examples
-from reverie.cli.output import can_ask, get_paint
+from reverie.cli.output import can_ask, get_paint, say_all
 from reverie.cli.session_opening import Opening, make_opening, session_options
 
 if TYPE_CHECKING:
@@ -49,14 +49,16 @@ def command(full_screen: bool, mouse: bool, **options: Any) -> int:
 
 
 async def _chat(signals: CommandSignals, wanted: Opening) -> int:
+    from reverie.cli.chat.figures import closing_lines
+    from reverie.cli.chat.folding import KeptOutputs
     from reverie.cli.chat.input import PipedInput
     from reverie.cli.chat.live import LiveRegion
     from reverie.cli.chat.loop import Chat
     from reverie.cli.chat.view import ChatView
 
-    terminal, paint, live = can_ask(), get_paint(), LiveRegion()
+    terminal, paint, live, outputs = can_ask(), get_paint(), LiveRegion(), KeptOutputs()
     session = await wanted.open(interactive=terminal)
-    chat = Chat(session, wanted, ChatView(session.places.cwd, paint, live), signals)
+    chat = Chat(session, wanted, ChatView(session.places.cwd, paint, live, outputs), signals, outputs)
     try:
         if terminal:
             from reverie.cli.chat.prompt import TerminalInput
@@ -66,4 +68,6 @@ async def _chat(signals: CommandSignals, wanted: Opening) -> int:
             await chat.talk(PipedInput())
     finally:
         await chat.close()
+        if terminal:
+            say_all(paint.dim(line) for line in closing_lines(chat.session))
     return chat.code

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 from reverie.cli.chat.agents import ask_aside, complete_answers, show_agents
 from reverie.cli.chat.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
 from reverie.cli.chat.dream import complete_dream, dream
+from reverie.cli.chat.input import PickRow
 from reverie.cli.chat.memory import forget, memory_files, remember, show_memory
+from reverie.cli.chat.palette import rank, session_rows
+from reverie.cli.diff_preview import text_lines
 from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
 from reverie.errors import UserError
 
@@ -22,6 +25,21 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Chat", str], Awaitable[None]]
 Complete = Callable[["Chat"], Iterable[tuple[str, str]]]
+
+
+KEYS = (
+    ("Enter", "sends; during a turn, the message waits until the turn ends"),
+    ("Alt-Enter, or \\ at the end", "a new line"),
+    ("Up", "takes back the last waiting message, or goes through the history"),
+    ("Esc, Ctrl-C", "stops the turn"),
+    ("Ctrl-C twice, Ctrl-D", "leaves"),
+    ("/ or Ctrl-K", "all commands, by any of their letters"),
+    ("@", "files of the project, by any of their letters; a picture goes along"),
+    ("!COMMAND", "runs a command of yours at once; the next message tells the model"),
+    ("Ctrl-O", "the whole output of the last tool call"),
+    ("Ctrl-T", "background tasks"),
+)
+"""The keys of the chat, for /help and the documentation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +57,10 @@ class SlashCommand:
 async def _help(chat: Chat, _rest: str) -> None:
     paint = chat.view.paint
     rows = [(paint.accent(command.usage), command.help) for command in COMMANDS.values()]
-    keys = "Alt-Enter, or \\ at the end: new line. @ completes file names. Tab completes."
-    more = "Ctrl-C stops the answer; Ctrl-C twice or Ctrl-D leaves."
-    chat.view.say_all(f"  {line}" for line in (*table(rows), "", paint.dim(keys), paint.dim(more)))
+    chat.view.say_all(f"  {line}" for line in table(rows, room=chat.view.columns - 2, flexible=1, least=20))
+    chat.view.say()
+    rows = [(paint.accent(key), what) for key, what in KEYS]
+    chat.view.say_all(f"  {line}" for line in table(rows, room=chat.view.columns - 2, flexible=1, least=20))
 
 
 async def _tasks(chat: Chat, rest: str) -> None:
@@ -53,8 +72,11 @@ async def _tasks(chat: Chat, rest: str) -> None:
         info = await tasks.kill(id.strip())
         chat.view.tell(f"{info.id}: {info.state.value}")
         return
+    if rest == "end":
+        await _end_task(chat)
+        return
     if rest:
-        raise UserError("Write /tasks, or /tasks kill ID.")
+        raise UserError("Write /tasks, /tasks end to choose one, or /tasks kill ID.")
     listed, teams = tasks.list(), await asyncio.to_thread(running_lines, chat.session.places)
     if not listed and not teams:
         chat.view.tell("No background tasks.")
@@ -64,6 +86,26 @@ async def _tasks(chat: Chat, rest: str) -> None:
         took = format_seconds(info.seconds)
         rows.append((info.id, info.state.value, took, info.title, chat.view.paint.dim(one_line(note, 60))))
     chat.view.say_all(f"  {line}" for line in (*table(rows, right=(2,)), *(one_line(team, 120) for team in teams)))
+
+
+async def _end_task(chat: Chat) -> None:
+    """Lists the running tasks with their progress, and ends the one that is chosen."""
+    running = chat.session.tasks.running
+    if not running:
+        chat.view.tell("No background tasks are running.")
+        return
+    rows = [
+        PickRow(
+            info.id,
+            f"{info.title}: {info.progress[-1]}" if info.progress else info.title,
+            f"{info.purpose} · {format_seconds(info.seconds)}",
+        )
+        for info in running
+    ]
+    chosen = await chat.pick("Background tasks. Enter ends one.", rows)
+    if chosen is not None and await chat.confirm("End this task?"):
+        ended = await chat.session.tasks.kill(chosen)
+        chat.view.tell(f"{ended.id}: {ended.state.value}")
 
 
 def _task_ids(chat: Chat) -> Iterable[tuple[str, str]]:
@@ -101,6 +143,43 @@ async def _cost(chat: Chat, _rest: str) -> None:
     chat.view.say(cost_text(chat.session, paint=chat.view.paint, wide=columns()))
 
 
+async def _resume(chat: Chat, rest: str) -> None:
+    from reverie.storage.transcript.sessions import find_session
+
+    places = chat.session.places
+    if rest:
+        await chat.resume(find_session(places.project, rest).id)
+        return
+    rows = await asyncio.to_thread(session_rows, places.project, chat.session.id)
+    if not rows:
+        raise UserError("There is no other session of this folder.")
+    if not chat.can_ask:
+        chat.view.say_all(table([(row.value[:8], row.note, row.text) for row in rows]))
+    elif (chosen := await chat.pick("Continue which session?", rows)) is not None:
+        await chat.resume(chosen)
+
+
+def _session_ids(chat: Chat) -> Iterable[tuple[str, str]]:
+    rows = session_rows(chat.session.places.project, chat.session.id)
+    return ((row.value[:8], f"{row.text} · {row.note}") for row in rows[:20])
+
+
+async def _show(chat: Chat, rest: str) -> None:
+    known = chat.outputs.numbers
+    if not known:
+        raise UserError("There is no output to show yet.")
+    if rest and rest not in known:
+        raise UserError(f"There is no output {rest!r}; there are {known[0]} to {known[-1]}.")
+    number = rest or known[-1]
+    title, text = chat.outputs.get(number)
+    chat.view.say(chat.view.paint.dim(f"  {number}: {one_line(title, chat.view.columns - 10)}"))
+    chat.view.say_all(text_lines(text, chat.view.columns - 1))
+
+
+def _output_numbers(chat: Chat) -> Iterable[tuple[str, str]]:
+    return ((number, one_line(chat.outputs.get(number)[0], 60)) for number in reversed(chat.outputs.numbers))
+
+
 async def _exit(chat: Chat, _rest: str) -> None:
     chat.leaving = True
     chat.stop()
@@ -112,7 +191,11 @@ COMMANDS: dict[str, SlashCommand] = {
     "context": SlashCommand("/context", "how full the window is", _context, any_time=True),
     "cost": SlashCommand("/cost", "what this conversation has cost", _cost, any_time=True),
     "model": SlashCommand("/model [NAME]", "show or change the model", _model, _model_names),
-    "tasks": SlashCommand("/tasks [kill ID]", "what runs in the background", _tasks, _task_ids, any_time=True),
+    "resume": SlashCommand("/resume [SESSION]", "continue another session", _resume, _session_ids),
+    "show": SlashCommand(
+        "/show [N]", "the whole output of a tool, or thinking (Ctrl-O)", _show, _output_numbers, any_time=True
+    ),
+    "tasks": SlashCommand("/tasks [end | kill ID]", "what runs in the background", _tasks, _task_ids, any_time=True),
     "agents": SlashCommand(
         "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers, any_time=True
     ),
@@ -158,9 +241,8 @@ def completions(chat: Chat, text: str) -> Iterator[tuple[str, int, str]]:
     """Completes a line that begins with a slash."""
     name, space, rest = text[1:].partition(" ")
     if not space:
-        for known, command in COMMANDS.items():
-            if known.startswith(name):
-                yield f"/{known}", len(text), command.help
+        for known, command in rank(name, COMMANDS.items(), lambda each: each[0]):
+            yield f"/{known}", len(text), command.help
     elif command := COMMANDS.get(name):
         for word, about in command.complete(chat):
             if rest.lower() in word.lower():

@@ -8,16 +8,18 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie import __version__
+from reverie.cli.chat.attachments import find_pictures, run_shell
 from reverie.cli.chat.commands import COMMANDS, command_in, completions
 from reverie.cli.chat.figures import StatusFigures
-from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, Said
+from reverie.cli.chat.folding import THINKING, KeptOutputs, fold_lines
+from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, PickRow, Said
 from reverie.cli.chat.output import ChatOutput
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
@@ -26,7 +28,7 @@ from reverie.cli.run_view import RunView, TextView
 from reverie.cli.session_opening import Opening
 from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
-from reverie.events import Event, PermissionAsked, TurnEnded
+from reverie.events import Event, PermissionAsked, ThinkingStreamed, ToolFinished, ToolStarted, TurnEnded
 from reverie.origins import strip_tags
 from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
@@ -36,12 +38,23 @@ from reverie.types import Json, Origin, TextBlock
 if TYPE_CHECKING:
     from reverie.session.session import Session
 
+_SHELL_LINES = 20
+
 
 class Chat:
     """One chat. `leaving` ends it after the current turn; `code` is the exit code."""
 
-    def __init__(self, session: Session, wanted: Opening, view: ChatOutput, signals: CommandSignals) -> None:
+    def __init__(
+        self,
+        session: Session,
+        wanted: Opening,
+        view: ChatOutput,
+        signals: CommandSignals,
+        outputs: KeptOutputs | None = None,
+    ) -> None:
         self.session = session
+        self.outputs = outputs or KeptOutputs()
+        """Outputs of tools and thinking, for /show."""
         self.view = view
         self.leaving = False
         self.code = 0
@@ -53,6 +66,10 @@ class Chat:
         """Messages that were typed while a turn runs, oldest first."""
         self.is_working = False
         """Whether a turn runs."""
+        self._thought = ""
+        self._titles: dict[str, str] = {}
+        self._material: list[TextBlock] = []
+        self._shell: asyncio.Future[tuple[str, TextBlock]] | None = None
         self._came = asyncio.Event()
         self._wanted = wanted
         self._signals = signals
@@ -84,8 +101,7 @@ class Chat:
     async def _read(self, given: ChatInput) -> None:
         """Reads on while a turn runs. Messages wait; commands that change nothing run at once."""
         while (said := await given.next()) is not None:
-            found = _command(said)
-            if self.is_working and found and (command := COMMANDS.get(found[0])) is not None and command.any_time:
+            if self.is_working and self._runs_at_once(said):
                 await self._take(said)
             else:
                 self.waiting.append(said)
@@ -93,6 +109,11 @@ class Chat:
         self.leaving = True
         self._came.set()
         self.stop()
+
+    def _runs_at_once(self, said: Said) -> bool:
+        """Whether it can run during a turn: a command of the user, or one that changes nothing."""
+        found = _command(said)
+        return bool(_own_command(said)) or (found is not None and found[0] in COMMANDS and COMMANDS[found[0]].any_time)
 
     async def _next_waiting(self, reading: asyncio.Task[None]) -> Said | None:
         while not self.waiting and not self.leaving and not reading.done():
@@ -107,7 +128,9 @@ class Chat:
     async def _take(self, said: Said) -> None:
         if self.can_ask:
             self.view.user_message(said.shown)
-        if found := _command(said):
+        if self.can_ask and (command := _own_command(said)):
+            await self._run_shell(command)
+        elif found := _command(said):
             given_as = {block.origin for block in said.blocks}
             self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
             await self._run_command(*found)
@@ -122,6 +145,8 @@ class Chat:
         """Stops the turn; False if none runs."""
         if self._asking is not None:
             self._asking.cancel()
+        if self._shell is not None:
+            return self._shell.cancel()
         return self.session.cancel()
 
     def interrupt(self) -> bool:
@@ -133,24 +158,62 @@ class Chat:
             self._input.note_interrupt()
         return self.stop()
 
+    async def _run_shell(self, command: str) -> None:
+        """Runs a command of the user. The next message tells the model about it."""
+        self._shell = asyncio.ensure_future(run_shell(self.session, command))
+        self.view.show_status(f"$ {command}")
+        try:
+            text, block = await self._shell
+        except asyncio.CancelledError:
+            if not self._shell.cancelled():
+                raise
+            self.view.tell("Stopped.", "warning")
+            return
+        finally:
+            self._shell = None
+            self.view.pause()
+        self._material.append(block)
+        number = self.outputs.add(f"$ {command}", text)
+        shown = fold_lines(text, number, self.view.paint, self.view.columns - 3, most=_SHELL_LINES)
+        self.view.say_all([*(f"  {line}" for line in shown), ""])
+
     async def _run_turn(self, said: Said) -> None:
+        try:
+            images = await find_pictures(self.session, said.blocks)
+        except UserError as error:
+            self.view.tell(str(error), "error")
+            return
+        blocks, self._material = [*self._material, *said.blocks], []
         terminal = self.can_ask
         view: RunView = self.view if terminal else TextView(self.session.places.cwd, quiet=False)
         if terminal:
             self.view.begin()
         self.is_working = True
         try:
-            async with aclosing(self.session.send(list(said.blocks))) as events:
+            async with aclosing(self.session.send(blocks, images=images)) as events:
                 async for event in events:
+                    self._keep(event)
+                    view.show(event)
                     if isinstance(event, PermissionAsked):
                         await self._ask_permission(event)
-                        continue
-                    view.show(event)
                     if isinstance(event, TurnEnded) and not terminal:
                         self.code = self.code or event.exit_code
         finally:
             self.is_working = False
             self.view.pause()
+
+    def _keep(self, event: Event) -> None:
+        """Keeps what is shown in short."""
+        if isinstance(event, ThinkingStreamed):
+            self._thought += event.text
+            return
+        if self._thought:
+            self.outputs.add(THINKING, self._thought)
+            self._thought = ""
+        if isinstance(event, ToolStarted):
+            self._titles[event.id] = call_text(event.name, event.input, self.session.places.cwd)
+        elif isinstance(event, ToolFinished):
+            self.outputs.add(self._titles.pop(event.id, event.name), event.text)
 
     def _show_between_turns(self, event: Event) -> None:
         if isinstance(event, PermissionAsked):
@@ -245,6 +308,10 @@ class Chat:
         """Completes a line that begins with a slash."""
         return completions(self, text)
 
+    async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
+        assert self._input is not None
+        return await self._input.pick(title, rows)
+
     @property
     def can_ask(self) -> bool:
         return self._input is not None and self._input.interactive
@@ -272,6 +339,15 @@ class Chat:
         await self.close()
         self.session = await again.open(interactive=self._input.interactive)
         self.session.listen(self._show_between_turns)
+
+    async def resume(self, id: str) -> None:
+        """Continues another session in this chat. If it cannot be opened, this one stays."""
+        assert self._input is not None
+        other = await replace(self._wanted, resume=id).open(interactive=self._input.interactive)
+        await self.close()
+        self.session = other
+        self.session.listen(self._show_between_turns)
+        self._recap()
 
     async def close(self) -> None:
         """Ends the session and waits for its background work."""
@@ -317,3 +393,9 @@ class Chat:
 
 def _command(said: Said) -> tuple[str, str] | None:
     return command_in("".join(strip_tags(block.text) for block in said.blocks)) if said.is_users else None
+
+
+def _own_command(said: Said) -> str:
+    """The command after an exclamation mark, if the user typed one."""
+    text = said.blocks[0].text.strip()
+    return text[1:].strip() if len(said.blocks) == 1 and said.is_users and text.startswith("!") else ""

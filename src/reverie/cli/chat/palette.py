@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TypeVar
+
+from reverie.cli.chat.input import PickRow
+from reverie.cli.output import format_age, format_size, one_line
 
 T = TypeVar("T")
 
@@ -38,3 +42,14 @@ def rank(typed: str, given: Iterable[T], text: Callable[[T], str]) -> list[T]:
         return list(given)
     scored = [(found, at, one) for at, one in enumerate(given) if (found := score(typed, text(one))) is not None]
     return [one for _, _, one in sorted(scored, key=lambda each: each[:2])]
+
+
+def session_rows(project: Path, without: str = "") -> list[PickRow]:
+    """The sessions of a folder for a picker, the last used first: title, age and size."""
+    from reverie.storage.transcript.sessions import list_sessions
+
+    found = (info for info in list_sessions(project) if info.id != without)
+    return [
+        PickRow(info.id, one_line(info.title) or "(untitled)", f"{format_age(info.said)} · {format_size(info.size)}")
+        for info in found
+    ]

@@ -313,6 +313,17 @@ class TerminalInput(ChatInput):
         def _(_event: KeyPressEvent) -> None:
             self._leave()
 
+        @keys.add("c-k", filter=is_empty)
+        def _(_event: KeyPressEvent) -> None:
+            self._buffer.insert_text("/")
+
+        def runs(key: str, command: str) -> None:
+            @keys.add(key, filter=types)
+            def _(_event: KeyPressEvent) -> None:
+                self._given.put_nowait(Said((TextBlock(command, Origin.ENTERED),), command))
+
+        runs("c-o", "/show")
+        runs("c-t", "/tasks end")
         return keys
 
     def _leave(self) -> None:

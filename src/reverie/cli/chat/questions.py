@@ -68,6 +68,7 @@ class Questions:
             dont_extend_height=True,
         )
         self._shown: Window | None = None
+        self._one_at_a_time = asyncio.Lock()
         self.container = HSplit([self._when(one) for one in (self._keys, self._entry, self._list)])
 
     @property
@@ -96,6 +97,10 @@ class Questions:
         return None if found == STOP else found
 
     async def _open(self, window: Window, text: str) -> str | None:
+        async with self._one_at_a_time:
+            return await self._show(window, text)
+
+    async def _show(self, window: Window, text: str) -> str | None:
         app, now = get_app(), time.monotonic()
         before = app.layout.current_window
         self._text, self._shown = text, window

@@ -6,16 +6,19 @@ Knows events and the terminal, not the session. The chat asks permission questio
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from reverie import events
+from reverie.cli.chat.folding import THINKING, KeptOutputs, change_lines, fold_lines
 from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, columns, plural, wrap_hanging
+from reverie.cli.output import Paint, columns, format_seconds, plural, wrap_hanging
 from reverie.cli.run_view import end_reason, retry_line
 from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, result_line
+from reverie.types import Json
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
 
@@ -23,12 +26,16 @@ _MARKS = {"info": "·", "warning": "!", "error": "✗"}
 class ChatView:
     """Writes all output of the chat, so that lines do not mix."""
 
-    def __init__(self, cwd: Path, paint: Paint, live: LiveRegion) -> None:
+    def __init__(self, cwd: Path, paint: Paint, live: LiveRegion, outputs: KeptOutputs) -> None:
+        self._outputs = outputs
         self.paint = paint
         self._cwd = cwd
         self._live = live
         self._stream = MarkdownStream(self._write, paint, columns())
         self._calls = dict[str, str]()
+        self._changes = dict[str, list[str]]()  # of files, by call
+        self._inputs = dict[str, tuple[str, Json]]()
+        self._thinks_since = 0.0
         self._waited = dict[str, float]()  # how long a call has waited for the user
         self._last = ""  # the last output: text, line, or nothing yet
 
@@ -87,15 +94,21 @@ class ChatView:
         self._live.show_activity("working")
 
     def show(self, event: events.Event) -> None:
+        if self._thinks_since and not isinstance(event, events.ThinkingStreamed):
+            self._end_thinking()
         match event:
             case events.TextStreamed():
                 self._text(event.text)
             case events.ThinkingStreamed():
                 self._settle()
+                self._thinks_since = self._thinks_since or time.monotonic()
                 self._live.show_activity("thinking")
             case events.ToolStarted():
                 self._settle()
                 self._calls[event.id] = call_text(event.name, event.input, self._cwd)
+                self._inputs[event.id] = (event.name, event.input)
+                wide = columns() - 5
+                self._changes[event.id] = change_lines(event.name, event.input, self._cwd, self.paint, wide)
                 self._live.show_activity(self._running_text())
             case events.ToolFinished():
                 self._show_result(event)
@@ -114,7 +127,11 @@ class ChatView:
                     self._live.show_activity("working")
             case events.TurnEnded():
                 self._end_turn(event)
-            case events.SessionOpened() | events.TurnStarted() | events.PermissionAsked():
+            case events.PermissionAsked():  # the question shows the change
+                for id, asked in self._inputs.items():
+                    if asked == (event.tool, event.input):
+                        self._changes.pop(id, None)
+            case events.SessionOpened() | events.TurnStarted():
                 pass
 
     def _text(self, text: str) -> None:
@@ -135,13 +152,29 @@ class ChatView:
         if not self._last:
             self._write("\n")
         self.say(f"  {line}")
+        name, _ = self._inputs.pop(event.id, (event.name, None))
+        changed = self._changes.pop(event.id, [])
+        if changed and not event.is_error:
+            self.say_all(f"    {one}" for one in changed)
+        elif name == "Bash" and "\n" in event.text.strip():
+            self.say_all(f"    {one}" for one in fold_lines(event.text, self._outputs.last, self.paint, columns() - 5))
         self._live.show_activity(self._running_text())
+
+    def _end_thinking(self) -> None:
+        took, self._thinks_since = time.monotonic() - self._thinks_since, 0.0
+        if not self._last:
+            self._write("\n")
+        number = self._outputs.last_of(THINKING)
+        more = f" · /show {number}" if number else ""
+        self.say(self.paint.dim(f"  ✻ thought for {format_seconds(took)}{more}"))
 
     def _end_turn(self, event: events.TurnEnded) -> None:
         self._settle()
         self._live.show_activity("")
         self._calls.clear()
         self._waited.clear()
+        self._inputs.clear()
+        self._changes.clear()
         if event.reason == "cancelled":
             self.say(self.paint.warning("■ ") + self.paint.dim("Stopped. The conversation so far is saved."))
         elif event.reason != "answered":

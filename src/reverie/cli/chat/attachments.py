@@ -1,0 +1,47 @@
+"""What goes along with a message: the output of commands of the user (`!cmd`), and pictures (`@picture.png`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from reverie.errors import UserError
+from reverie.origins import fence
+from reverie.tools.bash import Bash
+from reverie.tools.read import Read
+from reverie.types import ImageBlock, Origin, TextBlock
+
+if TYPE_CHECKING:
+    from reverie.session.session import Session
+
+_PICTURE = re.compile(r"(?:^|\s)@(\S+\.(?:png|jpe?g|gif|webp))(?=$|[\s,;:!?.)])", re.IGNORECASE)
+_MOST_PICTURES = 10
+_SENT_CHARACTERS = 30_000
+
+
+async def run_shell(session: Session, command: str) -> tuple[str, TextBlock]:
+    """Runs a command of the user. Returns its output, and the block that tells the model about it later."""
+    output = await Bash().run({"command": command}, session.tool_context)
+    text = output.content if isinstance(output.content, str) else ""
+    if len(text) > _SENT_CHARACTERS:
+        half = _SENT_CHARACTERS // 2
+        sent = f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+    else:
+        sent = text
+    return text, fence(Origin.TOOL, f"The user ran this command: {command}\nIts output:\n{sent}")
+
+
+async def find_pictures(session: Session, blocks: Iterable[TextBlock]) -> list[ImageBlock]:
+    """The pictures that the user's own words name. Raises UserError for one that cannot be sent."""
+    names = [name for block in blocks if block.origin.is_users for name in _PICTURE.findall(block.text)]
+    if len(names) > _MOST_PICTURES:
+        raise UserError(f"These are {len(names)} pictures; at most {_MOST_PICTURES} go with one message.")
+    found = list[ImageBlock]()
+    for name in dict.fromkeys(names):
+        output = await Read().run({"file_path": name}, session.tool_context)
+        if output.is_error or isinstance(output.content, str):
+            why = output.content if output.is_error and isinstance(output.content, str) else f"{name} is not a picture."
+            raise UserError(f"{why} The message was not sent.")
+        found += [block for block in output.content if isinstance(block, ImageBlock)]
+    return found

@@ -1,0 +1,70 @@
+"""Outputs of tools, shown in a few lines: what is folded away is kept by its number, for /show and Ctrl-O."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from reverie.cli.diff_preview import change_made, preview, text_lines
+from reverie.cli.output import Paint, plural
+from reverie.text.columns import cut
+from reverie.types import Json, JsonObject
+
+THINKING = "thinking"
+"""The title of thinking."""
+_KEPT = 50
+_PREVIEW_LINES = 3
+_DIFF_LINES = 10
+
+
+class KeptOutputs:
+    """The last outputs by their numbers, which never repeat in a chat."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[str, str]] = {}
+        self._count = 0
+
+    def add(self, title: str, text: str) -> str:
+        """Keeps an output and returns its number."""
+        self._count += 1
+        self._kept[str(self._count)] = (title, text)
+        if len(self._kept) > _KEPT:
+            del self._kept[next(iter(self._kept))]
+        return self.last
+
+    @property
+    def last(self) -> str:
+        return str(self._count)
+
+    def last_of(self, title: str) -> str:
+        """The number of the last output with this title; empty if there is none."""
+        return next((number for number in reversed(self._kept) if self._kept[number][0] == title), "")
+
+    @property
+    def numbers(self) -> list[str]:
+        """Oldest first."""
+        return list(self._kept)
+
+    def get(self, number: str) -> tuple[str, str]:
+        """What ran, and its whole output."""
+        return self._kept[number]
+
+
+def fold_lines(text: str, number: str, paint: Paint, columns: int, most: int = _PREVIEW_LINES) -> list[str]:
+    """The first lines of an output, and how to see the rest."""
+    lines = text_lines(text[: 200 * columns], columns)
+    if len(lines) <= most + 1 and len(text) <= 200 * columns:
+        return [paint.dim(line) for line in lines]
+    rest = text.count("\n") + 1 - most
+    more = f"… {plural(rest, 'more line')} · " if rest > 0 else "… "
+    return [*(paint.dim(line) for line in lines[:most]), paint.dim(cut(f"{more}/show {number}", columns))]
+
+
+def change_lines(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> list[str]:
+    """The beginning of a change to a file; nothing for other calls. An Edit may have been made already."""
+    if tool not in ("Edit", "Write") or not isinstance(given, dict):
+        return []
+    call = cast(JsonObject, given)
+    made = change_made(call, cwd, paint, columns) if tool == "Edit" else preview(tool, call, cwd, paint, columns)
+    left = len(made) - _DIFF_LINES
+    return made if left <= 1 else [*made[:_DIFF_LINES], paint.dim(f"… {plural(left, 'more line')} of the change")]
