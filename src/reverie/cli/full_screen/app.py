@@ -15,6 +15,8 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.screen import Screen
+from textual.timer import Timer, TimerCallback
 from textual.widgets import Input, Static
 
 from reverie.cli.chat.completer import ChatCompleter
@@ -61,6 +63,22 @@ _KEYS = (
 )
 
 
+class _Main(Screen[None]):
+    """The screen below the dialogs. It draws a change after 4 ms instead of 16: the first word waits for it."""
+
+    def set_interval(
+        self,
+        interval: float,
+        callback: TimerCallback | None = None,
+        *,
+        name: str | None = None,
+        repeat: int = 0,
+        pause: bool = False,
+    ) -> Timer:
+        period = 0.004 if name == "screen_update" else interval
+        return super().set_interval(period, callback, name=name, repeat=repeat, pause=pause)
+
+
 class FullScreen(App[None]):
     """The full screen of a chat."""
 
@@ -94,6 +112,7 @@ class FullScreen(App[None]):
         self._talking: asyncio.Task[None] | None = None
         self._interrupted_at = -TWICE_S
         self._wanted = ""
+        self._shown = (Text(), Text())
 
     # -- the chat -------------------------------------------------------------------------------------------------
 
@@ -104,6 +123,9 @@ class FullScreen(App[None]):
     def chat(self) -> Chat:
         assert self._chat is not None
         return self._chat
+
+    def get_default_screen(self) -> Screen[None]:
+        return _Main(id="_default")
 
     def compose(self) -> ComposeResult:
         places = self.chat.session.places
@@ -159,10 +181,14 @@ class FullScreen(App[None]):
         if not self.is_running or self._chat is None or self._view is None:
             return
         screen = self.screen_stack[0]
-        above = screen.query_one("#activity", Static)
-        above.update(self._activity(self._view, screen.size.width))
-        above.display = bool(self._view.activity or self.chat.waiting)
-        screen.query_one("#status", Static).update(self._status(screen.size.width))
+        shown = (self._activity(self._view, screen.size.width), self._status(screen.size.width))
+        if shown == self._shown:
+            return
+        above, status = screen.query_one("#activity", Static), screen.query_one("#status", Static)
+        rows = [text.plain.count("\n") for text in (self._shown[0], shown[0])]
+        above.update(shown[0], layout=rows[0] != rows[1])
+        status.update(shown[1], layout=False)
+        self._shown = shown
 
     def _activity(self, view: FullScreenView, wide: int) -> Text:
         lines = list[Text]()

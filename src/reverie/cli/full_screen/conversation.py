@@ -64,7 +64,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def add(self, block: Block) -> None:
         self.blocks.append(block)
-        self.redraw()
+        self.redraw(now=True)
 
     def take_away(self, block: Block) -> None:
         if block in self.blocks:

@@ -72,6 +72,21 @@ def startup(runs: int, as_json: bool) -> None:
     answer(as_json, found.summary(), found.table())
 
 
+@examples("reverie lab screen --runs 21")
+@command.command("screen")
+@click.option("--runs", default=21, show_default=True, type=click.IntRange(min=1), help="Answers per screen.")
+@json_option
+def screen(runs: int, as_json: bool) -> None:
+    """Measure how long the first word of an answer takes to the screen: full screen and line mode.
+
+    Both continue a conversation of 100,000 characters on a terminal of their own, and answer in turn.
+    """
+    from reverie.lab.screen import measure_first_word
+
+    found = measure_first_word(runs)
+    answer(as_json, found.summary(), found.table())
+
+
 @examples("reverie lab hooks", "reverie lab hooks --runs 20 --prompts 100 --json")
 @command.command("hooks")
 @click.option("--runs", default=100, show_default=True, type=click.IntRange(min=1), help="Runs per event.")
