@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reverie.cli.full_screen.composer import Offers
 from reverie.runtime.tasks import TaskHandle
 from reverie.types import Origin, Purpose, TextBlock
 from tests.cli.full_screen.stage import Stage, play
@@ -105,6 +106,7 @@ def test_files_commands_and_the_palette(tmp_path: Path) -> None:
     async def act(stage: Stage) -> None:
         composer = stage.app.composer
         await stage.type("see @setti")
+        await stage.until(lambda: stage.app.query_one(Offers).display)
         await stage.pilot.press("tab")
         assert "settings.toml" in composer.text
         composer.empty()

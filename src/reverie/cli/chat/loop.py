@@ -380,15 +380,9 @@ class Chat:
         view.say()
 
     def _recap(self) -> None:
-        """Shows the last message and the beginning of the last answer."""
         view, entries = self.view, self.session.view.entries
         view.say(view.paint.dim(f"Continuing {self.session.id[:8]}, {plural(len(entries), 'message')}."))
-        given = (block for entry in reversed(entries) for block in entry.message.content)
-        asked = next((one.text for one in given if isinstance(one, TextBlock) and one.origin.is_users), "")
-        answered = next((e.message.text for e in reversed(entries) if e.message.role == "assistant"), "")
-        for mark, text in (("›", asked), ("·", answered)):
-            if text.strip():
-                view.say(view.paint.dim(f"  {mark} {one_line(text, columns() - 5)}"))
+        view.recall(self.session.view.history)
 
 
 def _command(said: Said) -> tuple[str, str] | None:

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reverie import events
 from reverie.cli.chat.folding import THINKING, KeptOutputs, change_lines, fold_lines
 from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, columns, format_seconds, plural, wrap_hanging
+from reverie.cli.output import Paint, columns, format_seconds, one_line, plural, wrap_hanging
 from reverie.cli.run_view import end_reason, retry_line
 from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, result_line
-from reverie.types import Json
+from reverie.storage.transcript.view import Entry
+from reverie.types import Json, TextBlock
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
 
@@ -85,6 +86,15 @@ class ChatView:
 
     def _settle(self) -> None:
         self._stream.finish()
+
+    def recall(self, entries: Sequence[Entry]) -> None:
+        """Shows the last message and the beginning of the last answer."""
+        given = (block for entry in reversed(entries) for block in entry.message.content)
+        asked = next((one.text for one in given if isinstance(one, TextBlock) and one.origin.is_users), "")
+        answered = next((e.message.text for e in reversed(entries) if e.message.role == "assistant"), "")
+        for mark, text in (("›", asked), ("·", answered)):
+            if text.strip():
+                self.say(self.paint.dim(f"  {mark} {one_line(text, self.columns - 5)}"))
 
     # -- a turn ---------------------------------------------------------------------------------------------------
 

@@ -149,9 +149,6 @@ class FullScreen(App[None]):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        session = self.chat.session
-        if session.parts.resumed and self._view is not None:
-            self._view.show_transcript(session.view.history)
         self._talking = asyncio.create_task(self._talk())
         self._talking.add_done_callback(lambda _task: self.exit())
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from prompt_toolkit.completion import CompleteEvent, Completer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import History
 from rich.text import Text
@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.widgets import OptionList, TextArea
 from textual.widgets.option_list import Option
 
+from reverie.cli.chat.completer import is_completed
 from reverie.cli.chat.input import Said
 from reverie.cli.chat.pastes import Pastes
 from reverie.cli.output import one_line
@@ -23,6 +24,7 @@ from reverie.cli.screen import printable
 from reverie.types import Origin
 
 _MOST_OFFERS = 50
+_TYPED = CompleteEvent(text_inserted=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +199,26 @@ class Composer(TextArea):
         if text in (self._offered_for, self._completed):
             return
         self._completed, self._offered_for = "", text
+        if len(text) > 2_000 or self._at >= 0 or not is_completed(text):
+            self._offers.show_offers([])
+            return
+        self._offers.show_offers([_offer(one) for one in self._completer.get_completions(Document(text), _TYPED)])
+        self.run_worker(self._search(text), exclusive=True)
+
+    async def _search(self, text: str) -> None:
+        """Shows completions that take time to find, if the text is still the same."""
         found = list[tuple[_Offer, str, str]]()
-        if len(text) < 2_000 and self._at < 0:
-            for one in self._completer.get_completions(Document(text), CompleteEvent()):
-                about = one_line(one.display_meta_text, 200)
-                found.append((_Offer(one.text, -one.start_position), one_line(one.display_text, 60), about))
-                if len(found) >= _MOST_OFFERS:
-                    break
-        self._offers.show_offers(found)
+        async for one in self._completer.get_completions_async(Document(text), _TYPED):
+            found.append(_offer(one))
+            if len(found) >= _MOST_OFFERS:
+                break
+        if self.is_attached and self.before_cursor == text and text != self._completed:
+            self._offers.show_offers(found)
 
     def _complete(self, offer: _Offer) -> None:
         row, column = self.cursor_location
         self.replace(offer.word, (row, max(0, column - offer.back)), (row, column))
+
+
+def _offer(one: Completion) -> tuple[_Offer, str, str]:
+    return _Offer(one.text, -one.start_position), one_line(one.display_text, 60), one_line(one.display_meta_text, 200)

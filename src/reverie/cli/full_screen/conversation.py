@@ -99,7 +99,7 @@ class Conversation(ScrollView, can_focus=True):
         self.blocks[:0] = batch
         self._measure()
         if not self._follows:
-            self.scroll_to(y=self.scroll_y + self._tops[-1] - before, animate=False)
+            self.scroll_to(y=self.scroll_y + self._tops[-1] - before, animate=False, force=True)
         self.refresh()
         return True
 
@@ -155,7 +155,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def scroll_to_end(self) -> None:
         self._follows = True
-        self.scroll_to(y=self.max_scroll_y, animate=False)
+        self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
 
     def action_scroll_end(self) -> None:
         self.scroll_to_end()

@@ -71,8 +71,10 @@ class FullScreenView:
         self._conversation.add(Message(text))
         self._conversation.scroll_to_end()
 
-    def show_transcript(self, entries: Sequence[Entry]) -> None:
-        """Shows a conversation that is continued. Older messages are loaded when the user scrolls to them."""
+    def recall(self, entries: Sequence[Entry]) -> None:
+        """Shows the whole conversation. Older messages are loaded when the user scrolls to them."""
+        if any(isinstance(block, Message | Answer) for block in self._conversation.blocks):
+            self._conversation.clear()  # of another session
         self._conversation.load(_batches(entries, self._cwd, self.paint))
 
     def _settle(self) -> None:
