@@ -40,6 +40,8 @@ class Paint:
 
     bold = partialmethod(_style, code="1")
     dim = partialmethod(_style, code="2")
+    italic = partialmethod(_style, code="3")
+    underlined = partialmethod(_style, code="4")
     bad = partialmethod(_style, code="31")
     good = partialmethod(_style, code="32")
     warning = partialmethod(_style, code="33")

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
@@ -28,6 +29,17 @@ STYLE: Final = late(rf"\x1b\[[0-9]{{1,2}};{_KEY}m")
 """What `style` puts around a text; it takes no columns."""
 CLEAR_LINE: Final = f"\x1b[{_KEY}K"
 """Clears the line and moves to its beginning."""
+
+HOLD: Final = "\x1b[?2026h"
+"""A terminal that knows this shows nothing until `SHOW`, so that no half-drawn screen is seen."""
+SHOW: Final = "\x1b[?2026l"
+_MOST_COPIED: Final = 100_000  # characters of base64 that terminals take
+
+
+def clipboard_sequence(text: str) -> str:
+    """Puts a text into the clipboard of the terminal (OSC 52), also over SSH; empty if it is too long."""
+    data = b64encode(text.encode("utf-8", "replace")).decode()
+    return f"\x1b]52;c;{data}\x07" if len(data) <= _MOST_COPIED else ""
 
 
 def style(text: str, code: str) -> str:

@@ -335,6 +335,11 @@ def wants_colour(is_terminal: bool) -> bool:
     return not get("NO_COLOR") and (bool(get("FORCE_COLOR")) or (is_terminal and get("TERM") != "dumb"))
 
 
+def is_simple_terminal() -> bool:
+    """Whether the terminal can only write lines."""
+    return os.environ.get("TERM") in ("dumb", "unknown")
+
+
 def find_editor() -> str:
     """Returns the command that edits a file: VISUAL, else EDITOR, else vi."""
     return os.environ.get("VISUAL", "").strip() or os.environ.get("EDITOR", "").strip() or "vi"

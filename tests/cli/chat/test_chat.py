@@ -260,8 +260,8 @@ def test_a_file_name_cannot_turn_the_line_around_in_a_completion(reverie: Comman
     with chat(reverie, "--model", reverie.script("say [{text}]\n")) as terminal:
         terminal.until(PROMPT)
         terminal.press("read @har")
-        terminal.until("harbour FAKE")
         terminal.until("har<U+202E>yp.exe")
+        terminal.until("harbour FAKE")
         terminal.press(TAB)
         time.sleep(0.3)
         terminal.press("\r")

@@ -136,3 +136,31 @@ def test_a_hundred_thousand_files_are_searched_quickly(tmp_path: Path) -> None:
     assert find(files, "pms9") != []
     assert find(files, "nothing like it") == []
     assert time.process_time() - began < 2.0
+
+
+def test_the_plain_chat_draws_nothing_and_says_everything_in_words(reverie: Command) -> None:
+    model = reverie.script('think Hm.\ncall Bash {"command": "touch made.txt"}\n---\nsay It is **made**.\n')
+    with chat(reverie, "--plain", "--model", model) as terminal:
+        terminal.until("/help lists the commands.")
+        terminal.press("make it\n")
+        terminal.until("Tool: Bash $ touch made.txt")
+        terminal.until("Allow? Type y for yes")
+        terminal.press("x\ny\n")
+        terminal.until("Finished after")
+        terminal.until("It is **made**.")
+        terminal.until("Ready.")
+        terminal.press("/exit\n")
+        assert terminal.ended() == 0
+        assert "\x1b" not in terminal.raw and not set(terminal.raw) & set("✓✗›⋯·■✻▰")
+    assert (reverie.work / "made.txt").exists()
+
+
+def test_the_answer_is_copied_only_on_request(reverie: Command) -> None:
+    with chat(reverie, "--model", reverie.script("say Take this \\u001b]52;c;ZXZpbA==\\u0007 away.\n")) as terminal:
+        terminal.say("hello")
+        terminal.until("away.")
+        assert "\x1b]52;" not in terminal.raw
+        terminal.say("/copy")
+        terminal.until("to the clipboard")
+        copied = terminal.raw.split("\x1b]52;c;")[1].split("\x07")[0]
+        assert base64.b64decode(copied).decode().startswith("Take this")

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reverie.cli.options import examples
-from reverie.cli.output import can_ask, get_paint, say_all
+from reverie.cli.output import Paint, can_ask, get_paint, say_all
 from reverie.cli.session_opening import Opening, make_opening, session_options
 
 if TYPE_CHECKING:
+    from reverie.cli.chat.input import ChatInput
+    from reverie.cli.chat.live import LiveRegion
+    from reverie.cli.chat.loop import Chat
     from reverie.cli.event_loop import CommandSignals
 
 
@@ -24,50 +27,68 @@ if TYPE_CHECKING:
 @click.option("--full-screen", is_flag=True, help="Use the whole screen: blocks that fold, dialogs, search.")
 @click.option("--mouse", is_flag=True, help="With --full-screen: click and scroll with the mouse.")
 @session_options
-def command(full_screen: bool, mouse: bool, **options: Any) -> int:
+@click.option("--plain", is_flag=True, help="For screen readers: whole lines, words instead of symbols, no colour.")
+def command(full_screen: bool, mouse: bool, plain: bool, **options: Any) -> int:
     """Talk to the agent in this folder.
 
-    Enter sends the message. Alt-Enter, or a backslash at the end, starts a new line. @ completes file names. /help
-    lists the commands. Ctrl-C stops the answer; Ctrl-C twice or Ctrl-D leaves. If standard input is not a terminal,
-    each of its lines is one turn, the answers go to standard output, and tool calls that need permission are refused.
+    Enter sends the message; while the agent works, it waits. Esc stops the agent, Ctrl-C twice or Ctrl-D leaves. A
+    slash shows the commands, @ finds files, !COMMAND runs a command of yours. /help lists all keys. If standard input
+    is not a terminal, each of its lines is one turn, the answers go to standard output, and tool calls that need
+    permission are refused.
 
     Exit codes: 0: done; 2: wrong usage; 3: the session is open in another process. If the input comes from a pipe, the
     exit code is that of the first turn that failed.
     """
     from reverie.cli.event_loop import run_async
+    from reverie.settings.loading import is_simple_terminal
 
+    if full_screen and plain:
+        raise click.UsageError("--full-screen and --plain cannot be given together.")
     wanted = make_opening(**options)
     if can_ask():
         from reverie.cli.trust import ask_once
 
         ask_once(wanted.cwd)
-    if full_screen and can_ask():
+    plain |= is_simple_terminal()
+    if full_screen and can_ask() and not plain:
         from reverie.cli.full_screen.run import run_full_screen
 
         return run_async(lambda signals: run_full_screen(signals, wanted, mouse=mouse))
-    return run_async(lambda signals: _chat(signals, wanted))
+    return run_async(lambda signals: _chat(signals, wanted, plain=plain))
 
 
-async def _chat(signals: CommandSignals, wanted: Opening) -> int:
+async def _chat(signals: CommandSignals, wanted: Opening, *, plain: bool) -> int:
     from reverie.cli.chat.figures import closing_lines
     from reverie.cli.chat.folding import KeptOutputs
-    from reverie.cli.chat.input import PipedInput
     from reverie.cli.chat.live import LiveRegion
     from reverie.cli.chat.loop import Chat
+    from reverie.cli.chat.plain import PlainView
     from reverie.cli.chat.view import ChatView
 
-    terminal, paint, live, outputs = can_ask(), get_paint(), LiveRegion(), KeptOutputs()
+    terminal, live, outputs = can_ask(), LiveRegion(), KeptOutputs()
+    paint = Paint(False) if plain else get_paint()
     session = await wanted.open(interactive=terminal)
-    chat = Chat(session, wanted, ChatView(session.places.cwd, paint, live, outputs), signals, outputs)
+    cwd = session.places.cwd
+    view = PlainView(cwd, outputs) if plain and terminal else ChatView(cwd, paint, live, outputs)
+    chat = Chat(session, wanted, view, signals, outputs)
     try:
-        if terminal:
-            from reverie.cli.chat.prompt import TerminalInput
-
-            await chat.talk(TerminalInput(chat, live, paint))
-        else:
-            await chat.talk(PipedInput())
+        await chat.talk(_input(chat, live, paint, terminal=terminal, plain=plain))
     finally:
         await chat.close()
         if terminal:
             say_all(paint.dim(line) for line in closing_lines(chat.session))
     return chat.code
+
+
+def _input(chat: Chat, live: LiveRegion, paint: Paint, *, terminal: bool, plain: bool) -> ChatInput:
+    if not terminal:
+        from reverie.cli.chat.input import PipedInput
+
+        return PipedInput()
+    if plain:
+        from reverie.cli.chat.plain import PlainInput
+
+        return PlainInput()
+    from reverie.cli.chat.prompt import TerminalInput
+
+    return TerminalInput(chat, live, paint)

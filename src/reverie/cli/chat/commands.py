@@ -180,6 +180,14 @@ def _output_numbers(chat: Chat) -> Iterable[tuple[str, str]]:
     return ((number, one_line(chat.outputs.get(number)[0], 60)) for number in reversed(chat.outputs.numbers))
 
 
+async def _copy(chat: Chat, _rest: str) -> None:
+    if not chat.last_answer:
+        raise UserError("There is no answer to copy yet.")
+    if not chat.copy(chat.last_answer):
+        raise UserError("The answer cannot be copied: it is too long, or this terminal has no clipboard.")
+    chat.view.tell(f"Sent {len(chat.last_answer):,} characters to the clipboard of your terminal, if it allows that.")
+
+
 async def _exit(chat: Chat, _rest: str) -> None:
     chat.leaving = True
     chat.stop()
@@ -195,6 +203,7 @@ COMMANDS: dict[str, SlashCommand] = {
     "show": SlashCommand(
         "/show [N]", "the whole output of a tool, or thinking (Ctrl-O)", _show, _output_numbers, any_time=True
     ),
+    "copy": SlashCommand("/copy", "copy the last answer to the clipboard", _copy, any_time=True),
     "tasks": SlashCommand("/tasks [end | kill ID]", "what runs in the background", _tasks, _task_ids, any_time=True),
     "agents": SlashCommand(
         "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers, any_time=True

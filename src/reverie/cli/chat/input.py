@@ -87,6 +87,11 @@ class ChatInput(ABC):
         del event, cwd
         return None
 
+    def copy(self, text: str) -> bool:
+        """Puts a text into the clipboard of the terminal; False if that is not possible."""
+        del text
+        return False
+
     async def confirm(self, question: str) -> bool:
         """Asks yes or no. Without a user, the answer is yes."""
         del question
@@ -103,29 +108,42 @@ class ChatInput(ABC):
         return None
 
 
-class PipedInput(ChatInput):
-    """Lines from standard input; its end is the end of the chat. Bytes that are not UTF-8 are replaced."""
+class LineReader(ChatInput):
+    """Whole lines from standard input. Bytes that are not UTF-8 are replaced."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._reading = False
 
-    async def next(self) -> Said | None:
+    async def read_line(self) -> str | None:
+        """The next line; None at the end."""
+        self.start()
+        return await self._lines.get()
+
+    def start(self) -> None:
         if not self._reading:
             self._reading = True
             # A daemon thread: a thread that waits in a read cannot be ended.
             threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
-        while True:
-            line = await self._lines.get()
-            if line is None:
-                return None
-            if line.strip():
-                return Said(tuple(split_material(line, Origin.ENTERED)), line)
+
+    def deliver(self, line: str | None) -> None:
+        """Takes a line that was read."""
+        self._lines.put_nowait(line)
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             for raw in sys.stdin.buffer:
-                loop.call_soon_threadsafe(self._lines.put_nowait, raw.decode("utf-8", "replace").rstrip("\r\n"))
-            loop.call_soon_threadsafe(self._lines.put_nowait, None)
+                loop.call_soon_threadsafe(self.deliver, raw.decode("utf-8", "replace").rstrip("\r\n"))
+            loop.call_soon_threadsafe(self.deliver, None)
         except RuntimeError:  # the loop is closed: the chat ended before its input
             return
+
+
+class PipedInput(LineReader):
+    """Lines from a pipe; its end is the end of the chat."""
+
+    async def next(self) -> Said | None:
+        while (line := await self.read_line()) is not None:
+            if line.strip():
+                return Said(tuple(split_material(line, Origin.ENTERED)), line)
+        return None

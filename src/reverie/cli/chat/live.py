@@ -7,7 +7,6 @@ goes to the terminal in one write, so that nothing flickers.
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
 import threading
 import time
@@ -16,8 +15,6 @@ from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
 from reverie.cli.screen import guard_streams, raw_stream
-
-_LINK = re.compile(r"\x1b\]8;[^\x1b\x07]*\x1b\\")
 
 
 class LiveRegion:
@@ -87,10 +84,6 @@ class LiveRegion:
             self._print_above(lines)
         else:
             self._redraw()
-
-    def drawn_tail(self) -> str:
-        """The unfinished line without links, which only finished lines have."""
-        return _LINK.sub("", self.tail)
 
 
 class _LiveStream:

@@ -66,6 +66,7 @@ class Chat:
         """Messages that were typed while a turn runs, oldest first."""
         self.is_working = False
         """Whether a turn runs."""
+        self.last_answer = ""
         self._thought = ""
         self._titles: dict[str, str] = {}
         self._material: list[TextBlock] = []
@@ -196,8 +197,9 @@ class Chat:
                     view.show(event)
                     if isinstance(event, PermissionAsked):
                         await self._ask_permission(event)
-                    if isinstance(event, TurnEnded) and not terminal:
-                        self.code = self.code or event.exit_code
+                    if isinstance(event, TurnEnded):
+                        self.last_answer = event.text or self.last_answer
+                        self.code = self.code if terminal else self.code or event.exit_code
         finally:
             self.is_working = False
             self.view.pause()
@@ -303,6 +305,10 @@ class Chat:
         """Gives the terminal to another program, such as an editor."""
         assert self._input is not None
         return self._input.lend()
+
+    def copy(self, text: str) -> bool:
+        """Puts a text into the clipboard of the terminal; False if that is not possible."""
+        return self._input is not None and self._input.copy(text)
 
     def completions(self, text: str) -> Iterator[tuple[str, int, str]]:
         """Completes a line that begins with a slash."""

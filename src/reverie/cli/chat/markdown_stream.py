@@ -22,6 +22,12 @@ _RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
 _TABLE_RULE = re.compile(r":?-+:?")
 _LONGEST_MARKER = 200  # characters; a line that opens with more blanks is text
 _MOST_CELLS = 20_000  # of a table with columns side by side
+_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\(([^()\s]{1,500})\)")
+_MAY_BE_LINK = re.compile(r"\[[^\[\]\n]{0,200}(?:\](?:\([^()\s]{0,500})?)?")
+_EMPHASIS = re.compile(r"([*_])((?![*_\s])[^*_`\n]{0,80}(?<!\s))\1")
+_MAY_BE_EMPHASIS = re.compile(r"[*_](?:[^*_`\s][^*_`\n]{0,80})?")
+_ITALIC, _TEXT, _TARGET = "\x01", "\x02", "\x03"
+"""Marks of our own around emphasis and the parts of a link. No text has them: it is made printable first."""
 _OPENS = re.compile(r"[\w(\[\"'`$]")
 
 
@@ -37,6 +43,8 @@ class MarkdownStream:
         self._fence = ""
         self._table: list[list[str]] = []
         self._word = ""
+        self._held = ""  # the beginning of a link or of emphasis, until its end is there
+        self._phrase = ""  # which of the marks below is open
         self._column = 0
         self._indent = ""
         self._bold = self._code = self._heading = False
@@ -56,7 +64,7 @@ class MarkdownStream:
 
     def finish(self) -> None:
         """Writes the text that is still held back, and ends the line."""
-        if self._line or self._word or self._column:
+        if self._line or self._word or self._held or self._column:
             self._end_of_line()
         self._end_table()
         self._fence, self._blank_before = "", True
@@ -91,12 +99,15 @@ class MarkdownStream:
 
     def _end_of_line(self) -> None:
         if self._kind == "text":
+            while self._held:
+                self._release()
             self._end_word()
             self._newline()
         else:
             self._whole_line("".join(self._line))
         self._kind, self._line, self._indent = "", [], ""
         self._bold = self._code = self._heading = False
+        self._phrase = ""
 
     def _whole_line(self, line: str) -> None:
         fence = _FENCE.fullmatch(line)
@@ -122,6 +133,8 @@ class MarkdownStream:
             self._newline()
         else:  # a line so short that it could have become anything
             self._begin()
+            while self._held:
+                self._release()
             self._end_word()
             self._newline()
 
@@ -152,12 +165,44 @@ class MarkdownStream:
     def _inline(self, cell: str) -> str:
         if not self._paint.on:
             return cell
+        cell = _LINK.sub(lambda found: f"{found[1]} ({found[2]})", cell)
         cell = re.sub(r"`([^`]+)`", lambda found: self._paint.accent(found[1]), cell)
         return re.sub(r"\*\*([^*]+)\*\*", lambda found: self._paint.bold(found[1]), cell)
 
     # -- words ----------------------------------------------------------------------------------------------------
 
     def _add(self, char: str) -> None:
+        """Adds a character of text. A link or emphasis is held back until it is complete, or turns out to be none."""
+        if self._held:
+            self._held += char
+            if found := _LINK.fullmatch(self._held):
+                target = f" {_TARGET}({found[2]}){_TARGET}" if found[2] != found[1] else ""
+                self._take_held(f"{_TEXT}{found[1]}{_TEXT}{target}")
+            elif found := _EMPHASIS.fullmatch(self._held):
+                self._take_held(f"{_ITALIC}{found[2]}{_ITALIC}")
+            elif not (_MAY_BE_LINK.fullmatch(self._held) or _MAY_BE_EMPHASIS.fullmatch(self._held)):
+                self._release()
+            return
+        before = self._word[-1:]
+        opens = char == "[" or (char in "*_" and not before.isalnum() and before not in ("*", "_", "/", "\\"))
+        if opens and self._paint.on and not self._code and "`" not in self._word:
+            self._held = char
+            return
+        self._add_plain(char)
+
+    def _take_held(self, text: str) -> None:
+        self._held = ""
+        for char in text:
+            self._add_plain(char)
+
+    def _release(self) -> None:
+        """Adds what was held back as the text it is."""
+        held, self._held = self._held, ""
+        self._add_plain(held[:1])
+        for char in held[1:]:
+            self._add(char)
+
+    def _add_plain(self, char: str) -> None:
         if char == " ":
             self._end_word()
             self._word = " "
@@ -191,6 +236,11 @@ class MarkdownStream:
             return word, width(word)
         out, plain, columns, at = list[str](), "", 0, 0
         while at < len(word):
+            if word[at] in (_ITALIC, _TEXT, _TARGET):
+                out.append(self._style(plain))
+                plain, self._phrase = "", "" if self._phrase else word[at]
+                at += 1
+                continue
             mark = "**" if word.startswith("**", at) and not self._code else word[at] if word[at] == "`" else ""
             if mark and self._toggles(word, at, mark):
                 out.append(self._style(plain))
@@ -219,6 +269,9 @@ class MarkdownStream:
     def _style(self, text: str) -> str:
         if self._code:
             return self._paint.accent(text)
+        if self._phrase:
+            paint = self._paint
+            return {_ITALIC: paint.italic, _TEXT: paint.underlined, _TARGET: paint.dim}[self._phrase](text)
         return self._paint.bold(text) if self._bold or self._heading else text
 
     def _put(self, text: str, columns: int) -> None:

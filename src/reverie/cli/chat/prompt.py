@@ -41,7 +41,7 @@ from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.questions import STOP, Questions, ansi
 from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint, columns, format_seconds, one_line, plural
-from reverie.cli.screen import clean, printable, raw_stream
+from reverie.cli.screen import HOLD, SHOW, clean, clipboard_sequence, printable, raw_stream
 from reverie.errors import StorageError
 from reverie.origins import SHORT_PASTE, fence
 from reverie.paths import make_private
@@ -184,13 +184,20 @@ class TerminalInput(ChatInput):
             output.flush()
             return
         output.held = True
-        output.write_raw("\x1b[?2026h")  # terminals that know it show the result only
+        output.write_raw(HOLD)
         app.renderer.erase()
         output.write_raw(text.replace("\n", "\r\n"))
         app._redraw()  # pyright: ignore[reportPrivateUsage]
-        output.write_raw("\x1b[?2026l")
+        output.write_raw(SHOW)
         output.held = False
         output.flush()
+
+    def copy(self, text: str) -> bool:
+        sequence = clipboard_sequence(text)
+        if sequence:
+            self._output.write_raw(sequence)
+            self._output.flush()
+        return bool(sequence)
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[None]:
@@ -206,7 +213,7 @@ class TerminalInput(ChatInput):
     def _above(self) -> ANSI:
         """The line that streams, what runs, and what waits."""
         live, paint, wide = self._live, self._paint, columns() - 1
-        lines = [live.drawn_tail()] if live.tail else []
+        lines = [live.tail] if live.tail else []
         if live.activity:
             passed = time.monotonic() - live.since
             took = f" {format_seconds(int(passed))}" if passed >= 1 else ""

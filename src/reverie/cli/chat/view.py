@@ -32,7 +32,7 @@ class ChatView:
         self.paint = paint
         self._cwd = cwd
         self._live = live
-        self._stream = MarkdownStream(self._write, paint, columns())
+        self._stream = MarkdownStream(self._write, paint, self.columns)
         self._calls = dict[str, str]()
         self._changes = dict[str, list[str]]()  # of files, by call
         self._inputs = dict[str, tuple[str, Json]]()
@@ -99,7 +99,7 @@ class ChatView:
     # -- a turn ---------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        self._stream = MarkdownStream(self._write, self.paint, columns())
+        self._stream = MarkdownStream(self._write, self.paint, self.columns)
         self._last = ""
         self._live.show_activity("working")
 
@@ -171,12 +171,16 @@ class ChatView:
         self._live.show_activity(self._running_text())
 
     def _end_thinking(self) -> None:
-        took, self._thinks_since = time.monotonic() - self._thinks_since, 0.0
+        took = self._stop_thinking()
         if not self._last:
             self._write("\n")
         number = self._outputs.last_of(THINKING)
         more = f" · /show {number}" if number else ""
         self.say(self.paint.dim(f"  ✻ thought for {format_seconds(took)}{more}"))
+
+    def _stop_thinking(self) -> float:
+        took, self._thinks_since = time.monotonic() - self._thinks_since, 0.0
+        return took
 
     def _end_turn(self, event: events.TurnEnded) -> None:
         self._settle()

@@ -57,6 +57,10 @@ class FullScreenInput(ChatInput):
             return None
         return PermissionAnswer(not word.startswith("no"), word == "session", word.removeprefix("no").strip())
 
+    def copy(self, text: str) -> bool:
+        self._app.copy_to_clipboard(text)
+        return True
+
     async def confirm(self, question: str) -> bool:
         return await self.choose(question, {"y": "yes", "n": "no"}) == "yes"
 
