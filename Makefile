@@ -116,8 +116,9 @@ bench: $(STAMP)  ## the figures in docs/benchmarks.md
 	$(BIN)/reverie lab billing
 	$(BIN)/reverie lab forks
 
-pictures: $(STAMP)  ## the pictures in the README, drawn from a real run
+pictures: $(STAMP)  ## the pictures in the README and the docs, drawn from real runs
 	$(BIN)/reverie demo --svg docs/images/demo.svg
+	home=$$(mktemp -d) && HOME=$$home REVERIE_HOME=$$home/.reverie $(BIN)/python tools/pictures.py docs/images; rm -rf "$$home"
 
 wheel: $(STAMP)
 	$(BIN)/python -m build --outdir dist

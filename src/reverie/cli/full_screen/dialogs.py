@@ -24,6 +24,7 @@ from textual.widgets.option_list import Option
 from reverie.cli.chat.input import PickRow
 from reverie.cli.full_screen.markdown import Line, draw_ours
 from reverie.cli.output import exact, one_line, plural
+from reverie.text.columns import width
 
 _PAUSE_S = 0.4  # without keys, before a dialog takes one
 _AROUND = 9  # rows of a dialog around its lines
@@ -276,12 +277,14 @@ class Picker(ModalScreen[str | None]):
         self._found = self._rank(self.query_one(Input).value, self._rows())
         shown.clear_options()
         room = max(10, shown.scrollable_content_region.width - 2)
-        for row in self._found[:500]:
-            note = one_line(row.note, max(8, room // 2))
+        rows = self._found[:500]
+        most = max(8, room // 2) if any(row.note for row in rows) else room
+        column = min(most, max((width(one_line(row.text)) for row in rows), default=0))
+        for row in rows:
+            text = one_line(row.text, column)
             line = Text(no_wrap=True, overflow="ellipsis")
-            line.append(one_line(row.text, max(8, room - len(note) - 2)))
-            line.append(" " * max(2, room - line.cell_len - len(note)))
-            line.append(note, style="dim")
+            line.append(text + " " * (column - width(text) + 2))
+            line.append(one_line(row.note, max(4, room - column - 2)), style="dim")
             shown.add_option(Option(line))
         if not self._found:
             shown.add_option(Option(Text("nothing fits", style="dim"), disabled=True))
