@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from reverie.runtime.tasks import TaskInfo
     from reverie.session.session import Session
 
+SEPARATOR = " · "
 _CELLS = 8  # of the window meter
 
 
@@ -86,15 +87,18 @@ class StatusFigures:
 
     def line(self, columns: int, more: Sequence[tuple[int, str]] = ()) -> str:
         """The status line: as many parts as fit."""
-        return fit([*self.parts(), *more], columns)
+        parts = [*self.parts(), *more]
+        if width(SEPARATOR.join(text for _, text in parts)) > columns:  # the bar goes first
+            parts = [*self.parts(words=True), *more]
+        return fit(parts, columns)
 
 
 def fit(parts: Sequence[tuple[int, str]], columns: int) -> str:
     """The parts, joined; of too many, those with the highest rank are left out."""
     left = list(parts)
-    while len(left) > 1 and width(" · ".join(text for _, text in left)) > columns:
+    while len(left) > 1 and width(SEPARATOR.join(text for _, text in left)) > columns:
         left.remove(max(left, key=lambda part: part[0]))
-    return " · ".join(text for _, text in left)
+    return SEPARATOR.join(text for _, text in left)
 
 
 def bar(share: float) -> str:

@@ -55,6 +55,8 @@ class ChatInput(ABC):
 
     interactive = False
     """Whether a user can be asked."""
+    in_words = False
+    """Whether words are used instead of symbols, for screen readers."""
 
     asks_in_full = False
     """Whether it asks about a tool call with `ask_in_full`, which shows the call too."""

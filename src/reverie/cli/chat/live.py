@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
-from reverie.cli.screen import guard_streams, raw_stream
+from reverie.cli.screen import guard_streams
 
 
 class LiveRegion:
@@ -43,22 +43,23 @@ class LiveRegion:
             self._redraw()
 
     @contextmanager
-    def opened(self, print_above: Callable[[str], None], redraw: Callable[[], None]) -> Generator[None]:
+    def opened(
+        self, print_above: Callable[[str], None], redraw: Callable[[], None], terminal: TextIO
+    ) -> Generator[None]:
         """Sends standard output and standard error through this region."""
         self._print_above, self._redraw = print_above, redraw
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         before = sys.stdout, sys.stderr
-        sys.stdout = sys.stderr = cast(TextIO, _LiveStream(self.write, raw_stream(sys.stdout)))
+        sys.stdout = sys.stderr = cast(TextIO, _LiveStream(self.write, terminal))
         try:
             with guard_streams():
                 yield
         finally:
+            if self.tail:
+                self.write("\n")
             self.flush()
             sys.stdout, sys.stderr = before
             self._print_above, self._redraw = None, lambda: None
-            tail, self.tail = self.tail, ""
-            if tail:
-                raw_stream(sys.stdout).write(tail)
 
     def write(self, text: str) -> None:
         """Takes clean text. Whole lines go above the prompt, the rest is shown until its line is complete."""

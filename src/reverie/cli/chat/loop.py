@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie import __version__
 from reverie.cli.chat.attachments import find_pictures, run_shell
 from reverie.cli.chat.commands import COMMANDS, command_in, completions
 from reverie.cli.chat.figures import StatusFigures
 from reverie.cli.chat.folding import THINKING, KeptOutputs, fold_lines
+from reverie.cli.chat.greeting import greet, recap
 from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, PickRow, Said
 from reverie.cli.chat.output import ChatOutput
 from reverie.cli.diff_preview import Pages, preview
@@ -85,7 +85,8 @@ class Chat:
         self._input = given
         self._signals.cancel = self.interrupt
         self._signals.closing = lambda: self.session.closing
-        self._greet()
+        if given.interactive:
+            greet(self.session, self.view, in_words=given.in_words)
         self.session.listen(self._show_between_turns)
         reading = asyncio.create_task(self._read(given)) if given.interactive else None
         try:
@@ -353,7 +354,7 @@ class Chat:
         await self.close()
         self.session = other
         self.session.listen(self._show_between_turns)
-        self._recap()
+        recap(self.session, self.view, in_words=self._input.in_words)
 
     async def close(self) -> None:
         """Ends the session and waits for its background work."""
@@ -369,26 +370,6 @@ class Chat:
 
     def toolbar(self) -> str:
         return StatusFigures.of(self.session).line(columns() - 2, [(6, "/help")])
-
-    def _greet(self) -> None:
-        if self._input is None or not self._input.interactive:
-            return
-        view, parts = self.view, self.session.parts
-        branch = f" ({parts.branch})" if parts.branch else ""
-        view.say(f"{view.paint.bold('Reverie')} {__version__} · {self.session.model_name} · {parts.places.cwd}{branch}")
-        if self.session.model_name == "embedded":
-            text = "No key is set: the offline mind looks things up and remembers what you tell it. "
-        else:
-            text = ""
-        view.say(view.paint.dim(f"{text}/help lists the commands."))
-        if parts.resumed:
-            self._recap()
-        view.say()
-
-    def _recap(self) -> None:
-        view, entries = self.view, self.session.view.entries
-        view.say(view.paint.dim(f"Continuing {self.session.id[:8]}, {plural(len(entries), 'message')}."))
-        view.recall(self.session.view.history)
 
 
 def _command(said: Said) -> tuple[str, str] | None:

@@ -51,8 +51,8 @@ class ChatOutput(Protocol):
         """Shows a message of the user where its turn begins. Long pastes are marks in `text`."""
         ...
 
-    def recall(self, entries: Sequence[Entry]) -> None:
-        """Shows a conversation that is continued: its end, or all of it."""
+    def recall(self, entries: Sequence[Entry]) -> bool:
+        """Shows all of a conversation that is continued; False if it does not."""
         ...
 
     def begin(self) -> None:

@@ -69,6 +69,7 @@ class PlainInput(PipedInput):
     """Reads whole lines of a terminal. A question takes the next line."""
 
     interactive = True
+    in_words = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -162,7 +162,7 @@ class TerminalInput(ChatInput):
             getting.cancel()
 
     async def _run(self) -> None:
-        with self._live.opened(self._print_above, self._app.invalidate):
+        with self._live.opened(self._print_above, self._app.invalidate, self._output.stdout):
             try:
                 await self._app.run_async(handle_sigint=False)
             except EOFError:

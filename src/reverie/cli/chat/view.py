@@ -6,6 +6,7 @@ Knows events and the terminal, not the session. The chat asks permission questio
 from __future__ import annotations
 
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,12 +15,12 @@ from reverie import events
 from reverie.cli.chat.folding import THINKING, KeptOutputs, change_lines, fold_lines
 from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.markdown_stream import MarkdownStream
-from reverie.cli.output import Paint, columns, format_seconds, one_line, plural, wrap_hanging
+from reverie.cli.output import Paint, columns, format_seconds, plural, wrap_hanging
 from reverie.cli.run_view import end_reason, retry_line
 from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, result_line
 from reverie.storage.transcript.view import Entry
-from reverie.types import Json, TextBlock
+from reverie.types import Json
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
 
@@ -45,7 +46,12 @@ class ChatView:
         return columns()
 
     def user_message(self, text: str) -> None:
-        first, *rest = printable(text).split("\n")
+        room = max(10, self.columns - 3)
+        first, *rest = [
+            part
+            for line in printable(text).split("\n")
+            for part in (textwrap.wrap(line, room, drop_whitespace=False) if len(line) > room else [line])
+        ]
         self.say(f"{self.paint.bold(self.paint.accent('›'))} {first}")
         self.say_all(f"  {line}" for line in rest)
 
@@ -87,14 +93,9 @@ class ChatView:
     def _settle(self) -> None:
         self._stream.finish()
 
-    def recall(self, entries: Sequence[Entry]) -> None:
-        """Shows the last message and the beginning of the last answer."""
-        given = (block for entry in reversed(entries) for block in entry.message.content)
-        asked = next((one.text for one in given if isinstance(one, TextBlock) and one.origin.is_users), "")
-        answered = next((e.message.text for e in reversed(entries) if e.message.role == "assistant"), "")
-        for mark, text in (("›", asked), ("·", answered)):
-            if text.strip():
-                self.say(self.paint.dim(f"  {mark} {one_line(text, self.columns - 5)}"))
+    def recall(self, entries: Sequence[Entry]) -> bool:
+        del entries
+        return False  # what was said is in the terminal's scrollback, or `sessions show` has it
 
     # -- a turn ---------------------------------------------------------------------------------------------------
 

@@ -71,11 +71,12 @@ class FullScreenView:
         self._conversation.add(Message(text))
         self._conversation.scroll_to_end()
 
-    def recall(self, entries: Sequence[Entry]) -> None:
+    def recall(self, entries: Sequence[Entry]) -> bool:
         """Shows the whole conversation. Older messages are loaded when the user scrolls to them."""
         if any(isinstance(block, Message | Answer) for block in self._conversation.blocks):
             self._conversation.clear()  # of another session
         self._conversation.load(_batches(entries, self._cwd, self.paint))
+        return True
 
     def _settle(self) -> None:
         self._answer = None
