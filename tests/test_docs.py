@@ -24,6 +24,7 @@ import yaml
 from reverie.agents.definition import AgentDefinition, read_definition
 from reverie.agents.team.team_file import load_team
 from reverie.flags import Flags
+from reverie.instructions.commands import load_commands
 from reverie.memory.topic_file import TopicFile
 from reverie.models.script import Script
 from reverie.paths import Places
@@ -280,5 +281,11 @@ def test_files_with_a_head_are_read(tmp_path: Path, block: Block) -> None:
         case "memory-directory.md":
             topic = TopicFile.parse(path.read_bytes())
             assert topic.name == head["name"] and topic.type == head["type"] and not topic.problems
+        case "commands.md":
+            (tmp_path / ".claude" / "commands").mkdir(parents=True)
+            path.rename(tmp_path / ".claude" / "commands" / "review.md")
+            settings = load_settings(tmp_path)
+            found = load_commands(Places.of(tmp_path, settings), settings).named["review"]
+            assert (found.description, found.hint) == (head["description"], head["argument-hint"]) and found.ignored
         case _:
             assert list(head) == ["paths"]

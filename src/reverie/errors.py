@@ -38,6 +38,10 @@ class NoAnswer(ReverieError):
         self.text = text
 
 
+class StoppedByHook(ReverieError):
+    """A hook of the user ended the turn; the sentence is its own."""
+
+
 class SessionBusy(ReverieError):
     """The session is open in another process; `pid` says which."""
 

@@ -66,7 +66,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class PermissionAsked:
-    """The session waits until `session.gate.answer(id, allow=…)` is called, or the turn is cancelled."""
+    """The session waits until `session.gate.settle(id, answer)` is called, or the turn is cancelled."""
 
     kind: ClassVar[str] = "permission_asked"
     id: str
@@ -74,6 +74,10 @@ class PermissionAsked:
     input: Json
     reason: str
     cwd: str = ""  # the folder for relative paths in `input`
+    rules: tuple[str, ...] = ()
+    """The rules for an answer that holds for this session, or always. None: it can be allowed only once."""
+    saves_to: str = ""
+    """The file in which "always" saves the rules. Empty: "always" cannot be chosen."""
 
 
 @dataclass(frozen=True, slots=True)

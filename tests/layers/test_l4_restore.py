@@ -22,7 +22,7 @@ def skill(folder: Path, name: str, text: str) -> Path:
 
 
 def after_reading(tmp_path: Path, own_home: Path, paths: list[str]) -> list[str]:
-    """The blocks that a compaction brings once these were read one by one."""
+    """The blocks that a compaction brings once these were read one by one, except for the list of all skills."""
     flags(own_home, OFF)
     calls = "".join(f'call Read {{"file_path": "{path}"}}\n---\n' for path in paths)
     model = script(tmp_path, calls + "say done\n" + compaction_script())
@@ -31,7 +31,8 @@ def after_reading(tmp_path: Path, own_home: Path, paths: list[str]) -> list[str]
         await turn(session, "read them: " + "all of these, please, and mind what they say. " * 300)
         await session.compact()
         brought = [entry.message for entry in session.view.entries if entry.brought]
-        return [block.wire()["text"] for message in brought[1:] for block in message.content]
+        texts = [block.wire()["text"] for message in brought[1:] for block in message.content]
+        return [text for text in texts if not text.startswith("<system-reminder>\nSkills:")]
 
     return in_session(work, cwd=tmp_path, model=model, overrides={"permissions.mode": "accept_all"})
 

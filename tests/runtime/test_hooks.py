@@ -125,14 +125,16 @@ def test_a_project_folder_apart_from_the_working_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("event", list(HookEvent))
 def test_plain_text_is_context_only_where_it_is_asked_for(tmp_path: Path, event: HookEvent) -> None:
     outcome = fire(tmp_path, event, "echo '  use tabs '")
-    wanted = event in (E.SESSION_START, E.USER_PROMPT_SUBMIT, E.PRE_COMPACT)
+    wanted = event in (
+        *(E.SESSION_START, E.USER_PROMPT_SUBMIT, E.USER_PROMPT_EXPANSION, E.SUBAGENT_START, E.PRE_COMPACT),
+    )
     assert outcome == HookOutcome(context=("use tabs",) if wanted else ())
 
 
 @pytest.mark.parametrize("event", list(HookEvent))
 def test_exit_code_2_refuses_with_stderr_as_the_reason(tmp_path: Path, event: HookEvent) -> None:
     outcome = fire(tmp_path, event, "echo ignored; echo 'not on my watch' >&2; exit 2")
-    if event in (E.SESSION_START, E.SESSION_END):
+    if event in (E.SESSION_START, E.INSTRUCTIONS_LOADED, E.POST_COMPACT, E.SUBAGENT_START, E.SESSION_END):
         assert not outcome.blocked and "not on my watch" in outcome.notices[0].text
         return
     assert outcome.blocked and outcome.reason == "not on my watch" and outcome.context == ()

@@ -36,6 +36,7 @@ def test_post_tool_use_hears_only_of_calls_that_ran(tmp_path: Path) -> None:
     configure(
         f'[[hooks.PreToolUse]]\ncommand = "sh {refuse}"\n'
         f'[[hooks.PostToolUse]]\ncommand = "(cat; echo) >> {log}"\n'
+        f'[[hooks.PostToolUseFailure]]\ncommand = "(cat; echo) >> {log}"\n'
         '[permissions]\ndeny = ["Bash(cat:*)"]\n'
     )
     calls = (
@@ -45,7 +46,10 @@ def test_post_tool_use_hears_only_of_calls_that_ran(tmp_path: Path) -> None:
     (tmp_path / "ran").touch()
     model = script(tmp_path, "".join(f"call {call}\n---\n" for call in calls) + "say done\n")
     in_session(lambda session: turn(session, "go"), cwd=tmp_path, model=model)
-    assert [one["tool_input"] for one in heard(log)] == [{"command": "ls nowhere"}, {"command": "ls ran"}]
+    assert [(one["hook_event_name"], one["tool_input"]) for one in heard(log)] == [
+        ("PostToolUseFailure", {"command": "ls nowhere"}),
+        ("PostToolUse", {"command": "ls ran"}),
+    ]
 
 
 AGENTS = {

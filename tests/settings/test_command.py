@@ -35,7 +35,7 @@ def test_json_for_programs(home: Path, repo: Path) -> None:
     (home / "settings.toml").write_text('[[hooks.Stop]]\ncommand = "mine"')
     found = json.loads(reverie(home, repo, "--json", OPENAI_API_KEY="sk-hidden").stdout)
     by_key = {one["key"]: one for one in found["settings"]}
-    assert by_key["hooks.Stop"]["value"] == [{"command": "mine", "matcher": "*", "timeout_s": 60.0}]
+    assert by_key["hooks.Stop"]["value"] == [{"command": "mine", "matcher": "*", "timeout_s": 60.0, "wait": True}]
     assert by_key["hooks.Stop"]["places"] == ["user"]
     assert by_key["model.openai_api_key"]["value"] == "(set, hidden)"
     assert len(found["warnings"]) == 1

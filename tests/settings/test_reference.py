@@ -48,8 +48,8 @@ def test_values_are_written_as_in_a_file() -> None:
     assert format_toml(Path("/a b")) == '"/a b"'
     assert format_toml({"a b": 1, "c": 2}) == '{"a b" = 1, c = 2}'
     assert format_toml(("x", 'y"')) == '["x", "y\\""]'
-    assert format_toml((HookCommand(command="x"),)) == '[{command = "x", matcher = "*", timeout_s = 60.0}]'
+    assert format_toml((HookCommand(command="x"),)) == '[{command = "x", matcher = "*", timeout_s = 60.0, wait = true}]'
     assert to_json_value((HookCommand(command="x"), Path("/y"))) == [
-        {"command": "x", "matcher": "*", "timeout_s": 60.0},
+        {"command": "x", "matcher": "*", "timeout_s": 60.0, "wait": True},
         "/y",
     ]

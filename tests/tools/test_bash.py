@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from reverie.paths.programs import make_bare_environment
 from reverie.runtime.process_family import ProcessFamily
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.tools.bash import Bash
-from reverie.tools.process import make_bare_environment
 from tests.tools.calls import make_context, refusal, text, use
 
 

@@ -5,7 +5,7 @@ It does not decide whether an agent may start. Only the report of an agent reach
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -78,6 +78,8 @@ class AgentSetup:
     permission: PermissionFunction
     max_rounds: int
     emit: Callable[[Event], None]
+    told: Sequence[TextBlock] = ()
+    """What it is told besides its task."""
 
 
 def fork_child(batch: Batch, directive: str, setup: AgentSetup, *, cwd: Path | None = None) -> Running:
@@ -105,6 +107,8 @@ def fresh_agent(point: ForkPoint, prompt: str, setup: AgentSetup) -> Running:
 
 
 def _running(point: ForkPoint, conversation: Conversation, setup: AgentSetup) -> Running:
+    if setup.told:
+        conversation.log.append_message(Message("user", tuple(setup.told)), isMeta=True)
     denied = list[str]()
     around = conversation.around
     conversation.around = replace(around, companions=(*around.companions, setup.companion))

@@ -18,8 +18,9 @@ from reverie.origins import escape_tags
 from reverie.paths import Places
 from reverie.prompts import render
 from reverie.regular_files import read_head
+from reverie.settings import Settings
 from reverie.settings.reach import Risk, names_program
-from reverie.settings.trust import ActingPart, TrustBook, digest_parts, make_check
+from reverie.settings.trust import ActingPart, TrustBook, make_check, mark_parts
 
 MAX_BYTES = 100_000
 GENERAL = "general"
@@ -93,6 +94,12 @@ def trusted_parts(places: Places) -> list[ActingPart]:
     return [part for _, parts in _read_all(places, []) for part in parts]
 
 
+def is_trusted(settings: Settings, places: Places) -> bool:
+    """Whether nothing in the files of this folder waits for the user's trust."""
+    parts = (*settings.parts, *trusted_parts(places))
+    return not any(part.ignored for part in parts if part.can_be_trusted)
+
+
 def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefinition, list[ActingPart]]]:
     taken = {kind.name for kind in built_in()}
     book: TrustBook | None = None
@@ -109,8 +116,7 @@ def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefini
             parts = [] if is_own else list(_trusted_parts(found, path, places.checkout, taken))
             if parts:
                 book = book or TrustBook.read(places.home)
-                state = book.state(places.checkout, digest_parts(parts)[str(places.checkout)], places.root)
-                parts = [replace(part, ignored=state) for part in parts]
+                parts = mark_parts(parts, book, places.checkout, places.root)
             yield found, parts
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +15,7 @@ from reverie.agents.worktree import Worktree
 from reverie.runtime.tasks import TaskHandle
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import AgentOrder, PermissionFunction, ToolOutput
-from reverie.types import ToolUseBlock
+from reverie.types import TextBlock, ToolUseBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,10 @@ class SpawnerHost(Protocol):
         self, member: Member, order: AgentOrder, kind: AgentDefinition, cwd: Path, handle: TaskHandle
     ) -> str:
         """Runs a teammate in its own session until it is asked to end. Returns its last answer."""
+        ...
+
+    async def agent_started(self, member: Member) -> Sequence[TextBlock]:
+        """Called before an agent begins. Returns what it is told besides its task."""
         ...
 
     def may_end(self, member: Member) -> Callable[[str], Awaitable[str | None]]:

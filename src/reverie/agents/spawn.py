@@ -62,6 +62,7 @@ class _Child:
     tree: Worktree | None = None
     tree_note: str = ""
     result: AgentResult | None = None
+    told: Sequence[TextBlock] = ()
 
 
 class Spawner:
@@ -90,6 +91,7 @@ class Spawner:
         name = self._name(order, kind, mode)
         background = mode in IN_BACKGROUND or bool(order.background)
         member = Member(name, "", mode, parent=companion.member.id, title=order.description)
+        member.kind = kind.name if kind is not None else mode.value
         child = _Child(
             member, mode, order, kind, companion, background, companion.batch() if mode is AgentMode.FORK else None
         )
@@ -170,6 +172,7 @@ class Spawner:
     async def _work(self, child: _Child, handle: TaskHandle) -> str:
         if child.order.isolated:
             child.tree = await self.host.make_worktree(child.member.name, child.parent.thread.context.cwd)
+        child.told = await self.host.agent_started(child.member)
         try:
             if child.mode is AgentMode.TEAMMATE:
                 assert child.kind is not None
@@ -205,7 +208,7 @@ class Spawner:
         companion = self._companion(child.member)
         permission = self.host.permission(child.member, None, background=True)
         rounds = min(FORK_ROUNDS, limits.max_rounds)
-        setup = AgentSetup(child.member, companion, permission, rounds, on_event)
+        setup = AgentSetup(child.member, companion, permission, rounds, on_event, child.told)
         cwd = child.tree.path if child.tree is not None else None
         running = fork_child(batch, self._with_worktree(child, child.order.prompt), setup, cwd=cwd)
         try:
@@ -225,7 +228,7 @@ class Spawner:
         permission = self.host.permission(child.member, child.kind, background=child.background)
         rounds = self.host.limits().max_rounds
         setup = AgentSetup(
-            child.member, companion, permission, rounds, lambda event: self._on_event(child, handle, event)
+            child.member, companion, permission, rounds, lambda event: self._on_event(child, handle, event), child.told
         )
         running = fresh_agent(point, self._with_worktree(child, prompt), setup)
         try:

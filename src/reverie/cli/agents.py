@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @folder_options
 @click.pass_context
 def command(context: click.Context, cwd: Path, as_json: bool) -> None:
-    """List agent definitions and running agents; share their memories.
+    """List agent definitions and running agents; share memories.
 
     A definition is a Markdown file in .reverie/agents or .claude/agents of the project, or in ~/.reverie/agents. It
     starts with frontmatter between two lines `---`: name, description, tools, model and memory. After that come the

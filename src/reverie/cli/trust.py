@@ -18,6 +18,7 @@ from reverie.cli.options import cwd_option, examples, json_option, load_places
 from reverie.cli.output import Paint, answer, can_ask, columns, exact, get_paint, plural
 from reverie.cli.screen import json_text
 from reverie.errors import ReverieError, UserError
+from reverie.instructions import commands
 from reverie.paths import find_repo
 from reverie.settings.loading import find_home
 from reverie.settings.trust import CHANGED, ActingPart, TrustBook
@@ -50,11 +51,12 @@ _STATES = {
 def command(path: Path, cwd: Path, yes: bool, status: bool, remove: bool, listing: bool, as_json: bool) -> int:
     """Trust the settings files of a folder.
 
-    PATH is a folder. If it is in a git checkout, the whole checkout is meant. A repository can contain settings files
-    that strangers wrote. Until you trust the folder or checkout, Reverie ignores every part of these files that could
-    run a command, spend money, send data, weaken a protection or move data: hooks, allow rules, models, the memory
-    directory. You see all these parts before you answer. Trust applies only to this folder or checkout, and ends when
-    one of these parts changes.
+    PATH is a folder. If it is in a git checkout, the whole checkout is meant. A repository can contain settings
+    files that strangers wrote. Until you trust the folder or checkout, Reverie ignores every part of these files
+    that could run a command, spend money, send data, weaken a protection or move data: hooks, allow rules, models,
+    the memory directory. The same applies to files of Claude Code (`.claude/`), agents and commands. You see all
+    these parts before you answer. Trust applies only to this folder or checkout, and ends when one of these parts
+    changes.
 
     Exit codes: 0: trusted, or nothing needs trust; 1: not trusted, or you said no; 2: wrong usage; 4: storage error.
     """
@@ -110,7 +112,7 @@ def ask_once(cwd: Path) -> None:
 def find_parts(cwd: Path) -> tuple[list[ActingPart], str]:
     """The parts of this folder's files that need trust, and whether they are trusted."""
     settings, places = load_places(cwd)
-    found = [*settings.parts, *trusted_parts(places)]
+    found = [*settings.parts, *trusted_parts(places), *commands.trusted_parts(places, settings)]
     parts = [part for part in found if part.can_be_trusted]
     waiting = [part for part in parts if part.ignored]
     if not waiting:

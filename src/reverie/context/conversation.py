@@ -270,7 +270,9 @@ class Conversation:
             await companion.after_response()
 
     async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
-        """Runs layer 1 on one result and returns what is recorded."""
+        """Lets the companions replace one result, runs layer 1 on it and returns what is recorded."""
+        for companion in self.around.companions:
+            output = await companion.replace_result(call, output)
         return await self.around.keep(call, output)
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:

@@ -32,6 +32,7 @@ from reverie.types import JsonObject, Origin, TextBlock
 
 _PINS, _LEDGER_PART, _NOTES, _INDEX = 2_500, 3_500, 1_800, 6_000
 _LINE: Final = 600
+_SIGNS: Final = str.maketrans(dict.fromkeys("`-*#", " "))
 _FEW: Final = 300
 _SHOWN: Final = 5
 _BEFORE_S, _START_S, _AFTER_S = 1.2, 3.5, 60.0
@@ -91,7 +92,7 @@ def after_start(call: HookCall, project: Project, told: Told, restorer: Restorer
         # Codex does not say what its summary is: so nobody can say later what it lost.
         _list(_LIMITS, reversed(digest.constraints), 1_200) if call.agent == "codex" else "",
         _part("What was done, failures first:", digest.ledger.splitlines(), _LEDGER_PART) if digest.ledger else "",
-        _notes(project.places.session_notes(call.session)),
+        _notes(project.places.session_notes(call.session), digest.ledger),
     ]
     found = [part for part in parts if part]
     return Restored((_BACK, *found), tuple(pins)) if found else Restored()
@@ -196,19 +197,29 @@ def _is_lost(item: str, flat: str) -> bool:
     return " ".join(item.split()) not in flat
 
 
-def _notes(path: Path) -> str:
-    """Returns the notes without hints and without empty sections."""
+def _notes(path: Path, ledger: str) -> str:
+    """Returns the notes without hints, without empty sections, and without what the ledger or the notes say already."""
     try:
         lines = read_head(path, 60_000).decode("utf-8", "replace").splitlines()
     except OSError:
         return ""
     said = [line for line in lines if line.strip() and not (line.startswith("_") and line.rstrip().endswith("_"))]
+    known, new = _bare(ledger), list[str]()
+    for line in said:
+        if line.startswith("#") or _bare(line) not in known:
+            new.append(line)
+            known += f"\n{_bare(line)}"
     full = [
         line
-        for line, after in zip(said, [*said[1:], "#"], strict=True)
+        for line, after in zip(new, [*new[1:], "#"], strict=True)
         if not (line.startswith("#") and after.startswith("#"))
     ]
     return _part("Notes of the session:", full, _NOTES) if full else ""
+
+
+def _bare(text: str) -> str:
+    """The words of a text, without the signs around names and commands."""
+    return " ".join(text.translate(_SIGNS).split())
 
 
 def _list(head: str, items: Iterable[str], room: int) -> str:

@@ -192,6 +192,11 @@ class Companion:
     async def after_response(self) -> None:
         """Called when a response is recorded and its tools have not run yet."""
 
+    async def replace_result(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
+        """Called when a tool has run, before layer 1 decides. Returns the result that counts from now on."""
+        del call
+        return output
+
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
         """Called when a result is recorded. Returns blocks to show next to the results."""
         del call, output

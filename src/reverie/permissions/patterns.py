@@ -88,6 +88,13 @@ def _find_rule(
     return None
 
 
+def is_wide(rule: PermissionRule) -> bool:
+    """Whether a pattern is for many calls: a prefix of a command, or a glob. `Bash(*)` is for all of them."""
+    if rule.pattern is None:
+        return False
+    return bool(_read_prefix(rule.pattern)) if rule.tool == "Bash" else glob.has_magic(rule.pattern)
+
+
 def list_paths(call: ToolCall) -> tuple[Path, ...]:
     """The path that a file tool names: absolute as written, then with links resolved. Empty for other tools."""
     key = _PATH_KEYS.get(call.tool)
@@ -146,6 +153,16 @@ def _read_prefix(pattern: str) -> tuple[str, ...] | None:
     return None
 
 
+def _read_wildcards(pattern: str) -> tuple[str, ...] | None:
+    """The globs of a pattern with a `*` that is not only its end: `git * --force`, `curl*`; None for other patterns."""
+    ending = pattern.endswith((":*", " *"))
+    fixed = pattern[:-2] if ending else pattern
+    if "*" not in fixed or not fixed.strip("* "):
+        return None
+    plain = fixed.replace("[", "[[]").replace("?", "[?]")
+    return (plain, f"{plain} *") if ending else (plain,)
+
+
 def _cover_command(command: str, rules: list[PermissionRule], cwd: Path) -> PermissionRule | None:
     from reverie.permissions.secret_reads import why_secret
     from reverie.permissions.shell.commands import plain_commands
@@ -175,6 +192,14 @@ def _find_in_command(command: str, rules: list[PermissionRule]) -> PermissionRul
 
     parts = list(all_commands(command))
     for rule in rules:
+        if (wild := _read_wildcards(rule.pattern or "")) is not None:
+            texts = (
+                command.strip(),
+                *(one for part in parts for one in (part.text, " ".join(filter(None, part.words)))),
+            )
+            if any(fnmatchcase(text, one) for text in texts for one in wild):
+                return rule
+            continue
         words = _read_prefix(rule.pattern or "")
         if words is None:
             if command.strip() == (rule.pattern or "").strip():

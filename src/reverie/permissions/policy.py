@@ -7,6 +7,7 @@ rules over allow rules, and every rule over the mode.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -19,6 +20,7 @@ from reverie.permissions.patterns import (
     PermissionRule,
     find_applying_rule,
     find_covering_rule,
+    is_wide,
     list_paths,
     make_rule,
     parse_rule,
@@ -57,28 +59,47 @@ class Rules:
         """Parses the three lists; raises UserError for the first rule that cannot be read."""
         return Rules(*(tuple(parse_rule(text) for text in texts) for texts in (allow, ask, deny)))
 
+    def joined(self, more: Rules) -> Rules:
+        """Returns these rules and more of them."""
+        return replace(self, allow=self.allow + more.allow, ask=self.ask + more.ask, deny=self.deny + more.deny)
+
     def allowing(self, texts: Iterable[str]) -> Rules:
         """Returns the same rules with more that the user chose to "always allow" in this session."""
         return replace(self, always=(*self.always, *(parse_rule(text) for text in sorted(texts))))
 
 
-def make_policy(mode: PolicyMode, rules: Rules = Rules(), *, can_ask: bool = True) -> Policy:  # noqa: B008 (frozen)
-    """Returns the policy of a session. If nobody can be asked (`can_ask=False`), a question becomes a refusal."""
-    policy = with_rules(rules, _BY_MODE[mode])
+def make_policy(
+    mode: PolicyMode,
+    rules: Rules = Rules(),  # noqa: B008 (frozen)
+    *,
+    can_ask: bool = True,
+    trusted: bool = False,
+) -> Policy:
+    """Returns the policy of a session. If nobody can be asked (`can_ask=False`), a question becomes a refusal.
+
+    `trusted`: the user trusts the folder, so the main agent runs harmless commands without a question.
+    """
+    by_mode = _BY_MODE[mode]
+    if trusted and mode is not PolicyMode.ACCEPT_ALL:
+        by_mode = allow_harmless(by_mode)
+    policy = with_rules(rules, by_mode)
     return policy if can_ask else headless(policy)
 
 
 def with_rules(rules: Rules, policy: Policy) -> Policy:
-    """Rules come first: deny, then what is always allowed, then ask, then allow; after them, the policy decides."""
+    """Rules come first: deny, then what is always allowed, then ask, then allow; after them, the policy decides.
+
+    A rule with a pattern for many calls never allows a call that names a file with secrets, or changes an obeyed one.
+    """
 
     def decide(call: ToolCall) -> Decision:
         if rule := find_applying_rule(call, rules.deny):
             return Deny(f"The permission rule {rule} denies this {call.tool} call.")
-        if find_covering_rule(call, rules.always):
+        if (rule := find_covering_rule(call, rules.always)) and not _goes_too_far(rule, call):
             return Allow()
         if rule := find_applying_rule(call, rules.ask):
             return Ask(f"The permission rule {rule} asks first.")
-        if find_covering_rule(call, rules.allow):
+        if (rule := find_covering_rule(call, rules.allow)) and not _goes_too_far(rule, call):
             return Allow()
         return policy(call)
 
@@ -107,6 +128,20 @@ def accept_edits(call: ToolCall) -> Decision:
     if any(map(is_sensitive, list_paths(call))):
         return Ask(f"{call.tool} changes {_name_file(call)}, which by its name may hold secrets.")
     return Allow()
+
+
+def allow_harmless(policy: Policy) -> Policy:
+    """Lets the main agent run the commands of `permissions/harmless`, guarded; the policy decides about others."""
+
+    def decide(call: ToolCall) -> Decision:
+        if call.tool != "Bash" or call.read_only or not call.is_main:
+            return policy(call)
+        from reverie.permissions.harmless.command import judge_command  # loaded with the first command
+
+        decision = judge_command(str(call.input.get("command", "")), call.cwd)
+        return policy(call) if decision is None else decision
+
+    return decide
 
 
 def read_only(call: ToolCall) -> Decision:
@@ -143,6 +178,29 @@ def headless(policy: Policy) -> Policy:
         )
 
     return decide
+
+
+def _goes_too_far(rule: PermissionRule, call: ToolCall) -> bool:
+    return is_wide(rule) and names_guarded_file(call)
+
+
+def names_guarded_file(call: ToolCall) -> bool:
+    """Whether the call names a file that may hold secrets, or may change a file that is obeyed later."""
+    if call.tool != "Bash":
+        changes = call.tool in _CHANGES_A_FILE
+        return any(map(is_sensitive, list_paths(call))) or (changes and _is_inside_cwd(call) and _is_obeyed_later(call))
+    from reverie.permissions.shell.commands import all_commands
+
+    named = (word for part in all_commands(str(call.input.get("command", ""))) for word in part.words[1:] if word)
+    return any(_is_guarded_word(piece, call.cwd) for word in named for piece in (word, *re.split("[=:@]", word)[1:]))
+
+
+def _is_guarded_word(word: str, cwd: Path) -> bool:
+    if not word or word.startswith("-") or "\0" in word or " " in word:
+        return False
+    path = Path(os.path.normpath(cwd / word))
+    inside = path.relative_to(cwd).parts if path.is_relative_to(cwd) else ()
+    return is_sensitive(path) or (bool(inside) and is_obeyed(inside))
 
 
 def _decide_read(call: ToolCall) -> Decision:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,13 +22,24 @@ class ToolCall:
     cwd: Path
     purpose: Purpose = Purpose.MAIN
     agent_id: str | None = None
+    must_fail: Callable[[JsonObject], str | None] = field(default=lambda _given: None, compare=False, repr=False)
+    """Returns the error that the tool would end with for this input, whatever the user answers; None if unknown."""
+
+    @property
+    def is_main(self) -> bool:
+        return self.purpose is Purpose.MAIN and self.agent_id is None
 
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """The call may run. `updated_input`: run it with this input, because one of the user's hooks changed it."""
+    """The call may run.
+
+    `updated_input`: run it with this input, because one of the user's hooks changed it. `guarded`: nobody was asked, so
+    the tool must run it in the way that the check relied on (see `permissions/harmless`).
+    """
 
     updated_input: JsonObject | None = None
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +62,7 @@ def clip(text: str) -> str:
 
 class NotReadOnly(ReverieError):
     """The command is not known to be read-only; `str(error)` is the reason."""
+
+
+class ReadsSecret(NotReadOnly):
+    """The command would show a file that may hold secrets."""

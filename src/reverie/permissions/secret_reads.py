@@ -37,8 +37,8 @@ def why_secret(command: str, cwd: Path, most: int = MOST_NAMES) -> str | None:
             return f"The command has more than {_MOST_GLOBS} globs, so it is not clear what it would read."
         budget = Budget(most)
         for simple in reading.commands:
-            if found := _find_secret(simple, cwd, budget):
-                return f"{simple.words[0].text} would read {found}, which by its name may hold secrets; {_INSTEAD}."
+            if found := find_secret(simple, cwd, budget):
+                return explain_secret(simple.words[0].text, found)
     except TooMuch:
         return f"There are too many files to check whether the command would read one with secrets; {_INSTEAD}."
     except NotReadOnly as refusal:
@@ -46,8 +46,12 @@ def why_secret(command: str, cwd: Path, most: int = MOST_NAMES) -> str | None:
     return None
 
 
-def _find_secret(simple: SimpleCommand, cwd: Path, budget: Budget) -> str | None:
-    """Finds the secret that one program would open; None if there is none."""
+def explain_secret(program: str, found: str) -> str:
+    return f"{program} would read {found}, which by its name may hold secrets; {_INSTEAD}."
+
+
+def find_secret(simple: SimpleCommand, cwd: Path, budget: Budget) -> str | None:
+    """Finds the secret that one read-only program would open; None if there is none."""
     program, *rest = simple.words
     if program.text not in _OPENS:
         return None
@@ -55,9 +59,14 @@ def _find_secret(simple: SimpleCommand, cwd: Path, budget: Budget) -> str | None
     if arguments.only_informs:
         return None
     words = opened_by(program.text, arguments)
-    walk = _Walk.of(arguments) if program.text == "grep" and is_recursive(arguments) else None
+    walk = Walk.of(arguments) if program.text == "grep" and is_recursive(arguments) else None
     if walk is not None and (secret := walk.find_named_secret()):
         return secret
+    return find_secret_word(words, cwd, budget, walk)
+
+
+def find_secret_word(words: Sequence[Word], cwd: Path, budget: Budget, walk: Walk | None = None) -> str | None:
+    """Finds a word that names a secret file, or a folder with one that `walk` would read; None if there is none."""
     for word in words:
         start, parts = _split_word(word, cwd)
         if may_name_secret([*map(_make_literal, start.parts), *parts]):
@@ -85,21 +94,21 @@ def _make_literal(name: str) -> Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class Walk:
     """The files that a recursive grep searches. Filters that are not simple count as if they let everything through."""
 
     follows: bool
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    exclude_dir: tuple[str, ...]
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    exclude_dir: tuple[str, ...] = ()
 
     @staticmethod
-    def of(arguments: Arguments) -> _Walk:
+    def of(arguments: Arguments) -> Walk:
         def list_values(option: str) -> tuple[str, ...]:
             return tuple(value.text for name, value in arguments.values if name == option)
 
         follows = not arguments.options.isdisjoint({"-R", "--dereference-recursive"})
-        return _Walk(follows, list_values("--include"), list_values("--exclude"), list_values("--exclude-dir"))
+        return Walk(follows, list_values("--include"), list_values("--exclude"), list_values("--exclude-dir"))
 
     def find_named_secret(self) -> str | None:
         """Finds an --include that asks for secrets."""

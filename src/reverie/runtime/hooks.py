@@ -1,4 +1,4 @@
-"""The user's hook commands: they run at eight moments of a session, get JSON, and answer what should happen.
+"""The user's hook commands: they run at the moments of a session, get JSON, and answer what should happen.
 
 All matching hooks run at once, and their answers are merged in order. A hook that fails costs only a notice.
 """
@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +28,7 @@ Permission: TypeAlias = Literal["allow", "deny", "ask"]
 
 DEFAULT_TIMEOUT_S = 60.0
 CONTEXT_CHARACTERS = 10_000
+_LAST_WAIT_S = 3.0
 _NOTICE_CHARACTERS = 500
 _SHOWN_COMMAND = 60
 
@@ -36,19 +37,41 @@ class HookEvent(StrEnum):
     """When hooks run. Users of Claude Code know these names."""
 
     SESSION_START = "SessionStart"
+    INSTRUCTIONS_LOADED = "InstructionsLoaded"
     USER_PROMPT_SUBMIT = "UserPromptSubmit"
+    USER_PROMPT_EXPANSION = "UserPromptExpansion"
     PRE_TOOL_USE = "PreToolUse"
     POST_TOOL_USE = "PostToolUse"
+    POST_TOOL_USE_FAILURE = "PostToolUseFailure"
+    POST_TOOL_BATCH = "PostToolBatch"
     PRE_COMPACT = "PreCompact"
+    POST_COMPACT = "PostCompact"
     STOP = "Stop"
+    SUBAGENT_START = "SubagentStart"
     SUBAGENT_STOP = "SubagentStop"
     SESSION_END = "SessionEnd"
 
 
 # Plain text printed at these moments is for the model (at PreCompact: instructions for the summary).
-_TEXT_IS_CONTEXT = frozenset({HookEvent.SESSION_START, HookEvent.USER_PROMPT_SUBMIT, HookEvent.PRE_COMPACT})
-# Nothing can be refused when a session has started or is over.
-_CANNOT_BLOCK = frozenset({HookEvent.SESSION_START, HookEvent.SESSION_END})
+_TEXT_IS_CONTEXT = frozenset(
+    {
+        HookEvent.SESSION_START,
+        HookEvent.USER_PROMPT_SUBMIT,
+        HookEvent.USER_PROMPT_EXPANSION,
+        HookEvent.SUBAGENT_START,
+        HookEvent.PRE_COMPACT,
+    }
+)
+# These have happened already, so nothing can be refused.
+_CANNOT_BLOCK = frozenset(
+    {
+        HookEvent.SESSION_START,
+        HookEvent.INSTRUCTIONS_LOADED,
+        HookEvent.POST_COMPACT,
+        HookEvent.SUBAGENT_START,
+        HookEvent.SESSION_END,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +82,7 @@ class HookRule:
     matcher: str = "*"
     timeout_s: float = DEFAULT_TIMEOUT_S
     folder: Path | None = None  # where it runs, and its project folder; None for those of the session
+    wait: bool = True  # False: it runs beside the session, and its answer does not count
 
     def __post_init__(self) -> None:
         if not self.command.strip():
@@ -87,7 +111,8 @@ class HookOutcome:
     """The merged answers of the hooks.
 
     `blocked` with `reason`: do not do this one thing (at PostToolUse and Stop: give the model the reason).
-    `stop` with `stop_reason`: end the turn. `updated_input` replaces a tool's input and must be checked again.
+    `stop` with `stop_reason`: end the turn. `updated_input` replaces a tool's input and must be checked again,
+    `updated_output` what the model sees of its result. `first_message` begins the session, in the hook's name.
     """
 
     blocked: bool = False
@@ -95,6 +120,8 @@ class HookOutcome:
     context: tuple[str, ...] = ()
     permission: Permission | None = None
     updated_input: JsonObject | None = None
+    updated_output: Json = None
+    first_message: str = ""
     notices: tuple[Notice, ...] = ()
     stop: bool = False
     stop_reason: str = ""
@@ -107,7 +134,8 @@ def hook_rules(settings: HookSettings) -> dict[HookEvent, tuple[HookRule, ...]]:
     """Returns the rules of the `[hooks]` section; raises UserError if one is not valid."""
     return {
         event: tuple(
-            HookRule(given.command, given.matcher, given.timeout_s, given.folder) for given in settings.of(event.value)
+            HookRule(given.command, given.matcher, given.timeout_s, given.folder, given.wait)
+            for given in settings.of(event.value)
         )
         for event in HookEvent
     }
@@ -133,6 +161,9 @@ class Hooks:
             "cwd": str(cwd),
         }
         self._project = project_dir or cwd
+        self._beside = set[asyncio.Task[_Answer]]()
+        self.now: Callable[[], JsonObject] = dict
+        """More fields for every event, as they are at this moment."""
 
     def listens_to(self, event: HookEvent) -> bool:
         """Whether a command is configured for this moment; else callers can skip the payload."""
@@ -146,14 +177,32 @@ class Hooks:
             rules.setdefault((rule.command, rule.folder), rule)  # the same command under two matchers runs once
         if not rules:
             return NOTHING
-        stdin = json.dumps({**self._common, "hook_event_name": event.value, **payload}, default=str).encode() + b"\n"
+        told = {**self._common, **self.now(), "hook_event_name": event.value, **payload}
+        stdin = json.dumps(told, default=str).encode() + b"\n"
         async with asyncio.TaskGroup() as group:
-            running = [group.create_task(self._answer(event, rule, stdin)) for rule in rules.values()]
+            running = list[asyncio.Task[_Answer]]()
+            for rule in rules.values():
+                if rule.wait or event is HookEvent.SESSION_END:  # nobody is left to run beside
+                    running.append(group.create_task(self._answer(event, rule, stdin)))
+                else:
+                    beside = asyncio.create_task(self._answer(event, rule, stdin))
+                    self._beside.add(beside)
+                    beside.add_done_callback(self._beside.discard)
         return _merge([task.result() for task in running])
+
+    async def close(self) -> None:
+        """Ends the hooks that run beside the session; they get a little time to finish."""
+        running = set(self._beside)
+        if running:
+            await asyncio.wait(running, timeout=_LAST_WAIT_S)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def _answer(self, event: HookEvent, rule: HookRule, stdin: bytes) -> _Answer:
         project, cwd = str(rule.folder or self._project), rule.folder or self._cwd
-        env = {**os.environ, "REVERIE_PROJECT_DIR": project, "CLAUDE_PROJECT_DIR": project}
+        # REVERIE_INSIDE: our own hooks for other agents do nothing in ours.
+        env = {**os.environ, "REVERIE_PROJECT_DIR": project, "CLAUDE_PROJECT_DIR": project, "REVERIE_INSIDE": "1"}
         try:
             ran = await run_command(rule.command, stdin=stdin, cwd=cwd, env=env, timeout_s=rule.timeout_s)
         except OSError as error:
@@ -170,6 +219,8 @@ class _Answer:
     permission_reason: str = ""
     context: tuple[str, ...] = ()
     updated_input: JsonObject | None = None
+    updated_output: Json = None
+    first_message: str = ""
     stop: str | None = None
     notices: tuple[Notice, ...] = field(default=())
 
@@ -245,6 +296,11 @@ class _Reader:
         context = self._get(said, "additionalContext", str)
         if context and context.strip():
             answer.context += (context.strip(),)
+        if self._event is HookEvent.SESSION_START:
+            answer.first_message = _cut(_clean(self._get(said, "initialUserMessage", str) or ""), CONTEXT_CHARACTERS)
+        elif self._event is HookEvent.POST_TOOL_USE:
+            given: Json = said.get("updatedToolOutput")
+            answer.updated_output = given if given is not None else said.get("updatedMCPToolOutput")
         if self._event is not HookEvent.PRE_TOOL_USE:
             return
         reason = _clean(self._get(said, "permissionDecisionReason", str) or "")
@@ -254,7 +310,7 @@ class _Reader:
                 answer.block, answer.permission = refused.block, refused.permission
             case "allow" | "ask" as permission if answer.block is None:
                 answer.permission, answer.permission_reason = permission, reason
-            case None | "allow" | "ask":
+            case None | "allow" | "ask" | "defer":
                 pass
             case other:
                 self._odd(f'"permissionDecision" is {other!r}; it can be "allow", "deny" or "ask"')
@@ -282,15 +338,19 @@ def _merge(answers: Sequence[_Answer]) -> HookOutcome:
     stops = [answer.stop for answer in answers if answer.stop is not None]
     notices = [notice for answer in answers for notice in answer.notices]
     inputs = [answer.updated_input for answer in answers if answer.updated_input is not None]
-    if len(inputs) > 1:
-        text = "Several hooks changed the input of one tool call; the last one counts."
-        notices.append(Notice(text, "warning", "hook"))
+    outputs = [answer.updated_output for answer in answers if answer.updated_output is not None]
+    for what, changed in (("input", inputs), ("output", outputs)):
+        if len(changed) > 1:
+            text = f"Several hooks changed the {what} of one tool call; the last one counts."
+            notices.append(Notice(text, "warning", "hook"))
     return HookOutcome(
         blocked=bool(blocks),
         reason="\n".join(filter(None, reasons)),
         context=tuple(text for answer in answers for text in answer.context),
         permission=permission,
         updated_input=inputs[-1] if inputs and not blocks else None,
+        updated_output=outputs[-1] if outputs else None,
+        first_message="\n\n".join(answer.first_message for answer in answers if answer.first_message.strip()),
         notices=tuple(notices),
         stop=bool(stops),
         stop_reason="\n".join(filter(None, stops)),

@@ -39,7 +39,7 @@ from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
 from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
 from reverie.tools.registry import list_schemas
-from reverie.types import Message, Origin, Purpose, TextBlock
+from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock
 
 KeeperOf: TypeAlias = Callable[[Path], Keeper | None]
 ANNOUNCED = Break(BreakCause.APART, "an agent with its own context")
@@ -63,7 +63,7 @@ class AgentContexts:
     context: ToolContext
     remembering: AgentMemories
     listed: Callable[[], str]
-    hooks: Companion
+    hooks: Callable[[JsonObject], Companion]
     emit: Callable[[Event], None]
     clock: Clock
     _opened: dict[str, Model] = field(default_factory=dict[str, Model], init=False)
@@ -147,7 +147,7 @@ class AgentContexts:
             purpose=Purpose.AGENT,
             thread=wanted.id,
             reused=True,
-            around=Around((self.hooks,), main.around.keep, main.around.carry_out),
+            around=Around((self._hooks_for(wanted),), main.around.keep, main.around.carry_out),
             announced=(ANNOUNCED,),
             account=parent.account.afresh() if parent.account is not None else None,
             sent=None,
@@ -157,6 +157,10 @@ class AgentContexts:
             images_left_out=0,
             just_compacted=False,
         )
+
+    def _hooks_for(self, wanted: ContextOrder) -> Companion:
+        kind = wanted.kind.name if wanted.kind is not None else wanted.mode.value
+        return self.hooks({"agent_id": wanted.id, "agent_type": kind})
 
     def _pipeline(self, wanted: ContextOrder, kinds: list[TextBlock]) -> Pipeline:
         parts, main = self.parts, self.engine.conversation.pipeline

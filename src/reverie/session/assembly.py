@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
+from reverie.agents.definition import is_trusted
 from reverie.agents.fork import ForkPoint, ask_aside
 from reverie.context.engine import EngineHost, LayerEngine
 from reverie.context.rule_attachments import RuleAttachments
@@ -24,6 +25,7 @@ from reverie.paths import Places
 from reverie.permissions.policy import PolicyMode, Rules
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import TaskInfo, Tasks
+from reverie.session.commands import SessionCommands
 from reverie.session.forks import SessionForks
 from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints
@@ -33,15 +35,27 @@ from reverie.session.messages import SessionMessages
 from reverie.session.parts import SessionParts, new_header, open_accounts
 from reverie.session.session_agents import SessionAgents
 from reverie.session.team_sync import TeamSync
+from reverie.storage.saved_rules import LocalRules
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
 from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, Tool, ToolContext
 from reverie.tools.registry import list_schemas, make_read_only_check
 from reverie.tools.seen_files import find_seen_files
+from reverie.types import JsonObject, Purpose
 
 if TYPE_CHECKING:
     from reverie.session.telemetry import SessionTelemetry
+
+
+_MODES = {
+    PolicyMode.ASK: "default",
+    PolicyMode.ACCEPT_EDITS: "acceptEdits",
+    PolicyMode.ACCEPT_ALL: "bypassPermissions",
+    PolicyMode.READ_ONLY: "plan",
+}
+_TASK_TYPES = {Purpose.AGENT: "subagent"}
+"""Names that hooks know."""
 
 
 class Outlet:
@@ -115,7 +129,7 @@ class Assembly:
         self._server: LiveServer | None = None
         self._schemas = list_schemas(tools)
         self.tasks = Tasks(parts.background, self._task_changed)
-        self.hook_points = HookPoints(parts.hooks, emit)
+        self.hook_points = HookPoints(parts.hooks, emit, self._running_tasks)
         self.memory = MemoryCompanion.open(parts, emit, clock)
         given = parts.settings.permissions
         self.gate = PermissionGate(
@@ -127,7 +141,11 @@ class Assembly:
             writes_memory=self.memory.may_write if self.memory is not None else lambda _call: False,
             is_read_only=make_read_only_check(tools),
             why_ask=self.memory.why_ask if self.memory is not None else lambda _call: None,
+            trusted=is_trusted(parts.settings, parts.places),
+            store=LocalRules(parts.places.cwd, parts.places.home),
         )
+        self._prompt_id = ""
+        parts.hooks.now = self._hook_fields
         self.messages = SessionMessages(parts, emit, lambda: self.busy)
         self.accounts = open_accounts(parts, emit, clock)
         self._forks = SessionForks(
@@ -146,6 +164,7 @@ class Assembly:
             emit=emit,
             clock=clock,
         )
+        self.commands = SessionCommands(parts, self.gate, self.hook_points, emit)
         beside: list[Companion] = [self._rules(), *([self.memory] if self.memory is not None else [])]
         self.engine = LayerEngine(
             parts,
@@ -157,7 +176,7 @@ class Assembly:
                 in_turn=lambda: self._turn is not None and not self._turn_is_over,
                 on_clear=lambda: self.hook_points.session_started("clear"),
                 run_hook=self.hook_points.run,
-                attached=self.agents.attachments,
+                attached=lambda: [*self.agents.attachments(), *self.commands.attachments()],
             ),
             tasks=self.tasks,
             accounts=self.accounts,
@@ -171,6 +190,7 @@ class Assembly:
         self.dreaming = self.engine.dreaming
         self._thread = self._main_thread({tool.name: tool for tool in tools})
         self.agents.attach(self._thread, self.engine)
+        self.commands.attach(self._thread)
         self._team_sync = TeamSync(parts, self.tasks, self.memory.opened, emit) if self.memory else None
 
     def _main_thread(self, tools: dict[str, Tool]) -> Thread:
@@ -256,6 +276,21 @@ class Assembly:
         """Renders the prefix again, as after a compaction; the lifetime of its cache does not change."""
         fresh = new_header(self.parts, old.tools, self._today(), self.emit)
         return replace(fresh, ttl=old.ttl, ttl_reason=old.ttl_reason)
+
+    def _hook_fields(self) -> JsonObject:
+        fields = {"permission_mode": _MODES[self.gate.mode]}
+        return {"prompt_id": self._prompt_id, **fields} if self._prompt_id else fields
+
+    def _running_tasks(self) -> list[JsonObject]:
+        return [
+            {
+                "id": one.id,
+                "type": _TASK_TYPES.get(one.purpose, one.purpose),
+                "status": "running",
+                "description": one.title,
+            }
+            for one in self.tasks.running
+        ]
 
     def _today(self) -> date:
         return self._clock().astimezone().date()

@@ -9,9 +9,14 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
+from typing import Protocol
 
-from reverie.events import Event, PermissionAsked
-from reverie.permissions.patterns import find_covering_rule, make_rule
+from reverie.errors import ReverieError
+from reverie.events import Event, Notice, PermissionAsked
+from reverie.permissions.answers import AnswerKind, PermissionAnswer
+from reverie.permissions.offers import Offer, make_offer
+from reverie.permissions.patterns import find_covering_rule
 from reverie.permissions.policy import Policy, PolicyMode, Rules, make_policy
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.runtime.hooks import HookEvent, HookOutcome, Hooks
@@ -23,6 +28,7 @@ class Requester:
     """Who makes the call, if not the main agent: its name, how long a question may wait, and which calls are free."""
 
     name: str = ""
+    kind: str = ""
     wait_s: float | None = None
     is_free: Callable[[ToolCall], bool] = lambda _call: False
 
@@ -34,6 +40,18 @@ class OpenQuestion:
     id: str
     call: ToolCall
     reason: str
+    offer: Offer = Offer()  # noqa: RUF009 (frozen)
+
+
+class RuleStore(Protocol):
+    """Where rules are kept that the user chose to always allow."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def save(self, rules: tuple[str, ...]) -> None:
+        """Raises a ReverieError if that is not possible."""
+        ...
 
 
 _MAIN = Requester()
@@ -50,8 +68,14 @@ class PermissionGate:
     emit: Callable[[Event], None]
     writes_memory: Callable[[ToolCall], bool] = lambda _call: False
     is_read_only: Callable[[str, JsonObject], bool] = lambda _tool, _input: False
+    for_turn: Rules = field(default_factory=Rules, init=False)
+    """Rules of the command that the user runs; they end with the turn."""
     why_ask: Callable[[ToolCall], str | None] = lambda _call: None
     """Why a call that would be allowed is asked for nevertheless; None if it is not."""
+    trusted: bool = False
+    """Whether the user trusts the folder: then harmless commands of the main agent run without a question."""
+    store: RuleStore | None = None
+    """Keeps rules beyond the session; None: they cannot be kept."""
     _asked: set[str] = field(default_factory=set[str], init=False)
     """Such reasons that the user allowed."""
     _always: frozenset[str] = field(default_factory=frozenset[str], init=False)
@@ -66,11 +90,13 @@ class PermissionGate:
 
     async def judge(self, call: ToolCall, whose: Requester = _MAIN) -> Decision:
         """Does the same for a call of another agent."""
-        outcome = await self._before(call)
+        outcome = await self._before(call, whose)
         if outcome.blocked:
             return Deny(outcome.reason or "a PreToolUse hook refused this call")
         judged = call if outcome.updated_input is None else self._changed(call, outcome.updated_input)
-        decision = self._policy(judged, whose)(judged)
+        policy = self._policy(judged, whose)
+        # A check of a command looks at files, and may ask git.
+        decision = await asyncio.to_thread(policy, judged) if judged.tool == "Bash" else policy(judged)
         doubt = self._doubt(judged) if isinstance(decision, Allow) else None
         if doubt is not None:
             decision = Ask(doubt)
@@ -78,12 +104,14 @@ class PermissionGate:
             decision = Allow()
         elif isinstance(decision, Allow) and outcome.permission == "ask":
             decision = Ask(outcome.reason or "a hook wants this to be asked")
+        if isinstance(decision, Ask) and (error := judged.must_fail(judged.input)) is not None:
+            return Deny(error)  # a question would be in vain
         if isinstance(decision, Ask):
             decision = await self._ask(judged, decision.reason, whose)
             if doubt is not None and isinstance(decision, Allow):
                 self._asked.add(doubt)
         if isinstance(decision, Allow) and outcome.updated_input is not None:
-            return Allow(outcome.updated_input)
+            return replace(decision, updated_input=outcome.updated_input)
         return decision
 
     def _doubt(self, call: ToolCall) -> str | None:
@@ -99,12 +127,15 @@ class PermissionGate:
 
     def _policy(self, call: ToolCall, whose: Requester) -> Policy:
         """Returns the policy. A memory can be undone and has its own gate: nobody is asked, but rules still count."""
-        rules = self.rules.allowing(self._always)
+        rules = self.rules.allowing(self._always).joined(self.for_turn)
         is_free = self.mode is not PolicyMode.READ_ONLY and (self.writes_memory(call) or whose.is_free(call))
-        return make_policy(PolicyMode.ACCEPT_ALL if is_free else self.mode, rules, can_ask=self.can_ask)
+        mode = PolicyMode.ACCEPT_ALL if is_free else self.mode
+        return make_policy(mode, rules, can_ask=self.can_ask, trusted=self.trusted)
 
-    async def _before(self, call: ToolCall) -> HookOutcome:
+    async def _before(self, call: ToolCall, whose: Requester) -> HookOutcome:
         payload: JsonObject = {"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}
+        if call.agent_id is not None:
+            payload |= {"agent_id": call.agent_id, "agent_type": whose.kind}
         outcome = await self.hooks.fire(HookEvent.PRE_TOOL_USE, payload, match_on=call.tool)
         for notice in outcome.notices:
             self.emit(notice)
@@ -119,8 +150,10 @@ class PermissionGate:
         name = f"ask-{next(self._numbers)}"
         answer = asyncio.get_running_loop().create_future()
         text = f"{whose.name}: {reason}" if whose.name else reason
-        self._waiting[name] = (OpenQuestion(name, call, text), answer)
-        self.emit(PermissionAsked(name, call.tool, call.input, text, str(call.cwd)))
+        offer = await asyncio.to_thread(make_offer, call)
+        saves_to = str(self.store.path) if self.store is not None and self.trusted and offer.can_save else ""
+        self._waiting[name] = (OpenQuestion(name, call, text, offer), answer)
+        self.emit(PermissionAsked(name, call.tool, call.input, text, str(call.cwd), offer.rules, saves_to))
         try:
             async with asyncio.timeout(whose.wait_s):
                 return await answer
@@ -134,12 +167,40 @@ class PermissionGate:
         return [question for question, _ in self._waiting.values()]
 
     def answer(self, name: str, *, allow: bool, always: bool = False, reason: str = "") -> bool:
-        """Settles a question; False if it is not open. With `always`, similar calls are allowed from now on."""
+        """Settles a question with a plain yes or no; with `always`, its rules hold for this session."""
+        yes = PermissionAnswer.session() if always else PermissionAnswer.once()
+        return self.settle(name, yes if allow else PermissionAnswer.deny(reason))
+
+    def settle(self, name: str, answer: PermissionAnswer) -> bool:
+        """Settles a question; False if it is not open. A rule that cannot be saved holds for the session."""
         question, future = self._waiting.get(name, (None, None))
         if question is None or future is None or future.done():
             return False
-        if allow and always:
-            rule = make_rule(question.call)
-            self._always |= {rule} if rule is not None else frozenset()
-        future.set_result(Allow() if allow else Deny(reason or "the user refused this call"))
+        if answer.kind in (AnswerKind.SESSION, AnswerKind.ALWAYS):
+            rules = tuple(rule for rule in question.offer.rules if not answer.rules or rule in answer.rules)
+            self._always |= frozenset(rules)
+            if answer.kind is AnswerKind.ALWAYS:
+                self._save(rules, question.offer)
+        denied = answer.kind is AnswerKind.DENY
+        future.set_result(Deny(answer.reason or "the user refused this call") if denied else Allow())
         return True
+
+    def _save(self, rules: tuple[str, ...], offer: Offer) -> None:
+        if not rules or not offer.can_save or self.store is None:
+            return
+        try:
+            self.store.save(rules)
+        except ReverieError as error:
+            self.emit(Notice(f"{error} It holds for this session.", "warning"))
+
+    @property
+    def session_rules(self) -> tuple[str, ...]:
+        """The rules that the user chose in this session, saved or not."""
+        return tuple(sorted(self._always))
+
+    def drop_rule(self, rule: str) -> bool:
+        """Stops allowing what this rule allows, in this session; False if no allow rule has this text."""
+        known = {*self._always, *map(str, self.rules.allow)}
+        self._always -= {rule}
+        self.rules = replace(self.rules, allow=tuple(one for one in self.rules.allow if str(one) != rule))
+        return rule in known

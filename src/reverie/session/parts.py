@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 from reverie import __version__
@@ -31,6 +31,7 @@ from reverie.models.registry import (
     trace_requests,
 )
 from reverie.models.window import WindowSource, limits_of, window_doubt, window_of
+from reverie.moments import parse_time
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
 from reverie.runtime.background_log import BackgroundLog
@@ -142,6 +143,25 @@ async def look_at_model(parts: SessionParts, emit: Callable[[Event], None]) -> N
     doubts = (doubt_about(parts.model.name, model_access(settings), catalogue), window_doubt(name, found))
     if any(doubts):
         emit(Notice(" ".join(filter(None, doubts)), "warning", "model"))
+
+
+_CACHE_SECONDS: dict[str, float] = {"5m": 300, "1h": 3_600}
+
+
+def resume_facts(parts: SessionParts, now: datetime) -> JsonObject:
+    """Returns what hooks are told about a session that continues: how old it is, and whether it is still cached."""
+    view, facts = parts.log.view, parts.facts
+    said = next((one.timestamp for one in reversed(view.entries) if one.message.role == "assistant"), None)
+    tokens = view.meter.tokens
+    found: JsonObject = {"context_tokens": tokens}
+    if said is None or (then := parse_time(said)) is None:
+        return found
+    seconds = max(0.0, (now - then).total_seconds())
+    expired = seconds > _CACHE_SECONDS.get(view.header.ttl if view.header is not None else "5m", 300)
+    found |= {"seconds_since_last_response": round(seconds), "prompt_cache_likely_expired": expired}
+    if expired and facts.priced:
+        found["estimated_cache_write_usd"] = round(tokens * facts.input_price * facts.cache_write_5m / 1e6, 4)
+    return found
 
 
 def tell_flag_mistakes(flags: Flags, emit: Callable[[Event], None]) -> None:

@@ -12,6 +12,7 @@ rules itself.
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,17 +21,19 @@ from types import TracebackType
 from reverie.context.compaction_report import CompactionReport, UndoReport
 from reverie.context.conversation import unsent_break
 from reverie.context.prefix import date_change, is_date_outdated
-from reverie.errors import BlockingLimit, Cancelled, NoAnswer, ReverieError, UserError
-from reverie.events import Event, Notice, TurnEnded, TurnStarted
+from reverie.errors import BlockingLimit, Cancelled, NoAnswer, ReverieError, StoppedByHook, UserError
+from reverie.events import Event, Notice, TextStreamed, TurnEnded, TurnStarted
+from reverie.instructions import load_instructions
 from reverie.layers.base import ForkResult
 from reverie.loop import INTERRUPTED, close_open_calls, run
 from reverie.models.base import Model
 from reverie.origins import UserInput, fence, input_blocks
 from reverie.permissions.rules import Decision, ToolCall
+from reverie.runtime.hooks import HookEvent
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import Task, TaskHandle
 from reverie.session.assembly import Assembly, Outlet
-from reverie.session.parts import gather, look_at_model, tell_flag_mistakes
+from reverie.session.parts import gather, look_at_model, resume_facts, tell_flag_mistakes
 from reverie.session.verbs import verbs
 from reverie.settings import Settings
 from reverie.storage.cleanup import clean_tool_results, needs_cleaning
@@ -93,7 +96,8 @@ class Session(Assembly):
             session.ensure_header()
         await session._listen()
         await session.messages.look()
-        await session.hook_points.session_started("resume" if parts.resumed else "startup")
+        facts = resume_facts(parts, clock()) if parts.resumed else {}
+        await session.hook_points.session_started("resume" if parts.resumed else "startup", facts)
         session._clean_up()
         if session._team_sync is not None:
             session._team_sync.look()
@@ -189,7 +193,8 @@ class Session(Assembly):
         if self.busy:
             what = "a turn is running" if self._turn is not None else "the conversation is being compacted"
             raise UserError(f"{what} in this session: wait for it, or cancel it")
-        if not any(block.text.strip() for block in said) and not images and not self.messages.waiting:
+        waiting = self.messages.waiting or self.hook_points.has_first_message
+        if not any(block.text.strip() for block in said) and not images and not waiting:
             raise UserError("there is nothing to send: the message is empty")
         queue = self._outlet.open_turn()
         self._turn_is_over = False
@@ -291,8 +296,12 @@ class Session(Assembly):
         reason, answer, error, code = "failed", "", None, 0
         thread.rounds, thread.usage = 0, Usage()
         try:
-            refusal = await self._take_in(said, images)
-            if refusal is None:
+            done = await self.commands.answer(said)
+            refusal = await self._take_in(said, images) if done is None else None
+            if done is not None:
+                self.emit(TextStreamed(done))
+                reason, answer = "answered", done
+            elif refusal is None:
                 outcome = await run(thread)
                 reason, answer = outcome.reason, outcome.text
                 code = 0 if reason == "answered" else ReverieError.exit_code
@@ -302,12 +311,15 @@ class Session(Assembly):
             reason, code = "cancelled", Cancelled.exit_code
             close_open_calls(thread.log, INTERRUPTED)
             thread.log.append_message(Message("user", (fence(Origin.CODE, INTERRUPTED),)), isMeta=True)
+        except StoppedByHook as problem:
+            reason, error, code = "refused", str(problem), problem.exit_code
         except BlockingLimit as problem:
             reason, error, code = "blocked", str(problem), problem.exit_code
         except ReverieError as problem:
             error, code = str(problem), problem.exit_code
         finally:
             close_open_calls(thread.log, CRASHED)
+            self.commands.turn_over()
         await self.engine.compactor.turn_over(cancelled=reason == "cancelled")
         self._turn_is_over = True  # at once: this turn does not wait for a compaction that is asked for from now on
         answered = reason in ("answered", "cut_off")
@@ -322,27 +334,40 @@ class Session(Assembly):
 
     async def _take_in(self, said: Sequence[TextBlock], images: Sequence[ImageBlock]) -> str | None:
         text = "\n\n".join(block.text for block in said)
+        self._prompt_id = str(uuid.uuid4())
         is_said = bool(text.strip() or images)
-        refusal, added = await self.hook_points.check_prompt(text) if is_said else (None, [])
+        refusal, added = await self.hook_points.check_prompt(text if is_said else None)
         if refusal is not None:
             return refusal
-        self.ensure_header()
+        meant = await self.commands.expand(said)
+        if meant.refusal is not None:
+            return meant.refusal
+        added += meant.added
+        await self._ensure_instructions()
         log, today = self.parts.log, self._today()
         if is_date_outdated(log.records, today):
             added.append(date_change(today))
-        added += self.agents.new_reminders(log.view)
+        added += [*self.agents.new_reminders(log.view), *self.commands.new_reminders(log.view)]
+        record = None
         if added:
-            log.append_message(Message("user", tuple(added)), isMeta=True, knownDate=today.isoformat())
-        record = (
-            log.append_message(Message("user", tuple(came)), isMeta=True) if (came := self.messages.drain()) else None
-        )
-        blocks: tuple[Block, ...] = (*said, *(replace(image, origin=Origin.ENTERED) for image in images))
+            record = log.append_message(Message("user", tuple(added)), isMeta=True, knownDate=today.isoformat())
+        if came := self.messages.drain():
+            record = log.append_message(Message("user", tuple(came)), isMeta=True)
+        blocks: tuple[Block, ...] = (*said, *meant.more, *(replace(image, origin=Origin.ENTERED) for image in images))
         if blocks or record is None:
             record = log.append_message(Message("user", blocks, plain=len(blocks) == 1 and not images))
         self.emit(TurnStarted(record.uuid or ""))
         query = "\n".join(block.text for block in said if block.origin.is_users)
         await self.engine.begin_turn(query)
         return None
+
+    async def _ensure_instructions(self) -> None:
+        """Renders the prefix if there is none, and tells the hooks which instruction files it has."""
+        parts, is_new = self.parts, self.parts.log.view.header is None
+        self.ensure_header()
+        if is_new and parts.hooks.listens_to(HookEvent.INSTRUCTIONS_LOADED):
+            found = load_instructions(parts.places, parts.settings, window=parts.limits.window)
+            await self.hook_points.instructions_loaded(found.files)
 
 
 def ask(text: str, *, cwd: Path | str | None = None, model: str | None = None, resume: str | None = None) -> str:

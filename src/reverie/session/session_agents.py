@@ -27,7 +27,7 @@ from reverie.runtime.tasks import TaskHandle, TaskInfo, Tasks
 from reverie.session.agent_contexts import AgentContexts, keeper_for, prompt_of, tools_for
 from reverie.session.agent_memories import AgentMemories
 from reverie.session.gate import PermissionGate, Requester
-from reverie.session.hook_points import AskStop, HookPoints, ToolHooks
+from reverie.session.hook_points import AskStop, HookPoints
 from reverie.session.local_teammate import LocalTeammate, OpenSession, SharedModel
 from reverie.session.messages import SessionMessages
 from reverie.session.parts import SessionParts
@@ -72,7 +72,7 @@ class SessionAgents(Companion):
             thread.context,
             self.remembering,
             lambda: list_kinds(self.kinds()),
-            ToolHooks(self.points),
+            self.points.tool_hooks,
             emit=self.emit,
             clock=self.clock,
         )
@@ -178,6 +178,7 @@ class SessionAgents(Companion):
         memory = self.remembering.of(kind)
         whose = Requester(
             member.name,
+            member.kind,
             wait_s=self.numbers_of("ask_s") if background else None,
             is_free=memory.may_write if memory is not None else lambda _call: False,
         )
@@ -190,14 +191,19 @@ class SessionAgents(Companion):
         return decide
 
     async def keep(self, call: ToolUseBlock, output: ToolOutput) -> ToolOutput:
-        return await self.spawner.main.conversation.keep(call, output)
+        """Runs layer 1 on a report; it is not the result of a tool, so no hook runs."""
+        return await self.spawner.main.conversation.around.keep(call, output)
 
     async def make_worktree(self, name: str, cwd: Path) -> Worktree:
         places, settings = self.parts.places, self.parts.settings
         return await Worktree.make(name, cwd, places.home / "worktrees" / slug(places.root), settings.env)
 
     def may_end(self, member: Member) -> AskStop:
-        return self.points.agent_stop(member.id, member.name)
+        path = self.parts.places.agent_transcript(self.parts.log.session_id, member.id.removeprefix("agent-"))
+        return self.points.agent_stop(member, str(path))
+
+    async def agent_started(self, member: Member) -> Sequence[TextBlock]:
+        return await self.points.agent_started(member)
 
     def message_arrived(self, to: Member, sender: str) -> None:
         """Tells the user of an idle session that an agent has reported."""

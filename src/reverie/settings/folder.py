@@ -70,10 +70,11 @@ def _find_acting_part(
     committed = given.source.place == "project"
     reach = find_reach(given.key, value)
     file = given.source.file
+    assert file is not None, "the values of a folder come from files"
     return ActingPart(
         folder=folder,
-        file=trust.COMMITTED if committed else trust.LOCAL,
-        line=file.line(given.source.path) if file is not None else 1,
+        file=file.path.relative_to(folder).as_posix(),
+        line=file.line(given.source.path),
         key=given.key,
         value=None if setting.secret else given.value,
         risk=reach.risk,
@@ -97,8 +98,8 @@ def _find_states(acting: Sequence[ActingPart], book: TrustBook, repo: Repo) -> d
     found = trust.digest_parts(acting)
     states: dict[Path, str] = {}
     for folder in folders:
-        # A worktree uses only the local file of its repository, so only that file counts.
-        files = (trust.COMMITTED, trust.LOCAL) if folder == repo.checkout else (trust.LOCAL,)
+        # A worktree uses only the local files of its repository, so only those count.
+        files = trust.SETTINGS_FILES if folder == repo.checkout else trust.LOCAL_FILES
         here = found.get(str(folder), {})
         states[folder] = book.state(folder, {name: here.get(name, "") for name in files}, repo.root)
     return states

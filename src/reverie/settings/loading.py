@@ -23,6 +23,7 @@ from reverie.settings.schema import Settings, get_value, list_sections, list_set
 from reverie.settings.toml_file import KeyPath, TomlFile, format_key
 
 if TYPE_CHECKING:
+    from reverie.settings.claude_files import JsonFile
     from reverie.settings.trust import ActingPart
 
 Place: TypeAlias = Literal["default", "managed", "user", "project", "local", "environment", "command line"]
@@ -40,7 +41,7 @@ class SettingSource:
     """The source of a value. `str(source)` is `file:line`, the variable, or the place."""
 
     place: Place
-    file: TomlFile | None = None
+    file: TomlFile | JsonFile | None = None
     path: KeyPath = ()
     variable: str = ""
 
@@ -85,6 +86,9 @@ class GivenValue:
     frame: Frame
 
 
+CheckedValue: TypeAlias = tuple[GivenValue, object]
+
+
 def load_settings(
     cwd: Path,
     *,
@@ -114,7 +118,7 @@ def load_settings(
 
     def take(given: Iterable[GivenValue]) -> None:
         for one in given:
-            _merge(one, _check(one), values, sources)
+            _merge(one, check_value(one), values, sources)
 
     def frame_of(folder: Path) -> Frame:
         return Frame(folder, user_home)
@@ -123,23 +127,37 @@ def load_settings(
         file = TomlFile.read(path)
         if file is not None:
             take(_read_file(cast("Place", place), file, frame_of(path.parent), warnings))
+    last = [*_read_env(env, frame_of(cwd)), *_read_overrides(overrides or {}, frame_of(cwd))]
     found = [
-        (folder, [(one, _check(one)) for one in _read_file(place, file, frame_of(path.parent), warnings)])
+        (folder, [(one, check_value(one)) for one in _read_file(place, file, frame_of(path.parent), warnings)])
         for place, folder, path in _list_folder_files(home, repo)
         if (file := TomlFile.read(path)) is not None
     ]
+    switches = {**values, **{one.key: check_value(one) for one in last if one.key.startswith(("claude.", "places."))}}
+    claude_home = cast("Path | None", switches.get("places.claude")) or user_home / ".claude"
+    foreign: list[CheckedValue] = []
+    if existing := _find_claude_files(claude_home, repo):
+        from reverie.settings.claude_files import read_claude_files
+
+        foreign, theirs = read_claude_files(existing, claude_home, switches, frame_of, warnings)
+        found += theirs
     parts: tuple[ActingPart, ...] = ()
     if found:
         # Imported here, because most folders have no settings.
         from reverie.settings.folder import judge_folder
 
-        judged = judge_folder(found, values, home, repo)
+        base = dict(values)
+        _merge_foreign(foreign, base, dict(sources))
+        judged = judge_folder(found, base, home, repo)
         parts = judged.parts
         warnings.extend(judged.warnings)
         for one, value in judged.counted:
-            _merge(one, value, values, sources)
-    take(_read_env(env, frame_of(cwd)))
-    take(_read_overrides(overrides or {}, frame_of(cwd)))
+            if _is_foreign(one.source):
+                foreign.append((one, value))
+            else:
+                _merge(one, value, values, sources)
+    _merge_foreign(foreign, values, sources)
+    take(last)
     warnings.extend(_find_misspelt(env))
     return _build(values, sources, tuple(warnings), parts, env)
 
@@ -183,6 +201,31 @@ def _list_folder_files(home: Path, repo: paths.Repo) -> Iterator[tuple[Place, Pa
         yield "project", repo.checkout, committed
     for folder in dict.fromkeys((repo.root, repo.checkout)):
         yield "local", folder, folder / ".reverie" / "settings.local.toml"
+
+
+def _find_claude_files(home: Path, repo: paths.Repo) -> list[tuple[Place, Path, Path]]:
+    """Returns the same for the files of Claude Code that exist; the user's own one is below `home`."""
+    project = repo.checkout / ".claude" / "settings.json"
+    listed: list[tuple[Place, Path, Path]] = [("user", repo.checkout, home / "settings.json")]
+    listed.append(("project", repo.checkout, project))
+    for folder in dict.fromkeys((repo.root, repo.checkout)):
+        listed.append(("local", folder, folder / ".claude" / "settings.local.json"))
+    return [one for one in listed if os.path.exists(one[2])]  # noqa: PTH110 (False where we may not look)
+
+
+def _is_foreign(source: SettingSource) -> bool:
+    return source.file is not None and not isinstance(source.file, TomlFile)
+
+
+def _merge_foreign(
+    pairs: Iterable[CheckedValue], values: dict[str, object], sources: dict[str, tuple[SettingSource, ...]]
+) -> None:
+    """Joins lists. A single value counts only if no file of ours sets it."""
+    for one, value in pairs:
+        is_wanted = values.get(f"claude.{one.key.split('.')[0]}", True)
+        is_ours = not list_settings()[one.key].adds_up and not all(map(_is_foreign, sources.get(one.key, ())))
+        if is_wanted and not is_ours:
+            _merge(one, value, values, sources)
 
 
 def _read_file(place: Place, file: TomlFile, frame: Frame, warnings: list[str]) -> Iterator[GivenValue]:
@@ -230,7 +273,8 @@ def _read_overrides(overrides: Mapping[str, object], frame: Frame) -> Iterator[G
         yield GivenValue(key, str(given) if isinstance(given, Path) else given, SettingSource("command line"), frame)
 
 
-def _check(given: GivenValue) -> object:
+def check_value(given: GivenValue) -> object:
+    """Returns the value of a setting; raises `SettingsError` if what is written does not fit."""
     setting = list_settings()[given.key]
     try:
         return setting.kind.check(given.value, given.frame)

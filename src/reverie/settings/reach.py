@@ -89,8 +89,9 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         FolderRule.TRUST,
         Risk.RUN,
         """
-        permissions.allow hooks.SessionStart hooks.UserPromptSubmit hooks.PreToolUse hooks.PostToolUse
-        hooks.PreCompact hooks.Stop hooks.SubagentStop hooks.SessionEnd
+        permissions.allow hooks.SessionStart hooks.InstructionsLoaded hooks.UserPromptSubmit hooks.UserPromptExpansion
+        hooks.PreToolUse hooks.PostToolUse hooks.PostToolUseFailure hooks.PostToolBatch hooks.PreCompact
+        hooks.PostCompact hooks.Stop hooks.SubagentStart hooks.SubagentStop hooks.SessionEnd
         """,
     ),
     (FolderRule.TRUST, Risk.SEND, "model.name model.small_model"),
@@ -122,7 +123,10 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
     (
         FolderRule.USER,
         Risk.RUN,
-        "flags.provider memory.encoder model.claude_code_program model.codex_program",
+        """
+        flags.provider memory.encoder model.claude_code_program model.codex_program claude.hooks claude.permissions
+        claude.commands
+        """,
     ),
     (
         FolderRule.USER,

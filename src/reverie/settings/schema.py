@@ -30,6 +30,7 @@ class Settings:
     transcript: sections.TranscriptSettings = field(default_factory=sections.TranscriptSettings)
     permissions: sections.PermissionSettings = field(default_factory=sections.PermissionSettings)
     hooks: sections.HookSettings = field(default_factory=sections.HookSettings)
+    claude: sections.ClaudeSettings = field(default_factory=sections.ClaudeSettings)
     tools: sections.ToolSettings = field(default_factory=sections.ToolSettings)
     tool_results: sections.ToolResultSettings = field(default_factory=sections.ToolResultSettings)
     microcompact: sections.MicrocompactSettings = field(default_factory=sections.MicrocompactSettings)

@@ -137,11 +137,12 @@ class HookCommand(Section):
     command: str = filled("The shell command to run.")
     matcher: str = pattern("*", "For tool events: a regular expression for the whole name of the tool.")
     timeout_s: float = number(60.0, "seconds", "The command is killed after this time.")
+    wait: bool = switch(True, "False: the session goes on at once, and the answer does not count.")
     folder: ClassVar[Path | None] = None
     """Where it runs: the folder whose settings have it. None: the folder of the session, for the user's own hooks."""
 
     def at(self, folder: Path) -> HookCommand:
-        made = HookCommand(command=self.command, matcher=self.matcher, timeout_s=self.timeout_s)
+        made = HookCommand(**self.__dict__)
         made.__dict__["folder"] = folder
         return made
 
@@ -150,17 +151,31 @@ class HookSettings(Section):
     """Commands that run at an event."""
 
     SessionStart: tuple[HookCommand, ...] = tables(HookCommand, "A session begins.")
+    InstructionsLoaded: tuple[HookCommand, ...] = tables(HookCommand, "An instruction file was loaded.")
     UserPromptSubmit: tuple[HookCommand, ...] = tables(HookCommand, "The user sent a message.")
+    UserPromptExpansion: tuple[HookCommand, ...] = tables(HookCommand, "The user named a command of a file.")
     PreToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool is about to run.")
-    PostToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool has run.")
+    PostToolUse: tuple[HookCommand, ...] = tables(HookCommand, "A tool has run and succeeded.")
+    PostToolUseFailure: tuple[HookCommand, ...] = tables(HookCommand, "A tool has run and failed.")
+    PostToolBatch: tuple[HookCommand, ...] = tables(HookCommand, "All tool calls of a response are over.")
     PreCompact: tuple[HookCommand, ...] = tables(HookCommand, "The conversation is about to be compacted.")
+    PostCompact: tuple[HookCommand, ...] = tables(HookCommand, "The conversation was compacted.")
     Stop: tuple[HookCommand, ...] = tables(HookCommand, "The agent has answered.")
+    SubagentStart: tuple[HookCommand, ...] = tables(HookCommand, "A sub-agent begins.")
     SubagentStop: tuple[HookCommand, ...] = tables(HookCommand, "A sub-agent has finished.")
     SessionEnd: tuple[HookCommand, ...] = tables(HookCommand, "A session ends.")
 
     def of(self, event: str) -> tuple[HookCommand, ...]:
         """Returns the commands of one event, in the order of the file."""
         return cast("tuple[HookCommand, ...]", getattr(self, event))
+
+
+class ClaudeSettings(Section):
+    """What is read from the files of Claude Code: `.claude/` in a folder, and `~/.claude/` (or `CLAUDE_CONFIG_DIR`)."""
+
+    hooks: bool = switch(True, "Whether the hooks in its settings files run.", env="REVERIE_CLAUDE_HOOKS")
+    permissions: bool = switch(True, "Whether the permission rules in its settings files count.")
+    commands: bool = switch(True, "Whether its commands and skills are offered.")
 
 
 class ToolSettings(Section):

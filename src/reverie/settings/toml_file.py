@@ -27,7 +27,7 @@ class TomlFile:
         self.path = path
         self.data = data
         self.size = size  # the bytes that were read
-        self._text = text
+        self.text = text
         self._lines: dict[KeyPath, int] | None = None
 
     @classmethod
@@ -51,7 +51,7 @@ class TomlFile:
     def line(self, path: KeyPath) -> int:
         """Returns the line (from 1) of the key at `path`, or of the nearest table around it."""
         if self._lines is None:
-            self._lines = find_key_lines(self._text)
+            self._lines = find_key_lines(self.text)
         while path:
             if path in self._lines:
                 return self._lines[path]

@@ -11,7 +11,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +22,8 @@ from reverie.settings.reach import Risk, names_program
 FILE = "trust.json"
 COMMITTED = ".reverie/settings.toml"
 LOCAL = ".reverie/settings.local.toml"
+LOCAL_FILES = (LOCAL, ".claude/settings.local.json")
+SETTINGS_FILES = (COMMITTED, ".claude/settings.json", *LOCAL_FILES)
 _MAX_BYTES = 4_000_000
 _NAMES_FILES = ("catalogue.files", "model.")
 
@@ -116,7 +118,9 @@ class TrustBook:
         if own is not None and _agree(own, found):
             return ""
         shared = self.trusted.get(str(root)) if root is not None and root != folder else None
-        if shared is not None and _agree(shared, {name: one for name, one in found.items() if one or name != LOCAL}):
+        if shared is not None and _agree(
+            shared, {name: one for name, one in found.items() if one or name not in LOCAL_FILES}
+        ):
             return ""
         return NOT_TRUSTED if own is None and shared is None else CHANGED
 
@@ -150,6 +154,13 @@ def digest_parts(parts: Iterable[ActingPart]) -> dict[str, dict[str, str]]:
     }
 
 
+def mark_parts(parts: Iterable[ActingPart], book: TrustBook, folder: Path, root: Path) -> list[ActingPart]:
+    """Returns the parts of one file of this folder, each with the reason why it does not count."""
+    found = list(parts)
+    state = book.state(folder, digest_parts(found)[str(folder)], root)
+    return [replace(part, ignored=state) for part in found]
+
+
 def make_check(key: str, value: object, folder: Path) -> Callable[[], PartCheck]:
     """Returns a check of one part that runs once, when needed: key, value, and the files that it runs or names."""
     return cache(lambda: _check_part(key, value, folder))
@@ -158,7 +169,7 @@ def make_check(key: str, value: object, folder: Path) -> Callable[[], PartCheck]
 def _check_part(key: str, value: object, folder: Path) -> PartCheck:
     content = [key, json.dumps(value, sort_keys=True, default=str)]
     unchecked: tuple[str, ...] = ()
-    if key.startswith("hooks.") or names_program(value):
+    if key == "run" or key.startswith("hooks.") or names_program(value):
         from reverie.settings.scripts import explain_unchecked, list_run_files
 
         commands = [value] if isinstance(value, str) else [_command(item) for item in cast("list[object]", value)]

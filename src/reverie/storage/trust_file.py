@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from reverie.errors import StorageError
-from reverie.settings.trust import COMMITTED, FILE, LOCAL, ActingPart, TrustBook, digest_parts
+from reverie.settings.trust import FILE, SETTINGS_FILES, ActingPart, TrustBook, digest_parts
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.locks import exclusive
 
@@ -25,7 +25,7 @@ def trust(home: Path, parts: Iterable[ActingPart], checkout: Path) -> None:
         for folder, files in digest_parts(parts).items():
             kept = trusted.get(folder, {})
             if folder == str(checkout):
-                kept = {name: one for name, one in kept.items() if name not in (COMMITTED, LOCAL)}
+                kept = {name: one for name, one in kept.items() if name not in SETTINGS_FILES}
             trusted[folder] = {**kept, **files}
             declined.pop(folder, None)
 

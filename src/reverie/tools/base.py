@@ -119,6 +119,8 @@ class ToolContext:
     post: Callable[[Caller, str, str, str], Awaitable[str]] | None = None
     """Sends a message (sender, recipient, text, summary) and reports the outcome; None where there are no other agents.
     For an unknown recipient it raises a ReverieError that lists the known ones."""
+    guarded: bool = False
+    """Nobody was asked about the call: it must run as the permission check relied on."""
 
     def resolve(self, given: str) -> Path:
         """Returns the absolute path that a model means, before mapping. Accepts `~` and relative paths."""
@@ -140,6 +142,8 @@ class ToolOutput:
     """The size of the whole result, if it is kept on disk and `content` is only a preview."""
     kept_in: Path | None = None
     """The file that the tool itself put the whole result in."""
+    seconds: float = 0.0
+    """How long the tool ran, without the time for permission."""
 
 
 class Tool(Protocol):
@@ -185,6 +189,17 @@ class BuiltIn:
     def is_read_only(self, given: JsonObject) -> bool:
         del given
         return self._reads_only
+
+    def must_fail(self, given: JsonObject, context: ToolContext) -> str | None:
+        """Returns the error that this call would certainly end with, without running it; None if that is not known."""
+        try:
+            self._foresee(given, context)
+        except ReverieError as error:
+            return str(error)
+        return None
+
+    def _foresee(self, given: JsonObject, context: ToolContext) -> None:
+        """Raises the error that the call would end with, if it can be seen before; changes nothing."""
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         try:

@@ -11,20 +11,21 @@ import errno
 import fcntl
 import os
 import signal
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from reverie.errors import UserError
-from reverie.paths.programs import system_program, users_program
+from reverie.paths.programs import make_bare_environment, system_program, users_program
+from reverie.permissions.rules import NotReadOnly
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.permissions.shell.words import anchor_globs
 from reverie.runtime.process_family import ProcessFamily
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import format_path
 from reverie.tools.kept_output import MAX_KEPT_BYTES, KeptOutput
-from reverie.tools.process import make_bare_environment
 from reverie.types import JsonObject
 
 DEFAULT_TIMEOUT_MS = 120_000
@@ -58,10 +59,15 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
     async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         command: str = given["command"]
         seconds = min(int(given.get("timeout") or self.timeout_ms), self.max_timeout_ms) / 1_000
-        read_only = self.is_read_only(given)
-        if read_only:  # a file with the name of an option must not become one
-            command = anchor_globs(command)
-        running = await _RunningCommand.start(command, context, read_only=read_only)
+        if context.guarded:
+            async with _guard(command, context.cwd) as (text, env):
+                return await self._run_text(text, env, seconds, context)
+        if self.is_read_only(given):  # a file with the name of an option must not become one
+            return await self._run_text(anchor_globs(command), make_bare_environment(), seconds, context)
+        return await self._run_text(command, {**os.environ, "TERM": "dumb"}, seconds, context)
+
+    async def _run_text(self, text: str, env: dict[str, str], seconds: float, context: ToolContext) -> ToolOutput:
+        running = await _RunningCommand.start(text, env, context)
         kept = KeptOutput(context.keep_dir, self.inline_bytes, context.progress)
         try:
             ending = await running.wait(kept, seconds)
@@ -70,6 +76,24 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
             raise
         kept.close()
         return _make_output(kept, running.process.returncode, ending, seconds)
+
+
+@asynccontextmanager
+async def _guard(command: str, cwd: Path) -> AsyncGenerator[tuple[str, dict[str, str]]]:
+    """Yields how a harmless command runs. It was checked before, but what it needs may have changed since."""
+    from reverie.permissions.harmless.command import guarded
+
+    prepared = guarded(command, cwd)
+    try:
+        how = await asyncio.to_thread(prepared.__enter__)
+    except NotReadOnly as refusal:
+        raise UserError(
+            f"The command did not run: it cannot run without a question any more, because {refusal}."
+        ) from refusal
+    try:
+        yield how
+    finally:
+        await asyncio.to_thread(prepared.__exit__, None, None, None)
 
 
 class _Ending(Enum):
@@ -96,7 +120,7 @@ class _RunningCommand:
     pipe: asyncio.ReadTransport
 
     @staticmethod
-    async def start(command: str, context: ToolContext, *, read_only: bool) -> _RunningCommand:
+    async def start(command: str, env: dict[str, str], context: ToolContext) -> _RunningCommand:
         """Starts the command; raises UserError if that fails."""
         reading, writing = os.pipe()
         identity = os.fstat(reading)
@@ -114,7 +138,7 @@ class _RunningCommand:
                 stdout=writing,
                 stderr=asyncio.subprocess.STDOUT,
                 cwd=context.map_path(context.cwd),
-                env=make_bare_environment() if read_only else {**os.environ, "TERM": "dumb"},
+                env=env,
                 start_new_session=True,
             )
         except BaseException as error:

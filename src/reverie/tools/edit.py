@@ -7,10 +7,11 @@ byte order mark. It never guesses a place.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from reverie.errors import UserError
 from reverie.tools.base import BuiltIn, ReadCache, ToolContext, ToolOutput
-from reverie.tools.files import Located, Saved, finish_in_thread, load, locate, require_unchanged, save
+from reverie.tools.files import Located, Snapshot, finish_in_thread, load, locate, require_unchanged, save
 from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import TextForm, decode, encode, looks_binary, with_newlines
 from reverie.types import JsonObject
@@ -27,15 +28,18 @@ _PROPERTIES: JsonObject = {
 class Edit(BuiltIn, prompt="edit.md", properties=_PROPERTIES, required=["file_path", "old_string", "new_string"]):
     """The Edit tool."""
 
+    def _foresee(self, given: JsonObject, context: ToolContext) -> None:
+        every = bool(given.get("replace_all", False))
+        where = locate(given["file_path"], context)
+        _plan(where, given["old_string"], given["new_string"], every, context.read_cache)
+
     async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         old, new, every = given["old_string"], given["new_string"], bool(given.get("replace_all", False))
         known = context.read_cache
         where = locate(given["file_path"], context)
-        if not old:
-            raise UserError("old_string is empty: give the text to replace, or use Write for a whole file.")
-        if old == new:
-            raise UserError("old_string and new_string are the same: there is nothing to change.")
-        saved, partial, lines = await finish_in_thread(lambda: _edit(where, old, new, every, known))
+        change = await finish_in_thread(lambda: _plan(where, old, new, every, known))
+        saved = await finish_in_thread(lambda: save(where, change.data, change.before))
+        partial, lines = change.partial, change.lines
         if saved.now is None:
             known.forget(where.key)
             return ToolOutput(saved.note or f"Removed {where.shown}.", structured={"filePath": where.shown})
@@ -46,7 +50,22 @@ class Edit(BuiltIn, prompt="edit.md", properties=_PROPERTIES, required=["file_pa
         return ToolOutput(saved.note or f"Changed {where.shown} {_format_places(lines)}.", structured=structured)
 
 
-def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> tuple[Saved, bool, list[int]]:
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What an edit would write, in place of which file, at which lines. `partial`: only a part of it was read."""
+
+    data: bytes
+    before: Snapshot
+    partial: bool
+    lines: list[int]
+
+
+def _plan(where: Located, old: str, new: str, every: bool, known: ReadCache) -> _Change:
+    """Works out the change; raises UserError if there cannot be one."""
+    if not old:
+        raise UserError("old_string is empty: give the text to replace, or use Write for a whole file.")
+    if old == new:
+        raise UserError("old_string and new_string are the same: there is nothing to change.")
     before = load(where)
     if looks_binary(before.data[:8_192]):
         raise UserError(f"{where.shown} is a binary file: change it with a command in Bash.")
@@ -70,8 +89,7 @@ def _edit(where: Located, old: str, new: str, every: bool, known: ReadCache) -> 
             "unique, or set replace_all."
         )
     data = encode(_replace(text, spans, new, form), form)
-    lines = _find_line_numbers(text, spans)
-    return save(where, data, before), seen.partial, lines
+    return _Change(data, before, seen.partial, _find_line_numbers(text, spans))
 
 
 def _find(text: str, old: str, every: bool) -> list[tuple[int, int]]:

@@ -55,6 +55,9 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
     max_bytes: int = 256 * 1024
     max_image_bytes: int = 3_750_000  # 5 MB as base64, the most the API takes
 
+    def _foresee(self, given: JsonObject, context: ToolContext) -> None:
+        os.close(open_file(locate(given["file_path"], context))[0])
+
     async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         where = locate(given["file_path"], context)
         output, seen = await asyncio.to_thread(self._read, where, given.get("offset"), given.get("limit"))

@@ -14,7 +14,7 @@ from typing import TypeAlias, assert_never, cast
 
 from reverie.errors import ReverieError
 from reverie.permissions.rules import Allow, Ask, Deny, ToolCall
-from reverie.tools.base import Tool, ToolContext, ToolOutput
+from reverie.tools.base import BuiltIn, Tool, ToolContext, ToolOutput
 from reverie.tools.text_form import replace_surrogates
 from reverie.tools.validate import explain_invalid
 from reverie.types import JsonObject, TextBlock, ToolUseBlock
@@ -108,10 +108,14 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
     if prepared.tool is None:
         return _refuse(prepared.refusal)
     try:
-        given = await _ask_permission(prepared, prepared.tool, context)
-        if isinstance(given, str):
-            return _refuse(given)
-        return _make_storable(await prepared.tool.run(given, context))
+        allowed = await _ask_permission(prepared, prepared.tool, context)
+        if isinstance(allowed, str):
+            return _refuse(allowed)
+        given = prepared.given if allowed.updated_input is None else allowed.updated_input
+        where = replace(context, guarded=True) if allowed.guarded else context
+        started = monotonic()
+        output = _make_storable(await prepared.tool.run(given, where))
+        return replace(output, seconds=monotonic() - started)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -130,17 +134,22 @@ def _refuse(reason: str) -> ToolOutput:
     return ToolOutput(reason, is_error=True, ran=False)
 
 
-async def _ask_permission(prepared: _Prepared, tool: Tool, context: ToolContext) -> JsonObject | str:
-    """Returns the input to run with, which a hook may have changed; or the reason why the call may not run."""
+async def _ask_permission(prepared: _Prepared, tool: Tool, context: ToolContext) -> Allow | str:
+    """Returns how to run the call, perhaps with an input that a hook changed; or the reason why it may not run."""
     call, caller = prepared.call, context.caller
     who = (context.cwd, caller.purpose, caller.agent_id)
-    decision = await context.permission(ToolCall(call.id, call.name, prepared.given, prepared.read_only, *who))
+
+    def must_fail(given: JsonObject) -> str | None:
+        fits = explain_invalid(given, tool.schema.get("input_schema", {})) is None
+        return tool.must_fail(given, context) if fits and isinstance(tool, BuiltIn) else None
+
+    asked = ToolCall(call.id, call.name, prepared.given, prepared.read_only, *who, must_fail=must_fail)
+    decision = await context.permission(asked)
     match decision:
         case Allow(updated):
-            given = prepared.given if updated is None else updated
             if updated is not None and (why := explain_invalid(updated, tool.schema.get("input_schema", {}))):
                 return f"A hook gave {prepared.call.name} an input that does not fit, so it did not run: {why}"
-            return given
+            return decision
         case Deny(reason):
             return reason
         case Ask(reason):  # the permission function asks by itself; an open question means no

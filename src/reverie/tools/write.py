@@ -11,7 +11,6 @@ from reverie.errors import UserError
 from reverie.tools.base import BuiltIn, ReadCache, ToolContext, ToolOutput
 from reverie.tools.files import (
     Located,
-    Saved,
     Snapshot,
     finish_in_thread,
     load_if_there,
@@ -32,11 +31,15 @@ _PROPERTIES: JsonObject = {
 class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_path", "content"]):
     """The Write tool."""
 
+    def _foresee(self, given: JsonObject, context: ToolContext) -> None:
+        _plan(locate(given["file_path"], context), given["content"], context.read_cache)
+
     async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         content: str = given["content"]
         known = context.read_cache
         where = locate(given["file_path"], context)
-        saved, note = await finish_in_thread(lambda: _write(where, content, known))
+        before, data, note = await finish_in_thread(lambda: _plan(where, content, known))
+        saved = await finish_in_thread(lambda: save(where, data, before))
         existed = note is not None
         if saved.now is None:
             known.forget(where.key)
@@ -52,8 +55,8 @@ class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_
         return ToolOutput(done, structured={"type": kind, "filePath": where.shown, **describe_seen_file(seen)})
 
 
-def _write(where: Located, content: str, known: ReadCache) -> tuple[Saved, str | None]:
-    """Returns the file as it is now, and a note about its form (None if the file is new)."""
+def _plan(where: Located, content: str, known: ReadCache) -> tuple[Snapshot | None, bytes, str | None]:
+    """Returns the file that is replaced, what to write, and a note about its form (None if the file is new)."""
     before = load_if_there(where)
     if before is None:
         data, note = encode(content, TextForm()), None
@@ -64,7 +67,7 @@ def _write(where: Located, content: str, known: ReadCache) -> tuple[Saved, str |
                 "read the whole file, or change the part with Edit."
             )
         data, note = _encode_like(before, content)
-    return save(where, data, before), note
+    return before, data, note
 
 
 def _encode_like(before: Snapshot, content: str) -> tuple[bytes, str]:

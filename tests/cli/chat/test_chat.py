@@ -67,12 +67,13 @@ def test_a_refusal_with_a_reason_reaches_the_model(reverie: Command) -> None:
     assert not (reverie.work / "made.txt").exists()
 
 
-def test_always_asks_once(reverie: Command) -> None:
+def test_an_answer_for_the_session_asks_once(reverie: Command) -> None:
     call = 'call Bash {"command": "echo x >> log.txt"}\n---\n'
     with chat(reverie, "--model", reverie.script(call * 3 + "say All three.\n")) as terminal:
         terminal.say("three times")
-        terminal.until("always (Bash(echo x >> log.txt))")
-        terminal.press("a")
+        shown = terminal.until("for this session: Bash(echo x >> log.txt)") + terminal.until("no ›")
+        assert "always" not in shown, "a command with a redirection is not saved"
+        terminal.press("s")
         terminal.until("All three.")
         assert terminal.shown.count("? Bash $") == 1
     assert (reverie.work / "log.txt").read_text() == "x\n" * 3
@@ -327,3 +328,19 @@ def test_the_first_turn_that_fails_gives_the_exit_code(reverie: Command) -> None
 def test_a_command_in_a_pipe_can_leave(reverie: Command) -> None:
     done = reverie("chat", "--model", reverie.script("say [{text}]\n"), stdin="/exit\nnever said\n")
     assert done.stdout == ""
+
+
+def test_always_is_saved_listed_and_removed(reverie: Command) -> None:
+    call = 'call Bash {"command": "mkdir made"}\n---\nsay Over.\n---\n'
+    with chat(reverie, "--model", reverie.script(call + "say Bye.\n")) as terminal:
+        terminal.say("make it")
+        terminal.until("for this session, or always: Bash(mkdir:*)")
+        terminal.until("no ›")
+        terminal.press("a")
+        terminal.until("Over.")
+        terminal.say("/permissions")
+        terminal.until("settings.local.toml:3")
+        terminal.say("/permissions remove Bash(mkdir:*)")
+        terminal.until("Removed Bash(mkdir:*) from")
+    assert (reverie.work / "made").is_dir()
+    assert "mkdir" not in (reverie.work / ".reverie/settings.local.toml").read_text()

@@ -75,6 +75,7 @@ class Member:
     parent: str | None = None
     state: MemberState = MemberState.RUNNING
     title: str = ""
+    kind: str = ""
     step: str = ""
     summary: str = ""
 

@@ -16,9 +16,11 @@ from reverie.cli.chat.dream import complete_dream, dream
 from reverie.cli.chat.input import PickRow
 from reverie.cli.chat.memory import forget, memory_files, remember, show_memory
 from reverie.cli.chat.palette import rank, session_rows
+from reverie.cli.chat.permissions import complete_permissions, show_permissions
 from reverie.cli.diff_preview import text_lines
 from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
 from reverie.errors import UserError
+from reverie.instructions.commands import list_shown
 
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
@@ -57,6 +59,8 @@ class SlashCommand:
 async def _help(chat: Chat, _rest: str) -> None:
     paint = chat.view.paint
     rows = [(paint.accent(command.usage), command.help) for command in COMMANDS.values()]
+    own = list_shown(chat.session.commands.load(), COMMANDS)
+    rows += [(paint.accent(one_line(one.usage, 60)), one_line(one.description, 80)) for one in own]
     chat.view.say_all(f"  {line}" for line in table(rows, room=chat.view.columns - 2, flexible=1, least=20))
     chat.view.say()
     rows = [(paint.accent(key), what) for key, what in KEYS]
@@ -208,6 +212,13 @@ COMMANDS: dict[str, SlashCommand] = {
     "agents": SlashCommand(
         "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers, any_time=True
     ),
+    "permissions": SlashCommand(
+        "/permissions [remove RULE]",
+        "all permission rules, and where they come from",
+        show_permissions,
+        complete_permissions,
+        any_time=True,
+    ),
     "btw": SlashCommand("/btw QUESTION", "ask without changing the conversation", ask_aside),
     "compact": SlashCommand(
         "/compact [TEXT | --preview | --from MSG | --up-to MSG]",
@@ -250,8 +261,13 @@ def completions(chat: Chat, text: str) -> Iterator[tuple[str, int, str]]:
     """Completes a line that begins with a slash."""
     name, space, rest = text[1:].partition(" ")
     if not space:
-        for known, command in rank(name, COMMANDS.items(), lambda each: each[0]):
-            yield f"/{known}", len(text), command.help
+        own = [
+            (one.name, f"{one.hint} {one.description}".strip())
+            for one in list_shown(chat.session.commands.load(), COMMANDS)
+        ]
+        offered = [*((known, command.help) for known, command in COMMANDS.items()), *own]
+        for known, about in rank(name, offered, lambda each: each[0]):
+            yield f"/{known}", len(text), one_line(about, 80)
     elif command := COMMANDS.get(name):
         for word, about in command.complete(chat):
             if rest.lower() in word.lower():

@@ -14,19 +14,13 @@ from pathlib import Path
 from reverie.cli.diff_preview import Pages
 from reverie.events import PermissionAsked
 from reverie.origins import split_material
+from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.types import Origin, TextBlock
 
+STOP = "stop"
+"""The answer that stops the turn."""
 TWICE_S = 2.0
 """Ctrl-C twice within this time leaves the chat."""
-
-
-@dataclass(frozen=True, slots=True)
-class PermissionAnswer:
-    """The user's answer to a permission question."""
-
-    allow: bool
-    always: bool = False
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +70,14 @@ class ChatInput(ABC):
     def note_interrupt(self) -> None:  # noqa: B027
         """Records that Ctrl-C stopped a turn: at the prompt it counts as the first of two."""
 
-    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
         """Asks about the call that was shown; None as the answer stops the turn.
 
-        `rule` is what "always" would allow, if there is such a rule. `show` shows the next page while `pages` has one.
+        `lasting`: which of the answers `session` and `always` can be chosen. `show` shows the next page while `pages`
+        has one.
         """
-        del rule, pages, show
-        return PermissionAnswer(False, reason="No user can be asked.")
+        del lasting, pages, show
+        return PermissionAnswer.deny("No user can be asked.")
 
     async def ask_in_full(self, event: PermissionAsked, cwd: Path) -> PermissionAnswer | None:
         """Shows the whole call and asks about it; None as the answer stops the turn."""
@@ -108,6 +103,33 @@ class ChatInput(ABC):
         """Lets the user choose one row with the arrow keys and by typing; its value, or None. Without a user, None."""
         del title, rows
         return None
+
+
+class AskingInput(ChatInput):
+    """An input with a user, who is asked by keys or by lines."""
+
+    interactive = True
+
+    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+        while True:
+            # The user can only allow a call that was shown in full.
+            offers = {"m": "more"} if pages.left else {"y": "yes", **{word[0]: word for word in lasting}}
+            answer = await self.choose("Allow?", {**offers, "n": "no"})
+            if answer != "more":
+                break
+            show()
+        kinds = {"yes": AnswerKind.ONCE, "session": AnswerKind.SESSION, "always": AnswerKind.ALWAYS}
+        if answer in kinds:
+            return PermissionAnswer(kinds[answer])
+        reason = await self.ask_reason() if answer == "no" else ""
+        return None if STOP in (answer, reason) else PermissionAnswer.deny(reason)
+
+    async def ask_reason(self) -> str:
+        """Why a call was refused; empty if there is no reason."""
+        return ""
+
+    async def confirm(self, question: str) -> bool:
+        return await self.choose(question, {"y": "yes", "n": "no"}) == "yes"
 
 
 class LineReader(ChatInput):

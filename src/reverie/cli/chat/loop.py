@@ -19,20 +19,19 @@ from reverie.cli.chat.commands import COMMANDS, command_in, completions
 from reverie.cli.chat.figures import StatusFigures
 from reverie.cli.chat.folding import THINKING, KeptOutputs, fold_lines
 from reverie.cli.chat.greeting import greet, recap
-from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, PickRow, Said
+from reverie.cli.chat.input import TWICE_S, ChatInput, PickRow, Said
 from reverie.cli.chat.output import ChatOutput
 from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
-from reverie.cli.output import columns, one_line, plural
+from reverie.cli.output import columns, exact, one_line, plural
 from reverie.cli.run_view import RunView, TextView
 from reverie.cli.session_opening import Opening
 from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, PermissionAsked, ThinkingStreamed, ToolFinished, ToolStarted, TurnEnded
+from reverie.instructions.commands import list_shown
 from reverie.origins import strip_tags
-from reverie.permissions.patterns import make_rule
-from reverie.permissions.rules import ToolCall
-from reverie.text.columns import cut
+from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.types import Json, Origin, TextBlock
 
 if TYPE_CHECKING:
@@ -90,6 +89,8 @@ class Chat:
         self.session.listen(self._show_between_turns)
         reading = asyncio.create_task(self._read(given)) if given.interactive else None
         try:
+            if self.session.hook_points.has_first_message:
+                await self._run_turn(Said((), ""))
             while not self.leaving and self._signals.ended_by is None:
                 said = await (given.next() if reading is None else self._next_waiting(reading))
                 if said is None:
@@ -132,12 +133,16 @@ class Chat:
             self.view.user_message(said.shown)
         if self.can_ask and (command := _own_command(said)):
             await self._run_shell(command)
-        elif found := _command(said):
+        elif (found := _command(said)) and (found[0] in COMMANDS or self._find_own(said) is None):
             given_as = {block.origin for block in said.blocks}
             self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
             await self._run_command(*found)
         else:
             await self._run_turn(said)
+
+    def _find_own(self, said: Said) -> object | None:
+        """The user's own command, from a file, that this message names."""
+        return self.session.commands.find(said.blocks[0].text)
 
     def take_back(self) -> Said | None:
         """Removes the last waiting message, so that the user can change it."""
@@ -244,8 +249,11 @@ class Chat:
         if verdict is None:
             self.interrupt()
             return
-        why = f"The user refused: {verdict.reason.strip()}" if verdict.reason.strip() else ""
-        self.session.gate.answer(event.id, allow=verdict.allow, always=verdict.always, reason=why)
+        if verdict.kind is AnswerKind.DENY and verdict.reason.strip():
+            verdict = replace(verdict, reason=f"The user refused: {verdict.reason.strip()}")
+        self.session.gate.settle(event.id, verdict)
+        if verdict.kind is AnswerKind.ALWAYS:
+            view.tell(f"Saved in {event.saves_to}; /permissions lists and removes rules.")
         view.add_wait(time.monotonic() - asked_at)
 
     async def _show_and_ask(self, event: PermissionAsked, cwd: Path) -> PermissionAnswer | None:
@@ -258,9 +266,16 @@ class Chat:
         view.say(view.paint.dim(f"  {one_line(event.reason)}"))
         pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
         self.show_page(pages)
-        rule = make_rule(ToolCall(event.id, event.tool, event.input, False, cwd))
-        shown = None if rule is None else cut(one_line(rule), max(20, columns() - 40))
-        return await self._input.ask(shown, pages, lambda: self.show_page(pages))
+        lasting = self._lasting_answers(event)
+        return await self._input.ask(lasting, pages, lambda: self.show_page(pages))
+
+    def _lasting_answers(self, event: PermissionAsked) -> tuple[str, ...]:
+        """Shows the rules in full and returns the answers that hold longer than this call."""
+        if not event.rules:
+            return ()
+        how = "for this session, or always" if event.saves_to else "for this session"
+        self.view.say(self.view.paint.dim(f"  {how}: {exact(', '.join(event.rules))}"))
+        return ("session", "always") if event.saves_to else ("session",)
 
     def show_question(self, id: str, tool: str, given: Json, cwd: Path) -> None:
         """Shows the next page of an agent's question, or the first page again after the last."""
@@ -283,7 +298,8 @@ class Chat:
             if command is None:
                 from reverie.cli.app import unknown_name
 
-                known = {f"/{one}": None for one in COMMANDS}
+                own = (one.name for one in list_shown(self.session.commands.load(), COMMANDS))
+                known = {f"/{one}": None for one in (*COMMANDS, *own)}
                 raise UserError(unknown_name("command", f"/{name}", known))
             await command.run(self, rest)
         except ReverieError as error:

@@ -6,16 +6,15 @@ Nothing is drawn again, there is no status line and no colour. The terminal itse
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from reverie import events
 from reverie.cli.chat.folding import THINKING, KeptOutputs
-from reverie.cli.chat.input import PermissionAnswer, PickRow, PipedInput
+from reverie.cli.chat.input import AskingInput, PickRow, PipedInput
 from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.view import ChatView
-from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint, format_seconds, one_line
 from reverie.cli.tool_lines import result_note
 
@@ -65,10 +64,9 @@ class PlainView(ChatView):
         self.say(f"Thought for {format_seconds(took)}. Output {self._outputs.last_of(THINKING)}.")
 
 
-class PlainInput(PipedInput):
+class PlainInput(AskingInput, PipedInput):
     """Reads whole lines of a terminal. A question takes the next line."""
 
-    interactive = True
     in_words = True
 
     def __init__(self) -> None:
@@ -105,20 +103,8 @@ class PlainInput(PipedInput):
                     return word
         return list(offers.values())[-1]
 
-    async def confirm(self, question: str) -> bool:
-        return await self.choose(question, {"y": "yes", "n": "no"}) == "yes"
-
-    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
-        while True:
-            always = {"a": f"always ({rule})"} if rule else {}
-            offers = {"m": "more"} if pages.left else {"y": "yes", **always}
-            answer = await self.choose("Allow?", {**offers, "n": "no"})
-            if answer != "more":
-                break
-            show()
-        if answer == "no":
-            return PermissionAnswer(False, reason=await self._ask_line("Why not? Enter alone: no reason.") or "")
-        return PermissionAnswer(True, always=answer != "yes")
+    async def ask_reason(self) -> str:
+        return await self._ask_line("Why not? Enter alone: no reason.") or ""
 
     async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
         shown = rows[:_LISTED]

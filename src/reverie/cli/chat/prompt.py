@@ -36,15 +36,16 @@ from prompt_toolkit.utils import get_term_environment_variable
 from prompt_toolkit.widgets import SearchToolbar
 
 from reverie.cli.chat.completer import ChatCompleter, is_completed
-from reverie.cli.chat.input import TWICE_S, ChatInput, PermissionAnswer, PickRow, Said
+from reverie.cli.chat.input import STOP, TWICE_S, AskingInput, PickRow, Said
 from reverie.cli.chat.live import LiveRegion
-from reverie.cli.chat.questions import STOP, Questions, ansi
+from reverie.cli.chat.questions import Questions, ansi
 from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint, columns, format_seconds, one_line, plural
 from reverie.cli.screen import HOLD, SHOW, clean, clipboard_sequence, printable, raw_stream
 from reverie.errors import StorageError
 from reverie.origins import SHORT_PASTE, fence
 from reverie.paths import make_private
+from reverie.permissions.answers import PermissionAnswer
 from reverie.regular_files import open_regular
 from reverie.text.columns import cut
 from reverie.types import Origin, TextBlock
@@ -84,10 +85,8 @@ class _OneWrite(Vt100_Output):
             super().flush()
 
 
-class TerminalInput(ChatInput):
+class TerminalInput(AskingInput):
     """Reads from the terminal, and draws the lines of `live` above the prompt."""
-
-    interactive = True
 
     def __init__(self, chat: Chat, live: LiveRegion, paint: Paint) -> None:
         self._chat = chat
@@ -338,9 +337,6 @@ class TerminalInput(ChatInput):
 
     # -- questions ------------------------------------------------------------------------------------------------
 
-    async def confirm(self, question: str) -> bool:
-        return await self.choose(question, {"y": "yes", "n": "no"}) == "yes"
-
     async def choose(self, question: str, offers: Mapping[str, str]) -> str:
         """Waits for one of the offered keys; other keys do nothing."""
         answer = await self._questions.choose(question, offers)
@@ -351,25 +347,13 @@ class TerminalInput(ChatInput):
     async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
         return await self._questions.pick(title, rows)
 
-    async def ask(self, rule: str | None, pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
-        paint = self._paint
-        # Keys that were typed before the question do not answer it.
-        with suppress(termios.error):
+    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+        with suppress(termios.error):  # keys that were typed before the question do not answer it
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
-        while True:
-            always = {"a": f"always {paint.dim(f'({rule})')}"} if rule else {}
-            # The user can only allow a call that was shown in full.
-            offers = {"m": "more"} if pages.left else {"y": "yes", **always}
-            answer = await self.choose("Allow?", {**offers, "n": "no"})
-            if answer != "more":
-                break
-            show()
-        if answer == "yes" or answer.startswith("always"):
-            return PermissionAnswer(True, always=answer != "yes")
-        reason = ""
-        if answer == "no":
-            reason = await self._questions.enter("Why not? (Enter: no reason)")
-        return None if STOP in (answer, reason) else PermissionAnswer(False, reason=reason)
+        return await super().ask(lasting, pages, show)
+
+    async def ask_reason(self) -> str:
+        return await self._questions.enter("Why not? (Enter: no reason)")
 
 
 def open_history(path: Path) -> History:

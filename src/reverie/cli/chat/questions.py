@@ -17,13 +17,12 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, FormattedTextControl, HSplit, Window
 from prompt_toolkit.layout.dimension import Dimension
 
-from reverie.cli.chat.input import PickRow
+from reverie.cli.chat.input import STOP, PickRow
 from reverie.cli.chat.palette import rank
 from reverie.cli.output import Paint, columns, one_line
 from reverie.cli.screen import clean
 from reverie.text.columns import cut, width
 
-STOP = "stop"
 NO = "no, as it is"
 _PAUSE_S = 0.5  # without keys, before a question takes one
 _ROWS = 10

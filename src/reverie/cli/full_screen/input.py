@@ -11,15 +11,14 @@ from typing import TypeVar
 from textual.app import App
 from textual.screen import Screen
 
-from reverie.cli.chat.input import ChatInput, PermissionAnswer, PickRow, Said
+from reverie.cli.chat.input import ChatInput, PickRow, Said
 from reverie.cli.chat.palette import rank
 from reverie.cli.diff_preview import preview
 from reverie.cli.full_screen.dialogs import DIALOG_COLUMNS, STOP, Choice, Permission, Picker
 from reverie.cli.output import Paint
 from reverie.cli.tool_lines import call_text
 from reverie.events import PermissionAsked
-from reverie.permissions.patterns import make_rule
-from reverie.permissions.rules import ToolCall
+from reverie.permissions.answers import AnswerKind, PermissionAnswer
 
 T = TypeVar("T")
 
@@ -50,12 +49,14 @@ class FullScreenInput(ChatInput):
     async def ask_in_full(self, event: PermissionAsked, cwd: Path) -> PermissionAnswer | None:
         room = min(self._app.size.width, DIALOG_COLUMNS) - 5
         texts = preview(event.tool, event.input, cwd, self._paint, room)
-        rule = make_rule(ToolCall(event.id, event.tool, event.input, False, cwd))
         title = call_text(event.tool, event.input, cwd, room)
-        word = await self._open(Permission(title, event.reason, texts, [rule] if rule else [], saves_to=""))
+        word = await self._open(Permission(title, event.reason, texts, event.rules, saves_to=event.saves_to))
         if word is None or word == STOP:
             return None
-        return PermissionAnswer(not word.startswith("no"), word == "session", word.removeprefix("no").strip())
+        kinds = {"once": AnswerKind.ONCE, "session": AnswerKind.SESSION, "always": AnswerKind.ALWAYS}
+        return (
+            PermissionAnswer(kinds[word]) if word in kinds else PermissionAnswer.deny(word.removeprefix("no").strip())
+        )
 
     def copy(self, text: str) -> bool:
         self._app.copy_to_clipboard(text)

@@ -137,6 +137,12 @@ def records(
     return [Append(boundary, {"uuid": ids.boundary}), *belonging]
 
 
+def find_summary(appends: Sequence[Append]) -> str:
+    """Returns the text of the summary among the records of a compaction."""
+    found = (one.what.text for one in appends if "isCompactSummary" in one.fields and isinstance(one.what, Message))
+    return next(found, "")
+
+
 def _preserved_range(scope: CompactionScope, ids: Ids) -> tuple[str, str, str] | None:
     named = [entry.uuid for entry in scope.kept if entry.uuid is not None]
     if not named:

@@ -1,7 +1,8 @@
 """The working set after a compaction: plan, skills and the last files, read from disk again, within budgets. Pure.
 
-A skill is a `SKILL.md` in its own folder under `skills/` of a `.reverie` or `.claude` folder, or of our home; reading
-it invokes it. A plan is a Markdown file directly under `plans/` there; the last touched one is the plan.
+A skill is a `SKILL.md` in its own folder under `skills/` of a `.reverie` or `.claude` folder, or of our home. It is in
+use once the agent reads it, or the user starts it. A plan is a Markdown file directly under `plans/` there; the last
+touched one is the plan.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reverie.instructions.commands import SKILL, skill_in_use
 from reverie.layers.base import EffectResult, ReadFile
 from reverie.layers.l4_compaction.by_code.operations import operations
 from reverie.layers.l4_compaction.setup import CompactionNumbers
@@ -22,7 +24,6 @@ from reverie.types import Block, Origin, TextBlock
 
 _TOUCHED = ("read", "edit", "write")
 _OWN_FOLDERS = (".reverie", ".claude")
-SKILL = "SKILL.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,9 @@ def working_set(
     leave_out: Callable[[Path], bool],
 ) -> WorkingSet:
     """Returns what was read or written last, except for what is in view and what `leave_out` names."""
-    in_view = {cwd / o.target for o in operations(visible) if o.kind == "read" and o.ok}
-    touched, read = dict[Path, None](), set[Path]()
+    in_view = {cwd / o.target for o in operations(visible) if o.kind == "read" and o.ok} | {*skills_in_use(visible)}
+    started = dict.fromkeys(skills_in_use(said))
+    touched, read = dict(started), set(started)
     for operation in reversed(operations(said)):
         path = cwd / operation.target
         if operation.kind in _TOUCHED and operation.ok and operation.target:
@@ -57,7 +59,7 @@ def working_set(
             read |= {path} if operation.kind == "read" else set()
     found = [path for path in touched if path not in in_view and not leave_out(path)]
     plans = [path for path in touched if is_plan(path, home)][:1]
-    skills = [path for path in found if path in read and is_skill(path, home)]
+    skills = [path for path in found if path in read and (path in started or is_skill(path, home))]
     files = [path for path in found if path not in skills and not is_plan(path, home)][: numbers.restore_files]
     most = numbers.restore_file_tokens * PROSE_BYTES + 1
     return WorkingSet(
@@ -65,6 +67,15 @@ def working_set(
         skills=tuple(ReadFile(path, numbers.restore_skill_tokens * PROSE_BYTES + 1) for path in skills),
         files=tuple(ReadFile(path, most) for path in files),
     )
+
+
+def skills_in_use(said: Sequence[Entry]) -> Iterator[Path]:
+    """Yields the files of the skills that the user started, the last one first."""
+    for entry in reversed(said):
+        for block in entry.message.content:
+            path = skill_in_use(block.text) if isinstance(block, TextBlock) and block.origin is Origin.CODE else None
+            if path is not None:
+                yield path
 
 
 def is_skill(path: Path, home: Path) -> bool:

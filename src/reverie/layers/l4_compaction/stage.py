@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 from reverie.layers.base import Effect, EffectResult, Now, RunHook, StageCommit, Steps
-from reverie.layers.l4_compaction.compose import CompactionScope, SummaryText
+from reverie.layers.l4_compaction.compose import CompactionScope, SummaryText, find_summary
 from reverie.layers.l4_compaction.draft import Draft
 from reverie.layers.l4_compaction.partial import scope_from, scope_up_to, scope_whole
 from reverie.layers.l4_compaction.requests import requests_in
@@ -115,6 +115,9 @@ class Compaction:
         """The steps of one compaction. It has no appends if a hook refused it or nothing would be gained."""
         before = self.breakers.state()
         commit = yield from self._steps(view, now, wanted)
+        if commit.appends:
+            payload = {"trigger": wanted.trigger, "compact_summary": find_summary(commit.appends)}
+            yield [RunHook("PostCompact", payload, match_on=wanted.trigger)]
         after = self.breakers.state()
         return commit if after == before else replace(commit, payloads=(*commit.payloads, after))
 

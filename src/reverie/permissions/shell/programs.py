@@ -17,69 +17,69 @@ from reverie.permissions.shell.paths import check_contents
 from reverie.permissions.shell.words import SimpleCommand, Word
 
 
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
     return frozenset(f"--{name}" for name in text.split())
 
 
-def _kinds(**names: str) -> Mapping[str, Kind]:
-    """Long options by the kind of their value: `_kinds(small="tabsize width")`."""
+def kinds(**names: str) -> Mapping[str, Kind]:
+    """Long options by the kind of their value: `kinds(small="tabsize width")`."""
     return MappingProxyType({f"--{name}": cast("Kind", kind) for kind in names for name in names[kind].split()})
 
 
-def _short(**kinds: Kind) -> Mapping[str, Kind]:
+def short(**kinds: Kind) -> Mapping[str, Kind]:
     return MappingProxyType(kinds)
 
 
 _LS = Options(
     flags="aAbBcCdDfFgGhHiklLmnNopqQrRsStuUvxXZ1",
-    valued=_short(I="pattern", T="small", w="small"),
-    long_flags=_names(
+    valued=short(I="pattern", T="small", w="small"),
+    long_flags=names(
         "all almost-all author escape ignore-backups directory dired file-type full-time group-directories-first"
         " no-group human-readable si dereference-command-line dereference-command-line-symlink-to-dir inode kibibytes"
         " dereference numeric-uid-gid literal hide-control-chars show-control-chars quote-name reverse recursive size"
         " context zero"
     ),
-    long_valued=_kinds(
+    long_valued=kinds(
         choice="block-size format indicator-style quoting-style sort time",
         pattern="hide ignore",
         small="tabsize width",
         format="time-style",
     ),
-    long_optional=_kinds(choice="color classify hyperlink"),
+    long_optional=kinds(choice="color classify hyperlink"),
 )
 _CAT = Options(
     flags="AbeEnstTuv",
-    long_flags=_names("show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting"),
+    long_flags=names("show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting"),
 )
 _STAT = Options(
     flags="Lft",
-    valued=_short(c="format"),
-    long_flags=_names("dereference file-system terse"),
-    long_valued=_kinds(format="format printf", choice="cached"),
+    valued=short(c="format"),
+    long_flags=names("dereference file-system terse"),
+    long_valued=kinds(format="format printf", choice="cached"),
 )
 _WC = Options(
     flags="cmlLw",
-    long_flags=_names("bytes chars lines max-line-length words"),
-    long_valued=_kinds(choice="total"),
+    long_flags=names("bytes chars lines max-line-length words"),
+    long_valued=kinds(choice="total"),
 )
 _HEAD = Options(
     flags="qvz",
-    valued=_short(n="lines", c="bytes"),
-    long_flags=_names("quiet silent verbose zero-terminated"),
-    long_valued=_kinds(lines="lines", bytes="bytes"),
+    valued=short(n="lines", c="bytes"),
+    long_flags=names("quiet silent verbose zero-terminated"),
+    long_valued=kinds(lines="lines", bytes="bytes"),
     number="lines",
 )
 _TAIL = _HEAD  # tail's other options all follow, wait or retry
 _GREP = Options(
     flags="EFGPiywxzsvVbnHhoqaIrRLlcTZU0123456789",
-    valued=_short(e="regex", f="file", m="lines", d="choice", D="device_action", A="small", B="small", C="small"),
-    long_flags=_names(
+    valued=short(e="regex", f="file", m="lines", d="choice", D="device_action", A="small", B="small", C="small"),
+    long_flags=names(
         "extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case word-regexp line-regexp"
         " null-data no-messages invert-match byte-offset line-number line-buffered with-filename no-filename"
         " only-matching quiet silent text recursive dereference-recursive files-without-match files-with-matches"
         " count initial-tab null no-group-separator binary"
     ),
-    long_valued=_kinds(
+    long_valued=kinds(
         regex="regexp",
         file="file exclude-from",
         lines="max-count",
@@ -88,7 +88,7 @@ _GREP = Options(
         pattern="include exclude exclude-dir group-separator",
         small="before-context after-context context",
     ),
-    long_optional=_kinds(choice="color colour"),
+    long_optional=kinds(choice="color colour"),
     number="small",
 )
 OPTIONS: Mapping[str, Options] = MappingProxyType(

@@ -12,7 +12,7 @@ import unicodedata
 from reverie.permissions.rules import NotReadOnly
 from reverie.permissions.shell.programs import check_command
 from reverie.permissions.shell.tree import read_tree
-from reverie.permissions.shell.words import find_deception, read_words
+from reverie.permissions.shell.words import Reading, find_deception, read_words
 
 MAX_COMMAND_BYTES = 8_192
 
@@ -25,13 +25,15 @@ def is_read_only_shell(command: str) -> bool:
 def why_not_read_only(command: str) -> str | None:
     """Returns None if the command may run, else one sentence with the first reason against it."""
     try:
-        _check(command)
+        for simple in read_commands(command).commands:
+            check_command(simple)
     except NotReadOnly as refusal:
         return f"The command is refused because {refusal}."
     return None
 
 
-def _check(command: str) -> None:
+def read_commands(command: str, *, wide: bool = False) -> Reading:
+    """Returns the words on which both parsers agree; raises `NotReadOnly` for everything that may mean more."""
     if len(command) > MAX_COMMAND_BYTES or len(command.encode("utf-8", "surrogatepass")) > MAX_COMMAND_BYTES:
         raise NotReadOnly(f"it is longer than {MAX_COMMAND_BYTES:,} bytes")
     source = command.rstrip("\n")  # models often end a command with a line break; bash ignores it
@@ -40,8 +42,7 @@ def _check(command: str) -> None:
             raise NotReadOnly(f"it holds the control character U+{ord(char):04X}")
     if reason := find_deception(source):
         raise NotReadOnly(reason)
-    reading = read_words(source)
-    if read_tree(source.encode()) != reading.spans:
+    reading = read_words(source, wide=wide)
+    if read_tree(source.encode(), wide=wide) != reading.spans:
         raise NotReadOnly("two parsers find different words in it")
-    for simple in reading.commands:
-        check_command(simple)
+    return reading

@@ -20,6 +20,12 @@ _BLANK = " \t"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%^]")
 _GLOB = frozenset("*?[")
 _NULL_DEVICE = "/dev/null"
+PLAIN_VARIABLE = re.compile(r"\$(?:\?|(?:HOME|USER|LOGNAME|PWD)(?![A-Za-z0-9_]))")
+"""Variables that the wider language knows: none of them holds a secret, or more than one line."""
+_REVISION = re.compile(r"@\{[A-Za-z0-9]{1,20}\}")
+"""`HEAD@{1}` and `@{u}`: without a comma or dots, bash does not expand braces."""
+HARMLESS_REDIRECT = re.compile(r"(?:2>&1|1?>&2|(?:[12]?|&)>[ \t]*/dev/null)(?=[ \t|&;]|\Z)")
+"""Redirections between streams and to nowhere, for the wider language."""
 _REASONS = {
     "<": "it redirects input (name the file as an argument instead)",
     ">": "it redirects output, and the only redirection allowed is 2>/dev/null",
@@ -52,11 +58,13 @@ class Word:
     raw: str
     text: str
     globs: frozenset[int]
+    expands: bool = False
+    """It holds a variable, so `text` is not what the program gets."""
 
     @property
     def plain(self) -> bool:
         """Written without quotes, escapes or globs."""
-        return self.raw == self.text and not self.globs
+        return self.raw == self.text and not self.globs and not self.expands
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +83,12 @@ class Reading:
     spans: tuple[TokenSpan, ...]
 
 
-def read_words(source: str) -> Reading:
-    """Splits a command line; raises `NotReadOnly` for anything outside the small language."""
-    return _Lexer(source).read()
+def read_words(source: str, *, wide: bool = False) -> Reading:
+    """Splits a command line; raises `NotReadOnly` for anything outside the small language.
+
+    `wide`: also accepts the joiner `||`, redirections between streams and to /dev/null, a few variables, and `@{1}`.
+    """
+    return _Lexer(source, wide=wide).read()
 
 
 def anchor_globs(source: str) -> str:
@@ -96,8 +107,9 @@ def anchor_globs(source: str) -> str:
 
 
 class _Lexer:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, wide: bool) -> None:
         self._source = source
+        self._wide = wide
         self._at = 0
         self._bytes = [0, *accumulate(len(char.encode("utf-8", "surrogatepass")) for char in source)]
         self._spans: list[TokenSpan] = []
@@ -105,19 +117,22 @@ class _Lexer:
         self._words: list[Word] = []
         self._redirected = False
         self._piped = False
+        self._expands = False
 
     def read(self) -> Reading:
         joiner = ""  # the operator that still waits for a command
         while self._skip_blanks():
             char = self._peek()
-            if char in "|&;":
+            if self._wide and (found := HARMLESS_REDIRECT.match(self._source, self._at)):
+                self._take_redirect(found.end())
+            elif char in "|&;":
                 joiner = self._read_operator()
             elif char == "#":
                 raise NotReadOnly("it holds a comment")
             else:
                 self._read_word_or_redirect()
                 joiner = ""
-        if joiner in ("|", "&&"):
+        if joiner in ("|", "&&", "||"):
             raise NotReadOnly(f"it ends in {joiner} without a command after it")
         self._close_command(required=False)
         if not self._commands:
@@ -140,7 +155,7 @@ class _Lexer:
         start = self._at
         names = ("&&", "||", "|&", ";;", "&", "|", ";")
         name = next(name for name in names if self._source.startswith(name, start))
-        if name not in ("&&", "|", ";"):
+        if name not in ("&&", "|", ";") and not (self._wide and name == "||"):
             raise NotReadOnly(f"it holds {name}, and commands may be joined by |, && and ; only")
         self._at += len(name)
         self._close_command(required=True)
@@ -178,6 +193,11 @@ class _Lexer:
                 text += self._read_tilde(at_start=self._at == start)
             elif char == "!":
                 text += self._read_bang(alone=self._at == start)
+            elif (variable := self._read_variable()) is not None:
+                text += variable
+            elif self._wide and (revision := _REVISION.match(self._source, self._at)):
+                text += revision[0]
+                self._at = revision.end()
             elif char in _GLOB:
                 globs.add(len(text))
                 text += self._take()
@@ -187,12 +207,19 @@ class _Lexer:
                 raise NotReadOnly(_REASONS.get(char, f"it holds the character U+{ord(char):04X} outside quotes"))
         if looks_like_ascii("".join(bare)):
             raise NotReadOnly("it holds a word whose letters look like others (quote it)")
-        self._words.append(Word(self._source[start : self._at], "".join(text), frozenset(globs)))
+        self._words.append(Word(self._source[start : self._at], "".join(text), frozenset(globs), self._expands))
+        self._expands = False
         self._note_span("word", start)
 
     def _take(self) -> str:
         self._at += 1
         return self._source[self._at - 1]
+
+    def _take_redirect(self, end: int) -> None:
+        if not self._words:
+            raise NotReadOnly("it redirects before the program's name")
+        start, self._at = self._at, end
+        self._note_span("redirect", start)
 
     def _read_redirect(self) -> None:
         start = self._at
@@ -206,6 +233,13 @@ class _Lexer:
             raise NotReadOnly(_REASONS[">"])
         self._redirected = True
         self._note_span("redirect", start)
+
+    def _read_variable(self) -> str | None:
+        found = PLAIN_VARIABLE.match(self._source, self._at) if self._wide else None
+        if found is None:
+            return None
+        self._at, self._expands = found.end(), True
+        return found[0]
 
     def _read_single_quotes(self) -> str:
         end = self._source.find("'", self._at + 1)
@@ -226,6 +260,9 @@ class _Lexer:
                 raise NotReadOnly("a double quote is never closed")
             if char == "\t":
                 raise NotReadOnly("it holds a control character inside quotes")
+            if (variable := self._read_variable()) is not None:
+                text += variable
+                continue
             if char == "\\" and after:
                 # Inside double quotes a backslash escapes only these four characters.
                 text += after if after in '$`"\\' else char + after

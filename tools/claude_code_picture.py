@@ -1,0 +1,130 @@
+"""Draws docs/images/claude-code.svg from a real run: a second day in Claude Code, and what was learnt on the first.
+
+Needs tmux and the Claude Code of `make integration`; without them it says so and leaves the picture as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.rule import Rule
+from rich.text import Text
+
+from reverie.models.script import Script
+from reverie.simulator import ScriptResponder, Simulator
+from reverie.simulator.http import running
+
+ROOT = Path(__file__).parent.parent
+TARGET = ROOT / "docs" / "images" / "claude-code.svg"
+KEY = "sk-simulated"
+FIRST = "No. From now on always use pnpm instead of npm in this project."
+SECOND = "Install the carousel package with npm, please."
+SCRIPT = """
+when /carousel/
+  say I use pnpm for it, because you said that this project always uses pnpm instead of npm.
+end
+repeat forever
+  say Understood: pnpm from now on.
+end
+"""
+
+
+def main() -> int:
+    """Draws the picture. The exit code is 0 also if a program is missing."""
+    programs = sorted(
+        (ROOT / ".venv-clients").glob("claude/lib/python*/site-packages/claude_agent_sdk/_bundled/claude")
+    )
+    if not programs or shutil.which("tmux") is None:
+        print("docs/images/claude-code.svg stays as it is: tmux, or the Claude Code of `make integration`, is missing")
+        return 0
+    with (
+        tempfile.TemporaryDirectory(prefix="reverie-") as folder,
+        running(Simulator(ScriptResponder(Script.parse(SCRIPT)))) as url,
+    ):
+        screens = _two_days(programs[0], Path(folder), url)
+    console = Console(record=True, width=96, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+    console.print(Group(*screens))
+    TARGET.write_text(console.export_svg(title="the second day in Claude Code"), encoding="utf-8")
+    print(TARGET.relative_to(ROOT))
+    return 0
+
+
+def _two_days(claude: Path, folder: Path, url: str) -> list[Text | Rule]:
+    home, shop = folder, folder / "shop"
+    shop.mkdir()
+    trusted = {str(shop): {"hasTrustDialogAccepted": True}}
+    known = {"hasCompletedOnboarding": True, "theme": "dark", "projects": trusted}
+    (home / ".claude.json").write_text(json.dumps({**known, "customApiKeyResponses": {"approved": [KEY]}}))
+    environment = {
+        "HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "TERM": "xterm-256color",
+        "COLUMNS": "96",
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": KEY,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(arguments, cwd=shop, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    def reverie(*arguments: str) -> str:
+        return run(sys.executable, "-m", "reverie", *arguments)
+
+    def tmux(*arguments: str) -> str:
+        return run("tmux", "-L", "reverie-picture", *arguments)
+
+    def ask(prompt: str) -> Text:
+        tmux("new-session", "-d", "-x", "96", "-y", "30", str(claude), "--permission-mode", "default")
+        time.sleep(5)
+        tmux("send-keys", prompt)
+        time.sleep(1)
+        tmux("send-keys", "Enter")
+        time.sleep(6)
+        screen = tmux("capture-pane", "-e", "-p")
+        tmux("send-keys", "C-c", "C-c")
+        time.sleep(3)  # Claude Code ends, and tmux with it
+        return Text.from_ansi("\n".join(line for line in screen.splitlines() if _is_conversation(line)))
+
+    reverie("connect", "claude-code", "--yes")
+    ask(FIRST)
+    while not json.loads(reverie("memory", "list", "--json"))["memories"]:
+        time.sleep(0.5)
+    second = ask(SECOND)
+    learnt = _short(reverie("memory", "list"), home).rstrip()
+    status = _short(reverie("connect", "--status"), home).rstrip()
+    reverie("daemon", "stop")
+    prompt = Text("$ ", style="bold green")
+    return [
+        second,
+        Rule(style="dim"),
+        Text.assemble(prompt, "reverie memory list"),
+        Text(learnt, overflow="ellipsis", no_wrap=True),
+        Text(""),
+        Text.assemble(prompt, "reverie connect --status"),
+        Text(status, overflow="ellipsis", no_wrap=True),
+    ]
+
+
+def _short(text: str, home: Path) -> str:
+    """The text as a user would see it, with a home of a usual length."""
+    return text.replace(str(home), "~").replace(str(home).replace("/", "-"), "-home-me")
+
+
+def _is_conversation(line: str) -> bool:
+    bare = Text.from_ansi(line).plain.strip()
+    return bool(bare) and not bare.startswith(("tmux ", "▎", "⏸"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
