@@ -22,7 +22,8 @@ say It says: {result}
 
 
 @pytest.mark.parametrize(
-    ("keys", "port", "told"), [("y", "2", "Changed"), ("s", "2", "Changed"), ("n", "1", "not that port")]
+    ("keys", "port", "told"),
+    [("y", "2", "Changed"), ("s", "2", "Changed"), ("a", "2", "Changed"), ("n", "1", "not that port")],
 )
 def test_a_question_shows_the_change_and_takes_an_answer(tmp_path: Path, keys: str, port: str, told: str) -> None:
     (tmp_path / "server.py").write_text("port = 1\n")
@@ -40,6 +41,9 @@ def test_a_question_shows_the_change_and_takes_an_answer(tmp_path: Path, keys: s
 
     play(tmp_path, EDIT, act)
     assert (tmp_path / "server.py").read_text() == f"port = {port}\n"
+    saved = tmp_path / ".reverie/settings.local.toml"
+    assert saved.exists() == (keys == "a")
+    assert keys != "a" or "Edit(./server.py)" in saved.read_text()
 
 
 def test_a_call_can_be_allowed_only_after_all_of_it_was_in_sight(tmp_path: Path) -> None:
@@ -158,3 +162,23 @@ def test_keys_typed_before_a_question_do_not_answer_it(tmp_path: Path) -> None:
 
     play(tmp_path, EDIT, act)
     assert (tmp_path / "server.py").read_text() == "port = 1\n"
+
+
+def test_a_command_of_the_user_and_the_picker_of_sessions(tmp_path: Path) -> None:
+    async def first(stage: Stage) -> None:
+        await stage.say("The old question")
+        await stage.until(lambda: "Hello." in stage.conversation)
+
+    async def second(stage: Stage) -> None:
+        await stage.say("!echo made-by-me")
+        await stage.until(lambda: stage.conversation.count("made-by-me") == 2)
+        assert not stage.app.chat.session.view.entries  # no model was asked
+        await stage.pilot.press("ctrl+r")
+        await stage.dialog("Picker")
+        await stage.type("old")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: "› The old question" in stage.conversation)
+        assert "made-by-me" not in stage.conversation
+
+    play(tmp_path, "say Hello.\n", first)
+    play(tmp_path, "say Hello.\n", second)

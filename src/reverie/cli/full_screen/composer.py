@@ -86,7 +86,7 @@ class Composer(TextArea):
         self._at = -1
         self._draft = ""
         self._completer = completer
-        self._completed = ""  # the text for which the user closed the completions
+        self._completed: str | None = None  # the text for which the user closed the completions
         self._offered_for = ""
         self.has_waiting: Callable[[], bool] = lambda: False
 
@@ -161,7 +161,7 @@ class Composer(TextArea):
             case "down" if self.cursor_at_last_line and self._at >= 0:
                 self._recall(-1)
             case "escape" if marked is not None:
-                self._completed = self.text
+                self._completed = self.before_cursor
                 offers.show_offers([])
             case "tab" | "shift+tab":
                 self.post_message(self.Left())
@@ -198,7 +198,7 @@ class Composer(TextArea):
         text = self.before_cursor
         if text in (self._offered_for, self._completed):
             return
-        self._completed, self._offered_for = "", text
+        self._completed, self._offered_for = None, text
         if len(text) > 2_000 or self._at >= 0 or not is_completed(text):
             self._offers.show_offers([])
             return

@@ -163,7 +163,8 @@ class Permission(Dialog):
             yield Static(Text(one_line(self._reason), style="dim"), markup=False)
             yield Lines(self._texts)
             if self._rules:
-                yield Static(Text(f"rule: {exact(', '.join(self._rules))}", style="dim"), markup=False)
+                saved = f" (always: saved in {exact(self._saves_to)})" if self._saves_to else ""
+                yield Static(Text(f"rule: {exact(', '.join(self._rules))}{saved}", style="dim"), markup=False)
             yield Static("", id="answers", markup=False)
             why = Input(placeholder="Why not? Enter: no reason. Esc: back", id="why", compact=True)
             why.display = False
@@ -187,7 +188,7 @@ class Permission(Dialog):
 
     def _show_answers(self) -> None:
         left = self.query_one(Lines).left
-        shown = {"y": "yes, once", "s": "this session", "a": f"always ({self._saves_to})", "n": "no"}
+        shown = {"y": "yes, once", "s": "this session", "a": "always", "n": "no"}
         line = _keys({key: shown[key] for key in self.offers})
         if left:
             line = Text.assemble((f"… {plural(left, 'more line')}: Space or PgDn   ", "yellow"), line)
