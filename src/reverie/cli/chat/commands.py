@@ -6,6 +6,7 @@ To add one, write `async def _name(chat, rest)` and put it into `COMMANDS`.
 from __future__ import annotations
 
 import asyncio
+import textwrap
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,9 +22,11 @@ from reverie.cli.diff_preview import text_lines
 from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
 from reverie.errors import UserError
 from reverie.instructions.commands import list_shown
+from reverie.text.columns import width
 
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
+    from reverie.cli.chat.output import ChatOutput
 
 Handler = Callable[["Chat", str], Awaitable[None]]
 Complete = Callable[["Chat"], Iterable[tuple[str, str]]]
@@ -57,14 +60,21 @@ class SlashCommand:
 
 
 async def _help(chat: Chat, _rest: str) -> None:
-    paint = chat.view.paint
-    rows = [(paint.accent(command.usage), command.help) for command in COMMANDS.values()]
     own = list_shown(chat.session.commands.load(), COMMANDS)
-    rows += [(paint.accent(one_line(one.usage, 60)), one_line(one.description, 80)) for one in own]
-    chat.view.say_all(f"  {line}" for line in table(rows, room=chat.view.columns - 2, flexible=1, least=20))
-    chat.view.say()
-    rows = [(paint.accent(key), what) for key, what in KEYS]
-    chat.view.say_all(f"  {line}" for line in table(rows, room=chat.view.columns - 2, flexible=1, least=20))
+    rows = [(command.usage, command.help) for command in COMMANDS.values()]
+    rows += [(one_line(one.usage, 60), one_line(one.description, 80)) for one in own]
+    chat.view.say_all([*_explain(rows, chat.view), "", *_explain(KEYS, chat.view)])
+
+
+def _explain(rows: Iterable[tuple[str, str]], view: ChatOutput) -> Iterator[str]:
+    """Names beside their explanations; a long name, or every name in a narrow terminal, has a line of its own."""
+    wide = min(view.columns, 100)
+    left = 30 if wide >= 70 else 4
+    for name, about in rows:
+        first, *rest = textwrap.wrap(about, wide - left - 3) or [""]
+        fits = width(name) <= left - 2
+        yield f"  {view.paint.accent(name)}" + (" " * (left - width(name)) + first if fits else "")
+        yield from (" " * (left + 2) + line for line in (rest if fits else (first, *rest)))
 
 
 async def _tasks(chat: Chat, rest: str) -> None:
