@@ -10,16 +10,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 from reverie.daemon.digest import Digests, file_mark
-from reverie.daemon.jobs import Job
+from reverie.daemon.jobs import Job, read_job
 from reverie.daemon.told import ToldBook
 from reverie.errors import ReverieError, UserError
 from reverie.flags import Flags
@@ -32,10 +33,10 @@ from reverie.layers.l5_extraction.transcripts import ExtractionReport
 from reverie.layers.l6_dreaming.gates import changed_transcripts, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.memory.opening import open_memory
+from reverie.memory.secrets.scan import MASK, find_secrets, redact
 from reverie.memory.upkeep.followed_sessions import open_follower
 from reverie.models.registry import EMBEDDED
 from reverie.models.tokens import PROSE_BYTES
-from reverie.parsing import load_json
 from reverie.paths import Places, make_private
 from reverie.paths.places import hooks_folder
 from reverie.plugins import guarded
@@ -47,11 +48,13 @@ from reverie.settings import Settings, load_settings
 from reverie.settings.sections import HookSettings
 from reverie.storage.atomic import write_atomic
 from reverie.storage.following import Outcome
-from reverie.types import JsonObject, Purpose
+from reverie.storage.transcript.view import Entry
+from reverie.types import JsonObject, Purpose, TextBlock, ToolUseBlock
 
 _FLUSH_S: Final = 3.0
 """How long the job waits for an answer that the agent has not written to its transcript yet."""
 _MOST_JOB: Final = 1_000_000
+_PART: Final = re.compile(r"\w{5,}")
 
 
 async def work(job: Job) -> JsonObject:
@@ -65,8 +68,9 @@ async def work(job: Job) -> JsonObject:
     report: JsonObject = {}
 
     def failed(step: str, error: ReverieError) -> None:
-        report.setdefault("problems", f"{step}: {error}")
-        log.write("hook_work_failed", step=step, error=str(error))
+        said = redact(str(error))
+        report.setdefault("problems", f"{step}: {said}")
+        log.write("hook_work_failed", step=step, error=said)
 
     def attempt(step: str, act: Callable[[], None]) -> None:
         try:
@@ -83,7 +87,7 @@ async def work(job: Job) -> JsonObject:
                 await _learn(job, cwd, settings, places, found.copy, report)
         except ReverieError as error:
             failed("learn", error)
-            Heartbeat(places.heartbeat(WRITER)).failure(str(error))
+            Heartbeat(places.heartbeat(WRITER)).failure(redact(str(error)))
     if job.ended:
         attempt("old files", ToldBook(hooks_folder(places.home)).forget_old)
         try:
@@ -145,9 +149,23 @@ def _write_notes(places: Places, settings: Settings, session: str, talk: Recordi
         return written
     limits = Limits(total=given.total_tokens * PROSE_BYTES, ledger=given.section_tokens * PROSE_BYTES)
     text = repair_notes(write_notes(talk.entries, template, limits, cwd=str(places.cwd)), template)
+    text = _mask(text, talk.entries)
     make_private(path.parent)
     write_atomic(path, text.encode("utf-8", "replace"))
     return _hash(text)
+
+
+def _mask(text: str, entries: Iterable[Entry]) -> str:
+    """The text without secrets, and without names that are parts of one: notes take single names out of the session."""
+    texts = (
+        one.text if isinstance(one, TextBlock) else json.dumps(one.input, ensure_ascii=False)
+        for entry in entries
+        for one in entry.message.content
+        if isinstance(one, TextBlock | ToolUseBlock)
+    )
+    secrets = {said[found.start : found.end] for said in texts for found in find_secrets(said)}
+    hidden = {part for secret in secrets for part in _PART.findall(secret) if not part.islower()}
+    return _PART.sub(lambda found: MASK if found[0] in hidden else found[0], redact(text))
 
 
 def _read(path: Path) -> str | None:
@@ -164,8 +182,9 @@ def _hash(text: str) -> str:
 async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: Path, report: JsonObject) -> None:
     if not settings.connect.learn or not open_memory(settings, places).switch.on:
         return
-    learnt = await _ask(settings.connect.model, job, cwd, copy)
-    if learnt.stopped and learnt.exit_code and settings.background.fallback and settings.connect.model != EMBEDDED:
+    model = _model(settings)
+    learnt = await _ask(model, job, cwd, copy)
+    if learnt.stopped and learnt.exit_code and settings.background.fallback and model != EMBEDDED:
         # As in a session: if the model is down or its budget is spent, the offline mind does this work.
         BackgroundLog(places.background_log, job.session).write("hook_work_fallback", error=learnt.stopped)
         report["instead"] = learnt.stopped
@@ -180,11 +199,18 @@ async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: 
         Heartbeat(places.heartbeat(WRITER)).success(turns=learnt.turns, memories=report["memories"], **learnt.tokens)
 
 
+def _model(settings: Settings) -> str:
+    """The model of all work here. An empty name must not become the default of a session, which may cost money."""
+    return settings.connect.model.strip() or EMBEDDED
+
+
 async def _ask(model: str, job: Job, cwd: Path, copy: Path) -> ExtractionReport:
     try:
-        return await learn_from_session(copy, cwd, model=model, in_background=True, leave_open_turn=not job.ended)
+        report = await learn_from_session(copy, cwd, model=model, in_background=True, leave_open_turn=not job.ended)
     except ReverieError as error:  # the model cannot be opened, for example without its key
-        return ExtractionReport(stopped=str(error), exit_code=error.exit_code)
+        report = ExtractionReport(stopped=str(error), exit_code=error.exit_code)
+    report.stopped = redact(report.stopped)  # what a model says about its failure is logged and shown
+    return report
 
 
 async def _dream(cwd: Path, settings: Settings, places: Places) -> str:
@@ -204,9 +230,8 @@ async def _dream(cwd: Path, settings: Settings, places: Places) -> str:
         return "too few sessions since the last"
     from reverie.session.session import Session
 
-    name = settings.connect.model
     own = replace(settings, hooks=HookSettings())  # nobody begins or ends a session here
-    async with await Session.open(cwd=cwd, model=name, settings=own) as session:
+    async with await Session.open(cwd=cwd, model=_model(settings), settings=own) as session:
         if session.dreaming is None:
             return "off"
         closed = session.dreaming.after_turn()
@@ -216,26 +241,13 @@ async def _dream(cwd: Path, settings: Settings, places: Places) -> str:
     return "dreamt"
 
 
-def read_job(raw: bytes) -> Job:
-    """Reads a job. Raises `UserError` for anything else."""
-    try:
-        given: Any = load_json(raw)
-        known = {field.name: cast(JsonObject, given)[field.name] for field in fields(Job)}
-    except (ValueError, KeyError, TypeError):
-        raise UserError("the job is not a JSON object with all its fields") from None
-    ended = known.pop("ended")
-    if not isinstance(ended, bool) or not all(isinstance(value, str) for value in known.values()):
-        raise UserError("a field of the job has a wrong type")
-    return Job(**cast("dict[str, str]", known), ended=ended)
-
-
 def main() -> int:
     """Reads one job, does it, prints the report."""
     try:
         with guarded("the job"):
             report = asyncio.run(work(read_job(sys.stdin.buffer.read(_MOST_JOB))))
     except ReverieError as error:
-        print(error, file=sys.stderr)
+        print(redact(str(error)), file=sys.stderr)
         return error.exit_code
     with suppress(BrokenPipeError):
         print(json.dumps(report, ensure_ascii=False))
