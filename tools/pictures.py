@@ -62,7 +62,7 @@ async def _draw(folder: Path) -> None:
         (work.parent / "demo").write_text(_SCRIPT)
         wanted = Opening(work, "scripted:../demo")
         app = make_app(await wanted.open(interactive=True), wanted, CommandSignals(), Paint(True))
-        async with app.run_test(size=(90, 36)) as pilot:
+        async with app.run_test(size=(90, 42)) as pilot:
             await _talk(app, pilot, folder)
         await app.end()
 
