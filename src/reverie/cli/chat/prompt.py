@@ -15,7 +15,6 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, has_completions
@@ -29,11 +28,11 @@ from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_term_environment_variable
 from prompt_toolkit.widgets import SearchToolbar
 
+from reverie.cli.chat.application import LiveApplication, OneWrite
 from reverie.cli.chat.completer import ChatCompleter, is_completed
 from reverie.cli.chat.input import STOP, TWICE_S, AskingInput, PickRow, Said
 from reverie.cli.chat.live import LiveRegion
@@ -41,7 +40,7 @@ from reverie.cli.chat.pastes import Pastes
 from reverie.cli.chat.questions import Questions, ansi
 from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint, columns, format_seconds, one_line
-from reverie.cli.screen import HOLD, SHOW, clean, clipboard_sequence, printable, raw_stream
+from reverie.cli.screen import clean, clipboard_sequence, printable, raw_stream
 from reverie.errors import StorageError
 from reverie.paths import make_private
 from reverie.permissions.answers import PermissionAnswer
@@ -73,16 +72,6 @@ _DRAWN = (*range(0x80, 0x3000), *range(0xD800, 0xE000), *range(0xFE00, 0x10000),
 Char.display_mappings |= {chr(code): shown for code in _DRAWN if (shown := printable(chr(code))) != chr(code)}
 
 
-class _OneWrite(Vt100_Output):
-    """Collects what belongs together and writes it at once, so that nothing half drawn is seen."""
-
-    held = False
-
-    def flush(self) -> None:
-        if not self.held:
-            super().flush()
-
-
 class TerminalInput(AskingInput):
     """Reads from the terminal, and draws the lines of `live` above the prompt."""
 
@@ -104,11 +93,11 @@ class TerminalInput(AskingInput):
             accept_handler=self._accept,
         )
         self._questions = Questions(paint, self._buffer)
-        self._output = cast(_OneWrite, _OneWrite.from_pty(raw_stream(sys.stdout), get_term_environment_variable()))
+        self._output = cast(OneWrite, OneWrite.from_pty(raw_stream(sys.stdout), get_term_environment_variable()))
         self._output.enable_cpr = False
         self._app = self._make_app()
 
-    def _make_app(self) -> Application[None]:
+    def _make_app(self) -> LiveApplication:
         search = SearchToolbar()
         asks = Condition(lambda: self._questions.is_open)
         field = Window(
@@ -127,7 +116,7 @@ class TerminalInput(AskingInput):
             ConditionalContainer(HSplit([field, CompletionsMenu(max_height=_MENU_ROWS), search]), ~asks),
             Window(FormattedTextControl(self._bottom), height=1, dont_extend_height=True),
         ]
-        app = Application[None](
+        app = LiveApplication(
             Layout(HSplit(rows, align=VerticalAlign.TOP), focused_element=field),
             key_bindings=self._keys(),
             output=self._output,
@@ -159,7 +148,7 @@ class TerminalInput(AskingInput):
             getting.cancel()
 
     async def _run(self) -> None:
-        with self._live.opened(self._print_above, self._app.invalidate, self._output.stdout):
+        with self._live.opened(self._app.print_above, self._app.invalidate, self._output.stdout):
             try:
                 await self._app.run_async(handle_sigint=False)
             except EOFError:
@@ -172,22 +161,6 @@ class TerminalInput(AskingInput):
                 self._app.exit()
             with suppress(asyncio.CancelledError):
                 await self._running
-
-    def _print_above(self, text: str) -> None:
-        """Writes finished lines, and draws the prompt again below them."""
-        app, output = self._app, self._output
-        if not app.is_running or app._running_in_terminal:  # pyright: ignore[reportPrivateUsage]
-            output.write_raw(text)
-            output.flush()
-            return
-        output.held = True
-        output.write_raw(HOLD)
-        app.renderer.erase()
-        output.write_raw(text.replace("\n", "\r\n"))
-        app._redraw()  # pyright: ignore[reportPrivateUsage]
-        output.write_raw(SHOW)
-        output.held = False
-        output.flush()
 
     def copy(self, text: str) -> bool:
         sequence = clipboard_sequence(text)
