@@ -33,10 +33,10 @@ from prompt_toolkit.utils import get_term_environment_variable
 from prompt_toolkit.widgets import SearchToolbar
 
 from reverie.cli.chat.application import LiveApplication, OneWrite
+from reverie.cli.chat.attachments import Pastes
 from reverie.cli.chat.completer import ChatCompleter, is_completed
 from reverie.cli.chat.input import STOP, TWICE_S, AskingInput, PickRow, Said
 from reverie.cli.chat.live import LiveRegion
-from reverie.cli.chat.pastes import Pastes
 from reverie.cli.chat.questions import Questions, ansi
 from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint, columns, format_seconds, one_line

@@ -16,9 +16,9 @@ from textual.message import Message
 from textual.widgets import OptionList, TextArea
 from textual.widgets.option_list import Option
 
+from reverie.cli.chat.attachments import Pastes
 from reverie.cli.chat.completer import is_completed
 from reverie.cli.chat.input import Said
-from reverie.cli.chat.pastes import Pastes
 from reverie.cli.output import one_line
 from reverie.cli.screen import printable
 from reverie.types import Origin
