@@ -1,4 +1,4 @@
-"""What goes along with a message: long pastes, the output of commands of the user (`!cmd`), pictures (`@picture.png`)."""
+"""What goes along with a message: long pastes, output of the user's commands (`!cmd`), pictures (`@picture.png`)."""
 
 from __future__ import annotations
 
