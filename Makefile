@@ -118,6 +118,7 @@ bench: $(STAMP)  ## the figures in docs/benchmarks.md
 
 pictures: $(STAMP)  ## the pictures in the README and the docs, drawn from real runs
 	$(BIN)/reverie demo --svg docs/images/demo.svg
+	home=$$(mktemp -d) && HOME=$$home REVERIE_HOME=$$home/.reverie $(BIN)/python tools/pictures.py docs/images; rm -rf "$$home"
 	$(BIN)/python tools/claude_code_picture.py
 
 wheel: $(STAMP)

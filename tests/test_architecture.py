@@ -228,8 +228,8 @@ def test_foreign_times_are_read_in_one_place() -> None:
 
 
 def test_nothing_goes_past_the_writer_to_the_terminal() -> None:
-    """`cli/screen.py` cleans what is written; styles are made there, and two modules draw the screen themselves."""
-    draws = {"cli/screen.py", "cli/chat/prompt.py", "cli/team/view.py"}
+    """`cli/screen.py` cleans what is written; styles are made there, and three modules draw the screen themselves."""
+    draws = {"cli/screen.py", "cli/chat/prompt.py", "cli/team/view.py", "cli/full_screen/markdown.py"}
     for name, path in product_modules():
         text = text_of(path)
         if name.startswith("cli/") and name != "cli/screen.py":

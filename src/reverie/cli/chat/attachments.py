@@ -1,13 +1,16 @@
-"""What goes along with a message: the output of commands of the user (`!cmd`), and pictures (`@picture.png`)."""
+"""What goes along with a message: long pastes, output of the user's commands (`!cmd`), pictures (`@picture.png`)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from reverie.cli.output import plural
+from reverie.cli.screen import printable
 from reverie.errors import UserError
-from reverie.origins import fence
+from reverie.origins import SHORT_PASTE, fence
 from reverie.tools.bash import Bash
 from reverie.tools.read import Read
 from reverie.types import ImageBlock, Origin, TextBlock
@@ -45,3 +48,30 @@ async def find_pictures(session: Session, blocks: Iterable[TextBlock]) -> list[I
             raise UserError(f"{why} The message was not sent.")
         found += [block for block in output.content if isinstance(block, ImageBlock)]
     return found
+
+
+_MARK = re.compile(r"(\[Pasted text \d+: [\d,]+ lines?, [\d,]+ characters\])")
+
+
+@dataclass(slots=True)
+class Pastes:
+    """All long pastes of a chat by their marks."""
+
+    _texts: dict[str, str] = field(default_factory=dict[str, str])
+
+    def take(self, data: str) -> tuple[str, bool]:
+        """What to insert for a paste, and whether it is a mark. A short line is inserted as it is."""
+        text = data.replace("\r\n", "\n").replace("\r", "\n")
+        short = text.strip("\n")
+        if len(text) <= SHORT_PASTE and "\n" not in short and printable(short) == short:
+            return short, False
+        lines = plural(text.count("\n") + 1, "line")
+        mark = f"[Pasted text {len(self._texts) + 1}: {lines}, {len(text):,} characters]"
+        self._texts[mark] = text
+        return mark, True
+
+    def split(self, text: str, own: Origin) -> tuple[TextBlock, ...]:
+        """The text with this origin, and each paste in place of its mark."""
+        pieces = _MARK.split(text) if self._texts else [text]
+        made = [fence(Origin.PASTED, self._texts[one]) if one in self._texts else TextBlock(one, own) for one in pieces]
+        return tuple(block for block in made if block.text.strip()) or (TextBlock(text, own),)

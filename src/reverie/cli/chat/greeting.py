@@ -27,9 +27,11 @@ def greet(session: Session, view: ChatOutput, *, in_words: bool = False) -> None
 
 
 def recap(session: Session, view: ChatOutput, *, in_words: bool = False) -> None:
-    """Shows the last message and the beginning of the last answer."""
+    """Shows the whole conversation if the view can do that, or else what was said last."""
     entries = session.view.entries
     view.say(view.paint.dim(f"Continuing {session.id[:8]}, {plural(len(entries), 'message')}."))
+    if view.recall(session.view.history):
+        return
     given = (block for entry in reversed(entries) for block in entry.message.content)
     asked = next((one.text for one in given if isinstance(one, TextBlock) and one.origin.is_users), "")
     answered = next((e.message.text for e in reversed(entries) if e.message.role == "assistant"), "")

@@ -9,8 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from reverie.cli.diff_preview import Pages
+from reverie.events import PermissionAsked
 from reverie.origins import split_material
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.types import Origin, TextBlock
@@ -50,6 +52,9 @@ class ChatInput(ABC):
     in_words = False
     """Whether words are used instead of symbols, for screen readers."""
 
+    asks_in_full = False
+    """Whether it asks about a tool call with `ask_in_full`, which shows the call too."""
+
     @abstractmethod
     async def next(self) -> Said | None:
         """The next message; None when the user leaves. It is called again while a turn runs, if `interactive`."""
@@ -73,6 +78,11 @@ class ChatInput(ABC):
         """
         del lasting, pages, show
         return PermissionAnswer.deny("No user can be asked.")
+
+    async def ask_in_full(self, event: PermissionAsked, cwd: Path) -> PermissionAnswer | None:
+        """Shows the whole call and asks about it; None as the answer stops the turn."""
+        del event, cwd
+        return None
 
     def copy(self, text: str) -> bool:
         """Puts a text into the clipboard of the terminal; False if that is not possible."""

@@ -236,14 +236,8 @@ class Chat:
         assert self._input is not None
         view, cwd = self.view, Path(event.cwd or self.session.places.cwd)
         view.pause()
-        view.say()
-        view.say(f"{view.paint.warning('?')} {view.paint.bold(call_text(event.tool, event.input, cwd, columns() - 2))}")
-        view.say(view.paint.dim(f"  {one_line(event.reason)}"))
-        pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
-        self.show_page(pages)
         asked_at = time.monotonic()
-        lasting = self._lasting_answers(event)
-        self._asking = asyncio.ensure_future(self._input.ask(lasting, pages, lambda: self.show_page(pages)))
+        self._asking = asyncio.ensure_future(self._show_and_ask(event, cwd))
         try:
             verdict = await self._asking
         except asyncio.CancelledError:
@@ -261,6 +255,19 @@ class Chat:
         if verdict.kind is AnswerKind.ALWAYS:
             view.tell(f"Saved in {event.saves_to}; /permissions lists and removes rules.")
         view.add_wait(time.monotonic() - asked_at)
+
+    async def _show_and_ask(self, event: PermissionAsked, cwd: Path) -> PermissionAnswer | None:
+        assert self._input is not None
+        if self._input.asks_in_full:
+            return await self._input.ask_in_full(event, cwd)
+        view = self.view
+        view.say()
+        view.say(f"{view.paint.warning('?')} {view.paint.bold(call_text(event.tool, event.input, cwd, columns() - 2))}")
+        view.say(view.paint.dim(f"  {one_line(event.reason)}"))
+        pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
+        self.show_page(pages)
+        lasting = self._lasting_answers(event)
+        return await self._input.ask(lasting, pages, lambda: self.show_page(pages))
 
     def _lasting_answers(self, event: PermissionAsked) -> tuple[str, ...]:
         """Shows the rules in full and returns the answers that hold longer than this call."""

@@ -6,11 +6,12 @@ interprets it as markup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from reverie.cli.output import Paint
 from reverie.events import Event
+from reverie.storage.transcript.view import Entry
 
 
 class ChatOutput(Protocol):
@@ -48,6 +49,10 @@ class ChatOutput(Protocol):
 
     def user_message(self, text: str) -> None:
         """Shows a message of the user where its turn begins. Long pastes are marks in `text`."""
+        ...
+
+    def recall(self, entries: Sequence[Entry]) -> bool:
+        """Shows all of a conversation that is continued; False if it does not."""
         ...
 
     def begin(self) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 import termios
 import time
@@ -34,15 +33,15 @@ from prompt_toolkit.utils import get_term_environment_variable
 from prompt_toolkit.widgets import SearchToolbar
 
 from reverie.cli.chat.application import LiveApplication, OneWrite
+from reverie.cli.chat.attachments import Pastes
 from reverie.cli.chat.completer import ChatCompleter, is_completed
 from reverie.cli.chat.input import STOP, TWICE_S, AskingInput, PickRow, Said
 from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.questions import Questions, ansi
 from reverie.cli.diff_preview import Pages
-from reverie.cli.output import Paint, columns, format_seconds, one_line, plural
+from reverie.cli.output import Paint, columns, format_seconds, one_line
 from reverie.cli.screen import clean, clipboard_sequence, printable, raw_stream
 from reverie.errors import StorageError
-from reverie.origins import SHORT_PASTE, fence
 from reverie.paths import make_private
 from reverie.permissions.answers import PermissionAnswer
 from reverie.regular_files import open_regular
@@ -52,7 +51,6 @@ from reverie.types import Origin, TextBlock
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
 
-_PASTE = re.compile(r"(\[Pasted text \d+: [\d,]+ lines?, [\d,]+ characters\])")
 _STYLE = Style.from_dict(
     {
         "completion-menu": "noinherit",
@@ -83,12 +81,12 @@ class TerminalInput(AskingInput):
         self._paint = paint
         self._interrupted_at = -TWICE_S
         self._typed = True
-        self._pastes: dict[str, str] = {}
+        self._pastes = Pastes()
         self._given: asyncio.Queue[Said | None] = asyncio.Queue()
         self._running: asyncio.Task[None] | None = None
         places = chat.session.places
         self._buffer = Buffer(
-            history=_history(places.chat_history),
+            history=open_history(places.chat_history),
             multiline=True,
             completer=ChatCompleter(places.cwd, chat.completions),
             complete_while_typing=Condition(lambda: is_completed(self._buffer.document.text_before_cursor)),
@@ -208,29 +206,15 @@ class TerminalInput(AskingInput):
 
     def _accept(self, buffer: Buffer) -> bool:
         text = buffer.text
-        self._given.put_nowait(Said(tuple(self._split_by_origin(text)), text))
+        own = Origin.TYPED if self._typed else Origin.ENTERED
+        self._given.put_nowait(Said(self._pastes.split(text, own), text))
         self._typed = True
         return False
 
-    def _split_by_origin(self, text: str) -> list[TextBlock]:
-        """Text and long pastes, each with its origin. Text that was not typed key by key counts as entered."""
-        own = Origin.TYPED if self._typed else Origin.ENTERED
-        pieces = _PASTE.split(text) if self._pastes else [text]
-        pasted = self._pastes
-        made = [fence(Origin.PASTED, pasted[one]) if one in pasted else TextBlock(one, own) for one in pieces]
-        return [block for block in made if block.text.strip()] or [TextBlock(text, own)]
-
     def _paste(self, buffer: Buffer, data: str) -> None:
-        """Inserts a short line as text; a longer paste is replaced by a mark."""
-        text = data.replace("\r\n", "\n").replace("\r", "\n")
-        if len(text) <= SHORT_PASTE and "\n" not in text.strip("\n"):
-            self._typed = False
-            buffer.insert_text(text.strip("\n"))
-            return
-        lines = plural(text.count("\n") + 1, "line")
-        mark = f"[Pasted text {len(self._pastes) + 1}: {lines}, {len(text):,} characters]"
-        self._pastes[mark] = text
-        buffer.insert_text(mark)
+        text, is_mark = self._pastes.take(data)
+        self._typed &= is_mark
+        buffer.insert_text(text)
 
     def note_interrupt(self) -> None:
         self._interrupted_at = time.monotonic()
@@ -329,7 +313,7 @@ class TerminalInput(AskingInput):
         return await self._questions.enter("Why not? (Enter: no reason)")
 
 
-def _history(path: Path) -> History:
+def open_history(path: Path) -> History:
     """The history of this project in a private file, or in memory if the disk refuses."""
     try:
         make_private(path.parent)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import textwrap
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reverie import events
@@ -19,6 +19,7 @@ from reverie.cli.output import Paint, columns, format_seconds, plural, wrap_hang
 from reverie.cli.run_view import end_reason, retry_line
 from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, result_line
+from reverie.storage.transcript.view import Entry
 from reverie.types import Json
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
@@ -91,6 +92,10 @@ class ChatView:
 
     def _settle(self) -> None:
         self._stream.finish()
+
+    def recall(self, entries: Sequence[Entry]) -> bool:
+        del entries
+        return False  # what was said is in the terminal's scrollback, or `sessions show` has it
 
     # -- a turn ---------------------------------------------------------------------------------------------------
 

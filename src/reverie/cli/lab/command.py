@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reverie.cli.lab.learning import dream, extraction, recall, writes
+from reverie.cli.lab.timing import screen, startup
 from reverie.cli.options import examples, json_option
 from reverie.cli.output import answer, show_progress
 
@@ -26,7 +27,7 @@ def command() -> None:
     """Run benchmarks of Reverie, most of them on recorded sessions."""
 
 
-for measurement in (recall, extraction, dream, writes):
+for measurement in (recall, extraction, dream, writes, startup, screen):
     command.add_command(measurement)
 
 
@@ -55,21 +56,6 @@ def tokens(paths: tuple[Path, ...], as_json: bool) -> None:
 
     sessions = measure_folder(paths)
     answer(as_json, summary(sessions), table(sessions))
-
-
-@examples("reverie lab startup --runs 31")
-@command.command("startup")
-@click.option("--runs", default=15, show_default=True, type=click.IntRange(min=1), help="Runs per command.")
-@json_option
-def startup(runs: int, as_json: bool) -> None:
-    """Measure how long commands take to start, compared with Python alone.
-
-    Runs `python -c pass`, three commands and `from reverie import Memory` in turn and compares the medians.
-    """
-    from reverie.lab.startup import measure_startup
-
-    found = measure_startup(runs)
-    answer(as_json, found.summary(), found.table())
 
 
 @examples("reverie lab hooks", "reverie lab hooks --runs 20 --prompts 100 --json")
