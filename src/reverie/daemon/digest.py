@@ -13,16 +13,19 @@ import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, cast
 
 from reverie.errors import ReverieError, StorageError
 from reverie.layers.l4_compaction.by_code import operation_ledger, operations
 from reverie.layers.l4_compaction.by_code.ledger import failure_lines
-from reverie.layers.l4_compaction.requests import requests_in
+from reverie.layers.l4_compaction.requests import UserRequest, requests_in
 from reverie.layers.l4_compaction.survival import inventory
 from reverie.layers.l5_extraction.recordings import read_recording
+from reverie.memory.secrets.scan import redact
 from reverie.memory.upkeep.purged_record import PurgedRecord
+from reverie.origins import split_material
 from reverie.parsing import load_json
 from reverie.paths.places import Places, check_session_id, hooks_folder
 from reverie.regular_files import open_regular, read_regular
@@ -59,29 +62,35 @@ class Digest:
 
     @classmethod
     def of(cls, entries: tuple[Entry, ...], mark: list[int], cwd: str, notes: str) -> Digest:
-        asked = requests_in(entries)
+        asked = [_without_material(one) for one in requests_in(entries)]
         found = inventory("", asked)
         done = operations(entries[-_ENTRIES:])
         worked = {one.target for one in done if one.ok}
         failed = [one.target for one in done if not one.ok and one.kind == "run" and one.target not in worked]
         here = cwd.rstrip("/") + "/"
         changed = [one.target.removeprefix(here) for one in done if one.ok and one.kind in ("edit", "write")]
-        return cls(
+        return cls(  # without secrets: this file is not the transcript
             mark,
             _newest(one for one in found["requests"] if one.strip()),
             _newest(found["constraints"]),
             _newest(failed),
-            [line[:_ITEM] for line in failure_lines(done, cwd=cwd)[:_ITEMS]],
+            [redact(line[:_ITEM]) for line in failure_lines(done, cwd=cwd)[:_ITEMS]],
             _newest(filter(None, changed)),
-            operation_ledger(done, max_chars=_LEDGER, cwd=cwd),
+            redact(operation_ledger(done, max_chars=_LEDGER, cwd=cwd)),
             notes,
         )
 
 
+def _without_material(request: UserRequest) -> UserRequest:
+    """A message as it is in a transcript of another agent, with what was pasted apart from the user's words."""
+    parts = (split_material(one.text, one.origin) if one.origin.is_users else [one] for one in request.parts)
+    return UserRequest(request.uuid, tuple(chain.from_iterable(parts)))
+
+
 def _newest(items: Any) -> list[str]:
-    """Each once, where it was last; the last of them, none too long."""
+    """Each once, where it was last; the last of them, none too long, without secrets."""
     once = dict.fromkeys(reversed([str(one)[:_ITEM] for one in items]))
-    return list(reversed(list(once)[:_ITEMS]))
+    return [redact(one) for one in reversed(list(once)[:_ITEMS])]
 
 
 class Digests:

@@ -277,9 +277,12 @@ def _figures(said: bytes, taken: JsonObject) -> dict[str, Json]:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """The environment of a worker: that of the service, without settings of whoever started it."""
+    """The environment of a worker: that of the service, without settings of whoever started it.
+
+    Not REVERIE_INSIDE: the model of a worker may be a program, and only that program runs inside.
+    """
     kept = {name: value for name, value in {**os.environ}.items() if not name.startswith("REVERIE_")}
-    return {**kept, "REVERIE_HOME": str(home), "REVERIE_INSIDE": "1"}
+    return {**kept, "REVERIE_HOME": str(home)}
 
 
 def _tail(file: IO[bytes]) -> bytes:

@@ -22,12 +22,11 @@ from reverie.daemon.told import Told
 from reverie.layers.l4_compaction.requests import UserRequest
 from reverie.layers.l4_compaction.survival import describe_survival, inventory, survival
 from reverie.models.tokens import estimate_text
-from reverie.origins import escape_tags
 from reverie.regular_files import open_regular, read_head
 from reverie.runtime.background_log import BackgroundLog
 from reverie.storage.transcript.file import parse_line
 from reverie.storage.transcript.records import Pin, from_record
-from reverie.text.folding import visible
+from reverie.text.quoting import one_line, quote_line
 from reverie.types import JsonObject, Origin, TextBlock
 
 _PINS, _LEDGER_PART, _NOTES, _INDEX = 2_500, 3_500, 1_800, 6_000
@@ -66,7 +65,7 @@ def index_text(call: HookCall, project: Project, room: int) -> str:
     shown = next((one for one in indexes(root, team=False) if one.text.strip()), None)
     if shown is None:
         return ""
-    head = _INDEX_HEAD.format(path=escape_tags(visible(str(root))))
+    head = _INDEX_HEAD.format(path=one_line(str(root)))
     return _part(head, shown.text.splitlines(), min(room, _INDEX))
 
 
@@ -236,7 +235,7 @@ def _part(head: str, lines: Iterable[str], room: int) -> str:
     """A heading of ours and quoted lines within a number of characters; empty if not even one line fits."""
     shown, used, left = list[str](), len(head) + 60, 0
     for line in lines:
-        quoted = f"> {escape_tags(visible(line))[:_LINE]}"
+        quoted = quote_line(line)[:_LINE]
         if left or used + len(quoted) + 1 > room:
             left += 1
             continue

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from reverie.layers.l5_extraction.transcripts import ExtractionReport
 from reverie.layers.l6_dreaming.gates import changed_transcripts, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.memory.opening import open_memory
+from reverie.memory.secrets.scan import MASK, find_secrets, redact
 from reverie.memory.upkeep.followed_sessions import open_follower
 from reverie.models.registry import EMBEDDED
 from reverie.models.tokens import PROSE_BYTES
@@ -47,11 +49,13 @@ from reverie.settings import Settings, load_settings
 from reverie.settings.sections import HookSettings
 from reverie.storage.atomic import write_atomic
 from reverie.storage.following import Outcome
-from reverie.types import JsonObject, Purpose
+from reverie.storage.transcript.view import Entry
+from reverie.types import JsonObject, Purpose, TextBlock, ToolUseBlock
 
 _FLUSH_S: Final = 3.0
 """How long the job waits for an answer that the agent has not written to its transcript yet."""
 _MOST_JOB: Final = 1_000_000
+_PART: Final = re.compile(r"\w{5,}")
 
 
 async def work(job: Job) -> JsonObject:
@@ -145,9 +149,23 @@ def _write_notes(places: Places, settings: Settings, session: str, talk: Recordi
         return written
     limits = Limits(total=given.total_tokens * PROSE_BYTES, ledger=given.section_tokens * PROSE_BYTES)
     text = repair_notes(write_notes(talk.entries, template, limits, cwd=str(places.cwd)), template)
+    text = _mask(text, talk.entries)
     make_private(path.parent)
     write_atomic(path, text.encode("utf-8", "replace"))
     return _hash(text)
+
+
+def _mask(text: str, entries: Iterable[Entry]) -> str:
+    """The text without secrets, and without names that are parts of one: notes take single names out of the session."""
+    texts = (
+        one.text if isinstance(one, TextBlock) else json.dumps(one.input, ensure_ascii=False)
+        for entry in entries
+        for one in entry.message.content
+        if isinstance(one, TextBlock | ToolUseBlock)
+    )
+    secrets = {said[found.start : found.end] for said in texts for found in find_secrets(said)}
+    hidden = {part for secret in secrets for part in _PART.findall(secret) if not part.islower()}
+    return _PART.sub(lambda found: MASK if found[0] in hidden else found[0], redact(text))
 
 
 def _read(path: Path) -> str | None:
@@ -164,8 +182,9 @@ def _hash(text: str) -> str:
 async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: Path, report: JsonObject) -> None:
     if not settings.connect.learn or not open_memory(settings, places).switch.on:
         return
-    learnt = await _ask(settings.connect.model, job, cwd, copy)
-    if learnt.stopped and learnt.exit_code and settings.background.fallback and settings.connect.model != EMBEDDED:
+    model = _model(settings)
+    learnt = await _ask(model, job, cwd, copy)
+    if learnt.stopped and learnt.exit_code and settings.background.fallback and model != EMBEDDED:
         # As in a session: if the model is down or its budget is spent, the offline mind does this work.
         BackgroundLog(places.background_log, job.session).write("hook_work_fallback", error=learnt.stopped)
         report["instead"] = learnt.stopped
@@ -178,6 +197,11 @@ async def _learn(job: Job, cwd: Path, settings: Settings, places: Places, copy: 
         raise UserError(learnt.failures[-1])
     elif learnt.turns:
         Heartbeat(places.heartbeat(WRITER)).success(turns=learnt.turns, memories=report["memories"], **learnt.tokens)
+
+
+def _model(settings: Settings) -> str:
+    """The model of all work here. An empty name must not become the default of a session, which may cost money."""
+    return settings.connect.model.strip() or EMBEDDED
 
 
 async def _ask(model: str, job: Job, cwd: Path, copy: Path) -> ExtractionReport:
@@ -204,9 +228,8 @@ async def _dream(cwd: Path, settings: Settings, places: Places) -> str:
         return "too few sessions since the last"
     from reverie.session.session import Session
 
-    name = settings.connect.model
     own = replace(settings, hooks=HookSettings())  # nobody begins or ends a session here
-    async with await Session.open(cwd=cwd, model=name, settings=own) as session:
+    async with await Session.open(cwd=cwd, model=_model(settings), settings=own) as session:
         if session.dreaming is None:
             return "off"
         closed = session.dreaming.after_turn()

@@ -27,6 +27,7 @@ from reverie.memory.taxonomy import is_topic
 from reverie.memory.topic_file import TopicFile, decode, statements_of
 from reverie.memory.upkeep.purge import PurgedPlace, PurgeReport, PurgeScope, files_of_home, purge, purge_remote
 from reverie.memory.upkeep.purge_forms import PurgeTarget
+from reverie.storage.following import sources_of
 from reverie.storage.history.folder import history_place
 
 _SENTENCE_WORDS = 4
@@ -35,6 +36,7 @@ _SENTENCE_CHARACTERS = 8
 _TO_DO = {
     "yours": "it is your own file, so change it yourself",
     "worktree": "it is your own file, so change it yourself",
+    "recorded": "the other agent wrote it, so delete that session there",
     "remote": "its newest files are replaced, but only the owner of the remote can rewrite its history",
 }
 
@@ -73,7 +75,8 @@ def command(
 
     The history of a git remote cannot be purged from here. In other projects the secret is only searched for and
     reported; with --everywhere it is removed there too. Files that you wrote yourself (settings, instructions) are
-    reported, and you must change them.
+    reported, and you must change them. So are sessions that other agents recorded and that Reverie follows; large
+    results that were put on disk there are cleaned.
 
     The command asks for the secret or reads it from standard input. If you give the secret as TEXT, it stays in the
     history of your shell. The command refuses to run while a session with the secret is open. If it is interrupted, run
@@ -161,7 +164,8 @@ def _purge_all(
     index = (places.search_index(memory.directory.root),)
     shared = team.folder if team.sharing == "folder" else None
     record = places.purged_record
-    scope = PurgeScope(own, tuple(files), index, memory.inbox, shared, record, home)
+    recorded = tuple(sources_of(places, {*own, *others}))
+    scope = PurgeScope(own, tuple(files), index, memory.inbox, shared, record, home, recorded)
     yield memory.directory, purge(wanted, memory.directory, scope, dry_run=dry_run)
     if team.sharing == "git":
         checkout = TeamCheckout(team, keep / "checkout", memory.settings.env)

@@ -38,9 +38,14 @@ class UserRequest:
         return "\n".join(strip_tags(part.text) for part in self.parts)
 
     @property
+    def own(self) -> str:
+        """The user's own words."""
+        return "\n".join(part.text for part in self.parts if part.origin.is_users)
+
+    @property
     def words(self) -> str:
         """The user's own words; if there are none, what they piped or pasted."""
-        return "\n".join(part.text for part in self.parts if part.origin.is_users) or self.plain
+        return self.own or self.plain
 
     @property
     def bytes(self) -> int:

@@ -38,7 +38,7 @@ def texts_of(messages: Iterable[Message]) -> str:
 def inventory(text: str, requests: Sequence[UserRequest]) -> Inventory:
     """Returns what an old context mentions, by kind, the most frequent first."""
     text = _LINE_NUMBER.sub("", text)
-    said = (part for one in requests for part in sentences(one.words, is_chat=True))
+    said = (part for one in requests for part in sentences(one.own, is_chat=True))
     constraints = [part for part in said if len(part) <= _SENTENCE_LENGTH and _LIMITING.search(part)]
     return {
         "requests": [one.words for one in requests],

@@ -21,6 +21,7 @@ from reverie.parsing import load_json
 from reverie.prompts import render
 from reverie.text.cutting import cut_at
 from reverie.text.folding import fold_text, visible
+from reverie.text.quoting import one_line, quote_line
 from reverie.text.sentences import statements_in
 from reverie.text.words import CJK
 from reverie.types import JsonObject
@@ -177,7 +178,8 @@ def _one(memory: RecalledMemory, now: float, file_lines: int, file_bytes: int) -
     topic = TopicFile.parse(visible(memory.text.strip()))
     text, cut = cut_to_limits("\n".join(_lines(topic, memory.statements)), file_lines, file_bytes)
     marks = [f"saved {age_words(memory.modified, now)}", memory.trust, topic.type]
-    lines = [f"## {escape_tags(visible(str(memory.path)))} ({'; '.join(filter(None, marks))})"]
+    path = one_line(str(memory.path))
+    lines = [f"## {path} ({'; '.join(filter(None, marks))})"]
     note = age_note(memory.modified, now)
     lines += [note] if note else []
     if memory.missing:
@@ -186,7 +188,7 @@ def _one(memory: RecalledMemory, now: float, file_lines: int, file_bytes: int) -
         )
     lines.append(text)
     if cut:
-        lines.append(f"[cut here: read {memory.path} for the rest]")
+        lines.append(f"[cut here: read {path} for the rest]")
     return "\n".join(lines)
 
 
@@ -205,23 +207,19 @@ def _lines(topic: TopicFile, marked: Sequence[MarkedStatement]) -> Iterator[str]
         if before and line.strip() and evidence != before:
             yield before
         before = evidence if line.strip() else before
-        yield _quote(line)
+        yield quote_line(line)
     if before:
         yield before
     if notes:
         yield _NOTES
     for text, label in notes.items():
-        yield _quote(f"- {label}: {text}" if label else f"- {text}")
+        yield quote_line(f"- {label}: {text}" if label else f"- {text}")
 
 
 def _head_lines(topic: TopicFile) -> list[str]:
     """What the head says and the body does not; often that is nothing, and it would be paid for twice."""
     said = fold_text(topic.body)
     return [text for text in (topic.name, topic.description) if fold_text(text).rstrip(" .…") not in said]
-
-
-def _quote(line: str) -> str:
-    return f"> {escape_tags(line)}" if line.strip() else ">"
 
 
 def _evidence(one: MarkedStatement) -> str:

@@ -35,6 +35,8 @@ from reverie.storage.locks import exclusive
 
 SHARED = "shared"
 REMOTE = "remote"
+RECORDED = "recorded"
+"""A file of another agent, whose session is followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class PurgeScope:
     """The file with digests of purged values, so that no sync brings them back."""
     home: Path | None = None
     """The home, which gives each file its kind; the user's own files in it are reported, never changed."""
+    sources: tuple[Path, ...] = ()
+    """Session files of other agents: they are reported, and large results beside them are rewritten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +251,12 @@ def _files(memory: MemoryDirectory, scope: PurgeScope) -> Iterator[_PurgeFile]:
     for path in scope.files:
         if path.is_file() and not path.is_symlink():
             yield _PurgeFile(path, _kind(path, scope)[0], None, _kind(path, scope)[1])
+    for path in scope.sources:
+        folder = path.with_suffix("")
+        below = _files_below(folder) if folder.is_dir() and not folder.is_symlink() else ()
+        for file in (path, *below) if path.is_file() else ():
+            is_result = file.parent.name == "tool-results"
+            yield _PurgeFile(file, RECORDED, None, Treatment.REWRITTEN if is_result else Treatment.YOURS)
 
 
 def _kind(path: Path, scope: PurgeScope) -> tuple[str, Treatment]:

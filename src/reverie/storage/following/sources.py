@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -18,10 +18,13 @@ from reverie.paths import Places
 from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.locks import exclusive
+from reverie.storage.transcript.session_files import is_session_name
 from reverie.types import JsonObject
 
 _WAIT_S = 30.0
-_AGENTS = "subagents"
+_NO_SESSIONS = {"subagents", "tool-results", "memory", "memories", "plugins", "file-history"}
+"""Folders of agents with files that models, pages and other people write: a session file there could be forged."""
+_INDEX = "MEMORY.md"
 
 
 class _StateFile:
@@ -97,9 +100,11 @@ class FolderState(_StateFile):
 def walk_folders(top: Path, *, without: Path) -> Iterator[tuple[Path, list[os.DirEntry[str]] | OSError]]:
     """Yields each folder with its session files, or with the error of a folder that cannot be read.
 
-    Links to folders are followed, but each folder is looked at once. The folder `without` and sub-agents are left out.
+    Links to folders are followed, but each folder is looked at once. The folder `without` is left out, and so
+    are folders without sessions of the user: those of one session, of a memory, of plug-ins.
     """
-    waiting, visited = [Path(os.path.abspath(top))], set[tuple[int, int]]()  # noqa: PTH100 (links stay)
+    top = Path(os.path.abspath(top))  # noqa: PTH100 (links stay)
+    waiting, visited = [top], set[tuple[int, int]]()
     left_out = os.path.realpath(without)
     while waiting:
         folder = waiting.pop()
@@ -113,7 +118,11 @@ def walk_folders(top: Path, *, without: Path) -> Iterator[tuple[Path, list[os.Di
             continue
         visited.add((found.st_dev, found.st_ino))
         folders = {entry.name for entry in entries if _is_folder(entry)}
-        waiting += [folder / name for name in sorted(folders - {_AGENTS}, reverse=True)]
+        names = {entry.name for entry in entries}
+        if _INDEX in names and folder != top:
+            continue
+        of_sessions = {name for name in folders if f"{name}.jsonl" in names or is_session_name(Path(name))}
+        waiting += [folder / name for name in sorted(folders - _NO_SESSIONS - of_sessions, reverse=True)]
         files = [entry for entry in entries if entry.name.endswith(".jsonl") and entry.name not in folders]
         yield folder, [entry for entry in files if not entry.name.startswith("agent-")]
 
@@ -127,9 +136,22 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def all_entries(places: Places) -> Iterator[JsonObject]:
     """Yields what is known about every followed file."""
+    for _, entry in _all_files(places):
+        yield entry
+
+
+def sources_of(places: Places, projects: Collection[Path]) -> list[Path]:
+    """Returns the session files of other agents whose copies are in these folders."""
+    found = [(path, places.home / str(entry.get("target"))) for path, entry in _all_files(places)]
+    return [path for path, copy in found if copy.parent in projects]
+
+
+def _all_files(places: Places) -> Iterator[tuple[Path, JsonObject]]:
     for path in sorted(_folders(places).glob("*.json")):
-        found = _StateFile(path).load().get("files")
-        yield from cast("dict[str, JsonObject]", found).values() if isinstance(found, dict) else ()
+        state = _StateFile(path).load()
+        found, folder = state.get("files"), Path(str(state.get("folder") or "/"))
+        for name, entry in cast("dict[str, JsonObject]", found).items() if isinstance(found, dict) else ():
+            yield folder / name, entry
 
 
 def _folders(places: Places) -> Path:

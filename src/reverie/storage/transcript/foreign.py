@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import cast
 
-from reverie.origins import escape_tags, fence_block
+from reverie.origins import escape_tags, fence_block, split_material
 from reverie.types import Json, JsonObject, Origin, TextBlock
 
 _TAG = re.compile(r"^[ \t]*+<(?P<tag>(?:[a-z]++(?:[-_][a-z]++)++|file|skill))\b[^<>]*+>", re.MULTILINE)
 """Text of an agent is between tags of more than one word, on separate lines."""
 _LINE_END = re.compile(r"(?:[ \t]*+</?[a-z_-]++>)*+[ \t]*+(?:\n|\Z)")
+_OUTPUT = re.compile(r"(?:std(?:out|err)|output|results?|hook|notification|context)\Z")
+"""The ends of tags around output, which may contain the closing tag: the last one counts."""
 _MOST_UNCLOSED = 20
 _OPENINGS = (
     "Caveat: The messages below",
@@ -66,7 +68,9 @@ def import_record(raw: JsonObject) -> JsonObject:
     else:
         parts = [piece for part in _parts(given) for piece in _pieces(part)]
         origins = foreign_origins(raw, {**given, "content": parts})
-    shown = [_fence_part(part, origin) for part, origin in zip(parts, origins, strict=False)]
+    split = [each for part, origin in zip(parts, origins, strict=False) for each in _split_part(part, origin)]
+    origins = [origin for _, origin in split]
+    shown = [_fence_part(part, origin) for part, origin in split]
     if shown != _parts(given):
         given = {**given, "content": shown}
     put_in = {} if {Origin.ENTERED, Origin.PASTED, Origin.TOOL} & set(origins) else {"isMeta": True}
@@ -77,6 +81,16 @@ def _limit_origin(origin: Origin) -> Origin:
     if origin is Origin.TYPED:
         return Origin.ENTERED
     return Origin.IMPORTED if origin in (Origin.CODE, Origin.RECALLED, Origin.MODEL) else origin
+
+
+def _split_part(part: Json, origin: Origin) -> Iterator[tuple[Json, Origin]]:
+    """Yields the user's words and the material in them: the other agent does not say what was pasted."""
+    text: Json = cast(JsonObject, part).get("text") if isinstance(part, dict) else None
+    if origin is not Origin.ENTERED or not isinstance(text, str):
+        yield part, origin
+        return
+    for block in split_material(text, origin):
+        yield {**cast(JsonObject, part), "text": block.text}, block.origin
 
 
 def _fence_part(part: Json, origin: Origin) -> Json:
@@ -122,7 +136,8 @@ def _sections(text: str) -> Iterator[tuple[int, int]]:
     while len(unclosed) < _MOST_UNCLOSED and (found := _TAG.search(text, at)):
         at = found.end()
         closing = f"</{found['tag']}>"
-        close = text.find(closing, at) if closing not in unclosed else -1
+        find = text.rfind if _OUTPUT.search(found["tag"]) else text.find
+        close = find(closing, at) if closing not in unclosed else -1
         if close < 0:
             unclosed.add(closing)
         elif ended := _LINE_END.match(text, close + len(closing)):

@@ -1,0 +1,21 @@
+"""Quotes of somebody else's text for a model, line by line, so that it cannot look like ours."""
+
+from __future__ import annotations
+
+import re
+
+from reverie.origins import escape_tags
+from reverie.text.folding import visible
+
+_CONTROL = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]")
+"""Control characters, line breaks among them, and halves of characters."""
+
+
+def one_line(text: str) -> str:
+    """The text in one line, without our tags and without characters that nobody sees."""
+    return escape_tags(_CONTROL.sub(" ", visible(text)))
+
+
+def quote_line(line: str) -> str:
+    """One line as a quote."""
+    return f"> {one_line(line)}" if line.strip() else ">"
