@@ -47,6 +47,7 @@ def test_a_replaced_rule_is_replaced_in_head_and_index(tmp_path: Path, writer: W
     now = directory.read(FILE).topic
     assert now.name.startswith("Use yarn") and now.description.startswith("Use yarn") and now.body == f"{body}\n"
     assert "Use yarn" in directory.index() and "Always" not in directory.index()
+    assert len(list(directory.log())) == 2, "also an edit by hand and what follows it are one version"
 
 
 @pytest.mark.parametrize(

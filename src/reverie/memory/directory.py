@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,13 @@ class MemoryDirectory:
         self.root = root
         self._gate = gate
         self._keep_index = keep_index
-        self._folder = VersionedFolder(root, history_place(root), self._path_for, lock_timeout_s=lock_timeout_s)
+        self._folder = VersionedFolder(
+            root,
+            history_place(root),
+            self._path_for,
+            lock_timeout_s=lock_timeout_s,
+            follow=partial(follow_found, keep_index=keep_index),
+        )
         self.history = self._folder.history
         """For reading: `log`, `find`, `show`, `diff`."""
 
@@ -252,11 +259,9 @@ class MemoryDirectory:
 
     @contextmanager
     def _locked(self, found: WriteInfo | None = None) -> Generator[LockedFolder]:
-        """The folder under its lock, with changes by others recorded, as `found` says, and followed."""
+        """The folder under its lock, with changes by others recorded, as `found` says."""
         try:
             with self._folder.lock(_version_info(found) if found else None) as held:
-                if held.absorbed is not None:
-                    self._follow_others(held, held.absorbed)
                 yield held
         except ChangedOnDisk as error:
             raise ChangedUnderneath(error.names) from error
@@ -357,13 +362,6 @@ class MemoryDirectory:
                 followed = follow_topic(text, stood, name, before, data, hook)
             if followed != text:
                 settled[index] = encode(followed)
-
-    def _follow_others(self, held: LockedFolder, found: Version) -> None:
-        """Lets head and index line follow what somebody changed without us. Lines that they changed too are theirs."""
-        read = self.history.read
-        was = {one.name: read(one.before) for one in found.files if one.before and one.after}
-        followed = follow_found(was, held.read, keep_index=self._keep_index)
-        held.commit(followed, VersionInfo(found.info.writer, "names and index follow the change before"))
 
     def _name(self, name: str) -> str:
         if name.startswith("/"):
