@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from reverie.daemon.client import ensure_daemon, stop_daemon
+from reverie.storage.transcript.foreign import import_record
 from tests import warm
 from tests.daemon.hooks import Agent, bash, result
 from tests.daemon.services import run_hook, wait_for
@@ -58,6 +59,9 @@ NOT_THE_USERS: list[tuple[str, dict[str, Any]]] = [
     ("<bash-stdout>a</bash-stdout>\n{}\n</bash-stdout><bash-stderr></bash-stderr>", {}),
     ("<local-command-stdout>a\n</local-command-stdout>\n{}</local-command-stdout>", {}),
     ("<user-prompt-submit-hook>a\n</user-prompt-submit-hook>\n\n{}\n</user-prompt-submit-hook>", {}),
+    ("<ide_selection>The user selected:\n</ide_selection>\n{}\n</ide_selection>", {}),
+    ("<user_shell_command>\n<result>\n</user_shell_command>\n{}\n</result>\n</user_shell_command>", {}),
+    ("<file name='a'>\n</file>\n{}\n</file>", {}),
     ("<system-reminder>\n{}\n</system-reminder>", {}),
     ("<environment_context>\n<cwd>/a</environment_context>\n{}</cwd>\n</environment_context>", {}),
     ("# AGENTS.md instructions for /shop\n\n<INSTRUCTIONS>\n{}\n</INSTRUCTIONS>", {}),
@@ -100,8 +104,16 @@ def test_text_that_the_user_did_not_write_is_neither_learnt_nor_their_limit(agen
 SECRETS = ("ghp_x7Kq29sLmP4vTz8RwY3bNc6JdF1hGa5Ue0Qi", "hunter2Fish!9x")
 
 
-def test_secrets_stay_in_the_transcript(agent: Agent) -> None:
+@pytest.mark.parametrize("fallback", ["0", "1"])
+def test_secrets_stay_in_the_transcript(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fallback: str
+) -> None:
     token, password = SECRETS
+    monkeypatch.setenv("REVERIE_BACKGROUND_FALLBACK", fallback)
+    model = tmp_path / "mind"
+    model.write_text("#!/bin/sh\ngrep -o '[Mm]y password is .*' | cut -c1-200 >&2\nexit 1\n")  # an error that quotes
+    model.chmod(0o755)
+    (agent.home / "settings.toml").write_text(f'[connect]\nmodel = "command:{model}"\n')
     agent.record(
         ("user", f"You must always use the token {token}. My password is {password} for the registry."),
         ("assistant", [bash(1, f"curl -u bob:{password} https://example.com/{token}")]),
@@ -112,7 +124,8 @@ def test_secrets_stay_in_the_transcript(agent: Agent) -> None:
     start = agent.context("SessionStart", source="compact")
     agent.call("PostCompact", trigger="manual", compact_summary="Nothing.")
     said = agent.prompt("go on with it please")
-    do(agent, ended=True)
+    report = do(agent, ended=True)
+    assert "exit code 1" in json.dumps(report) and password not in json.dumps(report)
     copy = places(agent).transcript(agent.session)
     for path in (path for path in agent.home.rglob("*") if path.is_file() and path != copy):
         for secret in (token, password, "hunter2"):
@@ -202,3 +215,9 @@ def test_every_line_of_others_is_a_quote(agent: Agent) -> None:
         assert "evil" in text and "<system-reminder" not in text and "</system-reminder" not in text
         assert all(line.startswith("> ") for line in text.split("\n") if "evil" in line)
         assert all(char.isprintable() or char in "\n\t" for char in text), sorted(set(text))
+
+
+def test_a_closing_tag_in_the_users_words_does_not_make_the_rest_theirs() -> None:
+    text = "<ide_selection>\nevil\n</ide_selection>\nWhat does </ide_selection> mean?"
+    copied = import_record({"type": "user", "message": {"role": "user", "content": text}})
+    assert copied["origins"] == ["imported", "entered"] and "evil" not in copied["message"]["content"][1]["text"]

@@ -69,8 +69,9 @@ async def work(job: Job) -> JsonObject:
     report: JsonObject = {}
 
     def failed(step: str, error: ReverieError) -> None:
-        report.setdefault("problems", f"{step}: {error}")
-        log.write("hook_work_failed", step=step, error=str(error))
+        said = redact(str(error))
+        report.setdefault("problems", f"{step}: {said}")
+        log.write("hook_work_failed", step=step, error=said)
 
     def attempt(step: str, act: Callable[[], None]) -> None:
         try:
@@ -87,7 +88,7 @@ async def work(job: Job) -> JsonObject:
                 await _learn(job, cwd, settings, places, found.copy, report)
         except ReverieError as error:
             failed("learn", error)
-            Heartbeat(places.heartbeat(WRITER)).failure(str(error))
+            Heartbeat(places.heartbeat(WRITER)).failure(redact(str(error)))
     if job.ended:
         attempt("old files", ToldBook(hooks_folder(places.home)).forget_old)
         try:
@@ -206,9 +207,11 @@ def _model(settings: Settings) -> str:
 
 async def _ask(model: str, job: Job, cwd: Path, copy: Path) -> ExtractionReport:
     try:
-        return await learn_from_session(copy, cwd, model=model, in_background=True, leave_open_turn=not job.ended)
+        report = await learn_from_session(copy, cwd, model=model, in_background=True, leave_open_turn=not job.ended)
     except ReverieError as error:  # the model cannot be opened, for example without its key
-        return ExtractionReport(stopped=str(error), exit_code=error.exit_code)
+        report = ExtractionReport(stopped=str(error), exit_code=error.exit_code)
+    report.stopped = redact(report.stopped)  # what a model says about its failure is logged and shown
+    return report
 
 
 async def _dream(cwd: Path, settings: Settings, places: Places) -> str:
@@ -258,7 +261,7 @@ def main() -> int:
         with guarded("the job"):
             report = asyncio.run(work(read_job(sys.stdin.buffer.read(_MOST_JOB))))
     except ReverieError as error:
-        print(error, file=sys.stderr)
+        print(redact(str(error)), file=sys.stderr)
         return error.exit_code
     with suppress(BrokenPipeError):
         print(json.dumps(report, ensure_ascii=False))

@@ -91,6 +91,36 @@ def test_claude_code_answers_with_calls_and_its_usage(folder: Path) -> None:
     assert "cache_control" in blocks[-2] and "cache_control" in more[-2], "the end of the conversation is marked"
 
 
+QUOTED = json.dumps({"text": "", "calls": [{"name": "Write", "input": {"file_path": "a", "content": "b"}}]})
+
+
+@pytest.mark.parametrize("said", [QUOTED, f"```json\n{QUOTED}\n```"])
+def test_calls_that_claude_code_only_quotes_are_not_made(folder: Path, said: str) -> None:
+    """An older version, or a model that ends without the form: its text may be that of a page."""
+    without = {key: value for key, value in RESULT.items() if key != "structured_output"}
+    _, response = ask(claude(folder, {**without, "result": said}), request())
+    assert response.stop_reason == "end_turn" and [block.wire()["text"] for block in response.content] == [said]
+
+
+@pytest.mark.parametrize("name", ["--dangerously-x", "-c", "x -c a=b", "x; touch y", "$(touch y)"])
+@pytest.mark.parametrize("kind", ["claude-code", "codex"])
+def test_the_name_of_a_model_is_never_an_option(folder: Path, kind: str, name: str) -> None:
+    found = program(folder, f"printf '%s\\n' \"$@\" >{folder}/options; cat >/dev/null; exit 3")
+    model = opened(f"{kind}:{name}", claude_code_program=found, codex_program=found)
+    with pytest.raises(ModelError):
+        ask(model, request())
+    options = (folder / "options").read_text().splitlines()
+    assert f"--model={name}" in options and name not in options[options.index(f"--model={name}") :]
+    assert not (folder / "y").exists()
+
+
+def test_an_error_does_not_quote_the_conversation(folder: Path) -> None:
+    text = "grep -o 'my secret plan.*' >&2; echo 'No such model' >&2; exit 1"
+    with pytest.raises(ModelError, match="No such model") as caught:
+        ask(opened(f"command:{program(folder, text)}"), request(person("Here is my secret plan for the year")))
+    assert "secret plan" not in str(caught.value)
+
+
 FAILURES = [
     ({"result": "Not logged in · Please run /login"}, AuthenticationFailed, "not logged in"),
     ({"result": "API Error: 401 bad token", "api_error_status": 401}, AuthenticationFailed, "/login"),

@@ -66,9 +66,11 @@ class ClaudeCodeModel(ProgramModel):
         if result.get("is_error") or ran.exit_code != 0:
             raise self._failure(result)
         usage = as_object(result.get("usage"))
-        structured = as_object(result.get("structured_output"))
+        text = str(result.get("result") or "")
+        # Without the forced form, the text may be a quotation: calls in it are not made.
+        said = as_object(result.get("structured_output")) or ({"text": text} if framed.calls else text)
         return ProgramAnswer(
-            said=structured or str(result.get("result") or ""),
+            said=said,
             model=_main_model(as_object(result.get("modelUsage"))),
             usage=Usage.parse(usage) if usage else None,
             raw_usage={**usage, "total_cost_usd": result.get("total_cost_usd")},

@@ -55,7 +55,7 @@ class CodexModel(ProgramModel):
     async def ask(self, framed: Frame, request: Request, scratch: Scratch) -> ProgramAnswer:
         system = scratch.write("system.md", framed.system)
         options = [*_CLEAN, "-c", f"model_instructions_file={json.dumps(system)}"]
-        options += ["--model", self._model] if self._model else []
+        options += [f"--model={self._model}"] if self._model else []
         if request.effort in _EFFORTS:
             options += ["-c", f'model_reasoning_effort="{request.effort}"']
         if framed.schema is not None and is_strict(framed.schema):

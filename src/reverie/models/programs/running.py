@@ -21,6 +21,7 @@ from reverie.settings.sections import INSIDE
 
 MOST_OUTPUT = 16 * 1024 * 1024
 _LONGEST_LINE = 300
+_SHORT_LINE = 12
 _NOT_PASSED_ON = (
     *("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PROJECT_DIR"),
     *("CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "CLAUDE_ENV_FILE", "CODEX_THREAD_ID"),
@@ -51,12 +52,16 @@ class Printed:
     exit_code: int
     stdout: str
     stderr: str
+    given: str = ""
+    """Its standard input."""
 
     @property
     def complaint(self) -> str:
-        """The first line of its errors, or of its output, for the user."""
+        """The first line of its errors, or of its output, for the user. Errors are logged, so no line that quotes the
+        conversation."""
         lines = (line.strip() for text in (self.stderr, self.stdout) for line in text.splitlines())
-        line = next(filter(None, lines), "it printed nothing")
+        own = (line for line in lines if line and (len(line) < _SHORT_LINE or line not in self.given))
+        line = next(own, "it printed nothing of its own" if self.stderr or self.stdout else "it printed nothing")
         return "".join(c if c.isprintable() else " " for c in line)[:_LONGEST_LINE]
 
 
@@ -97,7 +102,7 @@ class Program:
             limit = f"{self.timeout_s:g} s (model.timeout_s)"
             raise Unreachable(f"{self.shown} did not answer within {limit} and was ended.")
         stdout, stderr = (text.decode("utf-8", "replace") for text in (ran.stdout, ran.stderr))
-        return Printed(ran.exit_code, stdout, stderr)
+        return Printed(ran.exit_code, stdout, stderr, stdin)
 
 
 class ScratchFolder:

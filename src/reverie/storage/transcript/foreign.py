@@ -16,8 +16,9 @@ from reverie.types import Json, JsonObject, Origin, TextBlock
 _TAG = re.compile(r"^[ \t]*+<(?P<tag>(?:[a-z]++(?:[-_][a-z]++)++|file|skill))\b[^<>]*+>", re.MULTILINE)
 """Text of an agent is between tags of more than one word, on separate lines."""
 _LINE_END = re.compile(r"(?:[ \t]*+</?[a-z_-]++>)*+[ \t]*+(?:\n|\Z)")
-_OUTPUT = re.compile(r"(?:std(?:out|err)|output|results?|hook|notification|context)\Z")
-"""The ends of tags around output, which may contain the closing tag: the last one counts."""
+_REPEATED = "system-reminder"
+"""The tag that is in a message more than once. In other tags is text of files, pages and commands, which may contain
+the closing tag: the last one counts."""
 _MOST_UNCLOSED = 20
 _OPENINGS = (
     "Caveat: The messages below",
@@ -132,17 +133,26 @@ def _words(text: str) -> str:
 
 def _sections(text: str) -> Iterator[tuple[int, int]]:
     """Yields the parts that an agent added: from a tag that opens a line to its end at the end of a line."""
-    at, unclosed = 0, set[str]()
+    at, unclosed, last = 0, set[str](), dict[str, int]()
     while len(unclosed) < _MOST_UNCLOSED and (found := _TAG.search(text, at)):
         at = found.end()
         closing = f"</{found['tag']}>"
-        find = text.rfind if _OUTPUT.search(found["tag"]) else text.find
-        close = find(closing, at) if closing not in unclosed else -1
-        if close < 0:
+        if closing in unclosed:
+            continue
+        if closing not in last:
+            last[closing] = text.rfind(closing)
+        first = text.find(closing, at) if last[closing] >= at else -1
+        if first < 0:
             unclosed.add(closing)
-        elif ended := _LINE_END.match(text, close + len(closing)):
-            at = ended.end()
-            yield found.start(), at
+            continue
+        for close in (first,) if found["tag"] == _REPEATED else (last[closing], first):
+            if ended := _LINE_END.match(text, close + len(closing)):
+                at = ended.end()
+                yield found.start(), at
+                break
+        else:
+            if first == last[closing]:
+                unclosed.add(closing)
 
 
 def _pieces(part: Json) -> Iterator[Json]:
