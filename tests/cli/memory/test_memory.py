@@ -278,7 +278,7 @@ def test_in_a_chat_memories_are_kept_shown_and_forgotten(reverie: Command) -> No
     lines = ["/remember Indent with tabs", "/memory", "/memory tabs", "/remember", "/forget zeppelin mooring"]
     out = reverie("chat", "--model", "embedded", stdin="\n".join([*lines, "/forget tabs", "/memory", ""])).stdout
     assert "Remembered as feedback_indent_tabs.md" in out and "1 memory." in out and "trust: inferred" in out
-    assert "because it was not typed on a terminal" in " ".join(out.split())
+    assert "because it was entered in another program, not on a terminal" in " ".join(out.split())
     assert "Say what to remember" in out and "No memory matches" in out
     assert out.index("Forgot feedback_indent_tabs.md") < out.index("There are no memories yet")
     version = asked(reverie, "memory", "log")["versions"][0]
