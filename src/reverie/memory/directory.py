@@ -320,7 +320,8 @@ class MemoryDirectory:
             )
             decided = self._gate(proposed) or Decision(after[name])
             target = self._free(decided.name, held.files, settled) if decided.name else name
-            if decided.text and before is not None and is_topic(name) and not restores:
+            is_whole = restores or info.writer is Writer.IMPORT  # it comes with its own head
+            if decided.text and before is not None and is_topic(name) and not is_whole:
                 followed = follow_body(TopicFile.parse(before), TopicFile.parse(decided.text))
                 decided = replace(decided, text=followed.text)
             decisions[name] = replace(decided, name=target)

@@ -92,5 +92,8 @@ def find_news(said: str, before: TopicFile, after: TopicFile) -> str:
     news = next((one for one in valid if one in fresh), valid[0])
     speaking = [one for one in valid if about & content_terms(one)]
     is_said = about <= frozenset[str]().union(*map(content_terms, valid))
-    is_turned = bool(speaking) and all(denies(one, about) != denies(stated, about) for one in speaking)
+    is_topic_only = " " not in said.strip()  # one word states nothing that could be denied
+    is_turned = (
+        bool(speaking) and not is_topic_only and all(denies(one, about) != denies(stated, about) for one in speaking)
+    )
     return "" if is_said and not is_turned else news
