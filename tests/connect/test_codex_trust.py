@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from reverie.connect import codex
 from reverie.connect.codex import CodexHook, add_trust, strip_trust
 from reverie.connect.files import UserFile
-from reverie.errors import UserError
+from reverie.errors import ReverieError, UserError
+from tests.connect.conftest import Machine
 
 HOOKS = [
     CodexHook(f"/home/me/.codex/hooks.json:{event}:0:0", f"sha256:{event}", False, True) for event in ("stop", "x")
@@ -31,6 +34,26 @@ def test_trust_is_added_once_and_removed_without_a_trace(text: str) -> None:
     more = more.replace('[projects."/x"]', '[projects."/y"]', 1)
     left = tomllib.loads(strip_trust(more, text))
     assert set(left.pop("projects")) == {"/x", "/y"} and left == tomllib.loads(text)
+
+
+def test_a_codex_that_answers_otherwise_or_hangs_is_one_sentence(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codex, "_ASK_S", 0.3)
+    program = tmp_path / "codex"
+    for said in (
+        """echo '{"id": 2, "result": {}}'""",
+        """echo '{"id": 2, "result": {"data": [{"hooks": [{"command": "/connect/codex/hook.sh"}]}]}}'""",
+        "echo '[[, 2'",
+        "exit 3",
+        "sleep 30 & wait",
+    ):
+        program.write_text(f"#!/bin/sh\n{said}\n")
+        program.chmod(0o755)
+        begun = time.monotonic()
+        with pytest.raises(ReverieError, match="run /hooks in Codex"):
+            codex.ask_hooks(str(program), machine.user, machine.work, machine.hooks)
+        assert time.monotonic() - begun < 3
 
 
 def test_what_the_user_trusted_already_stays() -> None:

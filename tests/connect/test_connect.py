@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -126,6 +127,14 @@ def test_a_file_that_cannot_be_used_stops_everything(machine: Machine, content: 
     assert said in machine.connect(code=2)
     assert machine.snapshot() == before and not (machine.home / "connect").exists()
     machine("disconnect")
+    assert machine.snapshot() == before
+
+
+def test_a_home_that_json_cannot_name_is_refused(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REVERIE_HOME", os.fsdecode(os.fsencode(machine.user) + b"/\xff"))
+    before = machine.snapshot()
+    for agent in ("claude-code", "codex"):
+        assert "is not UTF-8 text" in machine.connect(agent, code=2)
     assert machine.snapshot() == before
 
 
@@ -337,6 +346,18 @@ def test_a_hook_without_its_python_does_nothing(machine: Machine) -> None:
     assert not (machine.home / "run").exists(), "no service was started"
 
 
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_a_hook_without_its_script_stops_no_prompt(machine: Machine, agent: str) -> None:
+    machine.connect(agent)
+    file = machine.hooks if agent == "codex" else machine.home / "connect/claude-code/reverie/hooks/hooks.json"
+    command = json.loads(file.read_text())["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"]
+    shutil.rmtree(machine.home)  # while a session runs
+    given = b'{"prompt": "' + b"x" * 300_000 + b'"}'
+    where = {**os.environ, "CLAUDE_PLUGIN_ROOT": str(machine.home / "connect/claude-code/reverie")}
+    done = subprocess.run(["sh", "-c", command], input=given, capture_output=True, timeout=10, env=where, check=False)
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
 def test_the_status_names_what_keeps_hooks_from_running(machine: Machine) -> None:
     machine.write(machine.settings, '{"disableAllHooks": true}')
     assert "`disableAllHooks` is true" in machine.connect()
@@ -347,3 +368,13 @@ def test_the_status_names_what_keeps_hooks_from_running(machine: Machine) -> Non
     text = machine.settings.read_text().replace("true}}", "false}}").replace('"disableAllHooks": true', '"a": 1')
     machine.settings.write_text(text)
     assert "claude plugin enable reverie@reverie" in {one["todo"] for one in machine.status()["problems"]}
+
+
+def test_a_home_that_cannot_be_written_is_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.connect()
+    assert machine.status()["problems"] == []
+    # Root may write everywhere, so a mode would not do.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != machine.home or not mode & os.W_OK)
+    (problem,) = machine.status()["problems"]
+    assert "hooks are skipped" in problem["what"] and "cannot be written" in problem["what"]
+    assert "hooks are skipped" in " ".join(machine("doctor").split())

@@ -98,6 +98,29 @@ def test_limits_are_kept_and_settings_are_read_again(agent: Agent) -> None:
         assert other.prompt("which staging port do we use?") == "", text
 
 
+def test_limits_are_kept_in_every_script_and_for_everything_that_is_added(agent: Agent) -> None:
+    root = agent.remember(*(f"The staging port of region {number} is 8080 {'雪' * 800}" for number in range(3)))
+    (root / "MEMORY.md").write_text("".join(f"- [region {n}](region_{n}.md): {'雪' * 60}\n" for n in range(40)))
+    settings(agent, "[connect]\nsession_tokens = 300\n")
+    agent.agent = "codex"  # which gets the index too
+    added = agent.context("SessionStart", source="startup") + agent.prompt("which staging port has region 2?")
+    assert 0 < estimate_text(added) <= 300
+    agent.agent, agent.session = "claude-code", "another"
+    agent.record(("user", "You must never push to main. Clean up."), ("assistant", [{"type": "text", "text": "Done."}]))
+    spent = agent.events.status()["tokens_today"]
+    settings(agent, f"[connect]\nday_tokens = {spent + 10}\n")
+    for _ in range(2):
+        assert agent.context("SessionStart", source="compact") == ""
+        agent.call("PostCompact", compact_summary="All is well.")
+        assert agent.prompt("Go on") == ""
+        agent.call("PostCompact", compact_summary="All is well.")
+        assert agent.context("PostToolUse", tool_name="Bash", tool_use_id="t", tool_response="x") == ""
+    assert agent.events.status()["tokens_today"] == spent
+    settings(agent, "[connect]\n")
+    agent.call("PostCompact", compact_summary="All is well.")
+    assert "never push to main" in agent.prompt("Go on")
+
+
 def test_a_folder_may_lower_the_limits_but_not_raise_them(agent: Agent) -> None:
     agent.remember(PORT)
     (agent.cwd / ".reverie").mkdir()
@@ -230,6 +253,19 @@ def test_the_project_stays_when_a_shell_changes_its_folder(agent: Agent) -> None
     assert PORT in agent.context(
         "UserPromptSubmit", environment, prompt="which staging port do we use?", cwd=str(inner)
     )
+
+
+def test_each_session_has_the_memory_of_its_own_configuration(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings(agent, '[memory]\nshared_with = "claude-code"\n')
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(agent.home.parent / "work account"))
+    agent.remember(PORT)
+    other = {"CLAUDE_CONFIG_DIR": str(agent.home.parent / "own account")}
+    same = {"CLAUDE_CONFIG_DIR": str(agent.home.parent / "work account")}
+    for environment in (other, {}):  # the session that started the service does not decide
+        assert agent.context("UserPromptSubmit", environment, prompt="which staging port") == ""
+    assert PORT in agent.context("UserPromptSubmit", same, prompt="which staging port")
+    agent.call("Stop", other)
+    assert agent.asked.jobs[-1].variables == other
 
 
 def test_a_prompt_costs_little(agent: Agent) -> None:

@@ -181,6 +181,13 @@ def test_a_socket_of_another_user_gets_nothing(home: Path, tmp_path: Path, whose
     assert other.communicate()[0].strip() in (b"", b"b''")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+def test_root_starts_nothing_in_the_home_of_a_user(home: Path) -> None:
+    os.chown(home, 65_534, 65_534)
+    assert run_hook("SessionStart", home, {"session_id": "x"}) == ""
+    assert list(home.iterdir()) == [], "nothing that the user cannot write"
+
+
 def test_without_a_home_it_starts_nothing(tmp_path: Path) -> None:
     begun = time.monotonic()
     assert run_hook("SessionStart", tmp_path / "gone", SAYS) == ""

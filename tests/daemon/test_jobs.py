@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from reverie.daemon.client import stop_daemon
+from reverie.daemon.jobs import Job, Jobs
+from reverie.runtime.background_log import BackgroundLog
 from tests.counts import count
+from tests.daemon.hooks import Agent
 from tests.daemon.services import lives, log_of, run_hook, start_service, wait_for, wait_until_it_answers
 
 WORKER = """
@@ -18,11 +23,13 @@ import json, os, subprocess, sys, time
 job = json.loads(sys.stdin.read())
 assert "REVERIE_INSIDE" not in os.environ, "its model may be a program"
 folder, _, what = job["transcript"].partition("|")
-child = subprocess.Popen(["sleep", "60"])
+child = subprocess.Popen(["sleep", "60"], start_new_session=True)  # as the program of a model
 def note(state):
     with open(folder + "/runs", "a") as file:
         file.write(json.dumps([state, job["session"], os.getpid(), child.pid]) + "\\n")
 note("begun")
+if what == "0.02":
+    os.kill(os.getpid(), 9)  # as the system does if memory is short
 time.sleep(float(what or 0))
 if what == "0.01":
     sys.exit("it does not work")
@@ -53,22 +60,67 @@ def test_one_job_per_session_and_its_report(home: Path, tmp_path: Path, worker: 
     for _ in range(3):
         ask(home, "first", tmp_path)
     ask(home, "second", tmp_path, 0.01)
+    ask(home, "killed", tmp_path, 0.02)
     ask(home, "third", tmp_path, 30)  # longer than the limit
-    wait_for(lambda: len(log_of(home, "hook_job")) == 3)
+    wait_for(lambda: len(log_of(home, "hook_job")) == 4)
     reports = log_of(home, "hook_job")
     assert reports[0]["memories"] == 2 and "error" not in reports[0]
     assert reports[1]["error"] == "it does not work"
-    assert "1.5 s" in reports[2]["error"]
+    assert reports[2]["error"] == "The worker ended with exit code -9."
+    assert "1.5 s" in reports[3]["error"]
     assert [(state, session) for state, session, *_ in runs(tmp_path)] == [
         ("begun", "first"),
         ("done", "first"),
         ("begun", "second"),
+        ("begun", "killed"),
         ("begun", "third"),
     ]
     assert not list((home / "run" / "jobs").iterdir())
     wait_for(lambda: not leftovers(tmp_path))
     stop_daemon(home)
     service.wait(10)
+
+
+def test_a_worker_that_cannot_start_leaves_its_job_to_the_next_service(
+    home: Path, tmp_path: Path, worker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        with monkeypatch.context() as without:
+            without.setattr(sys, "executable", "/nowhere/python")  # its environment was deleted
+            jobs = Jobs(home, BackgroundLog(home / "logs" / "background.jsonl"))
+            jobs.ask(Job("codex", "first", f"{tmp_path}|0", "/", False))
+            running = asyncio.create_task(jobs.run())
+            await asyncio.sleep(1)
+        running.cancel()
+
+    asyncio.run(work())
+    assert "did not start" in log_of(home, "hook_job")[0]["error"]
+    service = start_service(home, worker=worker)
+    wait_for(lambda: len(log_of(home, "hook_job")) == 2)
+    assert [session for _, session, *_ in runs(tmp_path)] == ["first", "first"]
+    stop_daemon(home)
+    service.wait(10)
+
+
+def test_a_program_is_the_mind_of_a_worker_and_is_told_that_it_is_inside(own_home: Path, tmp_path: Path) -> None:
+    agent, mind, seen = Agent(own_home / ".reverie", tmp_path / "shop"), tmp_path / "mind.sh", tmp_path / "seen"
+    agent.record(("user", "No, always use pnpm instead of npm."), ("assistant", [{"type": "text", "text": "Yes."}]))
+    mind.write_text(f'#!/bin/sh\ncat >/dev/null\necho "$REVERIE_INSIDE" >"{seen}"\necho "Nothing to remember."\n')
+    mind.chmod(0o755)
+    agent.home.mkdir(exist_ok=True)
+    settings = f"[connect]\nmodel = \"command:'{mind}'\"\n[background]\nfallback = false\n"
+    (agent.home / "settings.toml").write_text(settings)
+    service = start_service(agent.home)
+    wait_until_it_answers(agent.home)
+    run_hook(
+        "Stop",
+        agent.home,
+        {"session_id": agent.session, "transcript_path": str(agent.transcript), "cwd": str(agent.cwd)},
+    )
+    wait_for(lambda: log_of(agent.home, "hook_job"))
+    stop_daemon(agent.home)
+    service.wait(10)
+    assert seen.read_text() == "1\n", log_of(agent.home, "hook_job")
 
 
 def leftovers(folder: Path) -> list[int]:

@@ -10,8 +10,10 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -54,7 +56,7 @@ def add_hooks(file: UserFile, script: Path) -> str:
         there = get_value(data, ("hooks", event))
         if there is not None and not isinstance(there, list):
             raise UserError(f"{file.path}: `hooks.{event}` is not a list; nothing was changed. Correct it first.")
-        group: Json = {"hooks": [cast("Json", hook_entry(f"sh {shlex.quote(str(script))} {event}", event))]}
+        group: Json = {"hooks": [cast("Json", hook_entry(shlex.quote(str(script)), event))]}
         if group in get_items(data, ("hooks", event)):
             continue
         text = append_item(remove_items(text, ("hooks", event), _is_ours), ("hooks", event), group)
@@ -156,19 +158,28 @@ def ask_hooks(program: str, codex: Path, cwd: Path, hooks: Path) -> list[CodexHo
             stderr=subprocess.DEVNULL,
             env=environment,
             cwd=cwd,
+            start_new_session=True,
         ) as process:
             try:
                 found = _talk(process, requests)
             finally:
-                process.kill()
+                _end(process)
+        listed = [one for part in cast("list[Any]", found["result"]["data"]) for one in part["hooks"]]
+        return [
+            CodexHook(str(one["key"]), str(one["currentHash"]), one["trustStatus"] == "trusted", bool(one["enabled"]))
+            for one in listed
+            if _OURS in str(one.get("command")) and same(Path(one["sourcePath"]), hooks)
+        ]
     except (OSError, ValueError) as error:
         raise ReverieError(f"{program} could not be asked about its hooks ({error}); run /hooks in Codex.") from error
-    listed = [one for part in cast("list[Any]", found["result"]["data"]) for one in part["hooks"]]
-    return [
-        CodexHook(one["key"], one["currentHash"], one["trustStatus"] == "trusted", bool(one["enabled"]))
-        for one in listed
-        if _OURS in str(one.get("command")) and same(Path(one["sourcePath"]), hooks)
-    ]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ReverieError(f"{program} gave an answer of another form; run /hooks in Codex.") from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends the program with its children: the installed one is a script that starts another."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _talk(process: subprocess.Popen[bytes], requests: Iterable[Mapping[str, object]]) -> Any:
@@ -176,7 +187,7 @@ def _talk(process: subprocess.Popen[bytes], requests: Iterable[Mapping[str, obje
     import threading
 
     assert process.stdin is not None and process.stdout is not None
-    limit = threading.Timer(_ASK_S, process.kill)
+    limit = threading.Timer(_ASK_S, _end, (process,))
     limit.start()
     try:
         for request in requests:

@@ -55,9 +55,18 @@ def codex_home(settings: Settings) -> Path:
     return settings.places.codex or settings.places.user_home / ".codex"
 
 
+def _check_home(home: Path) -> None:
+    """Raises `UserError` if the settings of the agents, which are UTF-8 text, cannot name files below this folder."""
+    try:
+        str(home).encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{home}: this name is not UTF-8 text; set REVERIE_HOME to another folder.") from None
+
+
 def plan_claude_code(settings: Settings, places: Places, *, project: bool, own_memory: bool) -> Plan:
     """Plans the plug-in for Claude Code, for the user or for one project."""
     home, claude = places.home, claude_home(settings)
+    _check_home(home)
     folder, journal = agent_folder(home, claude_code.AGENT), Journal(home)
     if policy := claude_code.find_policy(folder):
         raise UserError(f"{policy} of your administrator does not allow this plug-in; nothing was changed.")
@@ -85,6 +94,7 @@ def plan_claude_code(settings: Settings, places: Places, *, project: bool, own_m
 def plan_codex(settings: Settings, places: Places) -> Plan:
     """Plans the hooks for Codex."""
     home = places.home
+    _check_home(home)
     folder = agent_folder(home, codex.AGENT)
     script = {"hook.sh": hook_script(codex.AGENT, home, daemon_socket(home))}
     file = read_user_file(codex_home(settings) / "hooks.json")

@@ -60,10 +60,7 @@ def plugin_files(home: Path, socket: Path) -> dict[str, bytes]:
     }
     entry = {"name": "reverie", "source": "./reverie", "description": _DESCRIPTION}
     marketplace = {"name": "reverie", "owner": owner, "description": _DESCRIPTION, "plugins": [entry]}
-    hooks = {
-        event: [{"hooks": [hook_entry(f'sh "${{CLAUDE_PLUGIN_ROOT}}/hooks/hook.sh" {event}', event)]}]
-        for event in _SECONDS
-    }
+    hooks = {event: [{"hooks": [hook_entry('"${CLAUDE_PLUGIN_ROOT}/hooks/hook.sh"', event)]}] for event in _SECONDS}
     written: dict[str, object] = {
         ".claude-plugin/marketplace.json": marketplace,
         "reverie/.claude-plugin/plugin.json": plugin,
@@ -78,8 +75,9 @@ def plugin_files(home: Path, socket: Path) -> dict[str, bytes]:
     return files
 
 
-def hook_entry(command: str, event: str) -> dict[str, object]:
-    """One hook, as both agents write it."""
+def hook_entry(script: str, event: str) -> dict[str, object]:
+    """One hook, as both agents write it. `sh` ends with 2 if the script is gone, and that would stop the prompt."""
+    command = f"sh {script} {event} || cat >/dev/null"
     return {"type": "command", "command": command, "timeout": _SECONDS[event]}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,12 @@ def find_service(places: Places) -> ServiceState:
     if said is not None:
         silent = Finding(f"the service (PID {said.get('pid')}) does not answer", "wait a moment, or end that process")
         return ServiceState(said, () if said["answers"] else (silent,))
+    why = _problem_of_home(places.home)
+    if why:
+        what = f"hooks are skipped: {places.home} {why}, so the service does not start"
+        return ServiceState(
+            None, (Finding(what, "check who owns it and its mode, or set REVERIE_HOME and connect again"),)
+        )
     last = next(iter(BackgroundLog(places.background_log).read(1, kind="hook_service")), None)
     tried = _modified(daemon_lock(places.home).with_name("daemon.started"))
     why = str(last.fields.get("error", "")) if last is not None and last.fields.get("event") == "failed" else ""
@@ -134,6 +141,15 @@ def find_service(places: Places) -> ServiceState:
         what = f"hooks were skipped: the service could not start at the last attempt{f' ({why})' if why else ''}"
         return ServiceState(None, (Finding(what, "reverie log --kind hook_service"),))
     return ServiceState(None, ())
+
+
+def _problem_of_home(home: Path) -> str:
+    try:
+        if home.stat().st_uid != os.geteuid():
+            return "belongs to another user"
+    except OSError:
+        return ""  # there is none yet
+    return "" if os.access(home, os.W_OK | os.X_OK) else "cannot be written"
 
 
 def _modified(path: Path) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -205,6 +206,7 @@ def _fits(given: object, known: object) -> bool:
 
 def main(home: str, session: str, transcript: str, cwd: str) -> int:
     """Makes one digest; the exit code says whether it could."""
+    signal.alarm(int(_SECONDS))  # if the service is gone, nobody else ends it
     try:
         Digests(Path(home)).make(session, Path(transcript), Path(cwd))
     except ReverieError as error:

@@ -20,7 +20,7 @@ from reverie.daemon.hook_call import AGENTS, HookCall
 from reverie.daemon.jobs import Job, Jobs
 from reverie.daemon.layer1 import keep_large
 from reverie.daemon.projects import Project, Projects
-from reverie.daemon.restore import Restored, Restorer, after_start, index_text
+from reverie.daemon.restore import Restorer, after_start, index_text
 from reverie.daemon.told import Told, ToldBook, room_for_memories
 from reverie.errors import ReverieError
 from reverie.memory.recall.reminder import reminder_within
@@ -127,14 +127,14 @@ class HookEvents:
         with self._told.changing(call.session) as (told, today):
             if not goes_on:
                 told.empty_context()
-            if today >= project.settings.connect.day_tokens:
-                parts = Restored()
-            text = self._index(call, project, told, today, MOST_CHARACTERS - sum(len(one) + 2 for one in parts.texts))
-            whole = "\n\n".join([*parts.texts, *filter(None, [text])])
-            told.pins += parts.pins
+            before = told.tokens
+            whole = told.add("\n\n".join(parts.texts), project.settings.connect.day_tokens - today)
+            told.pins += parts.pins if whole else ()
+            today += told.tokens - before
+            text = self._index(call, project, told, today, MOST_CHARACTERS - len(whole) - 2)
+            whole = "\n\n".join(filter(None, (whole, text)))
             if source == "compact":
                 told.restored = whole
-            told.count(whole)
         self._quick.submit(project.warm)
         return _context(call, whole)
 
@@ -149,37 +149,36 @@ class HookEvents:
         if not found and not known.pending:
             return _NOTHING
         with self._told.changing(call.session) as (told, today):
-            pending = told.pending
+            before = told.tokens
+            pending = told.add(told.pending, limits.day_tokens - today)
             told.pending = ""
+            room = room_for_memories(told, today + told.tokens - before, limits)
             fresh = [one for one in found if one.name not in told.memories]
-            most = min(
-                limits.prompt_characters,
-                MOST_CHARACTERS - len(pending),
-                room_for_memories(told, today, limits) * PROSE_BYTES,
-            )
-            text, shown = reminder_within(fresh, time(), most)
+            most = min(limits.prompt_characters, MOST_CHARACTERS - len(pending))
+            text, shown = reminder_within(fresh, time(), most, room * PROSE_BYTES)
             told.memories += [one.name for one in shown]
-            whole = "\n\n".join(filter(None, (pending, text)))
-            told.count(whole)
+            whole = "\n\n".join(filter(None, (pending, told.add(text, room))))
         return _context(call, whole)
 
     def _tool_result(self, call: HookCall) -> JsonObject:
-        project = self._projects.of(call.cwd)
+        project = self._projects.of(call.cwd, call.variables)
         fields = keep_large(call, project)
         if not call.is_subagent and self._told.look(call.session).pending:
-            with self._told.changing(call.session) as (told, _today):
-                if told.pending:
-                    fields["additionalContext"] = told.pending
-                    told.count(told.pending)
-                    told.pending = ""
+            with self._told.changing(call.session) as (told, today):
+                if text := told.add(told.pending, project.settings.connect.day_tokens - today):
+                    fields["additionalContext"] = text
+                told.pending = ""
         return _output(call, fields) if fields else _NOTHING
 
     def _before_compaction(self, call: HookCall) -> JsonObject:
-        text = self._restorer.before(call, self._projects.of(call.cwd), MOST_CHARACTERS)
+        project = self._projects.of(call.cwd, call.variables)
+        if self._told.today() >= project.settings.connect.day_tokens:
+            return _NOTHING
+        text = self._restorer.before(call, project, MOST_CHARACTERS)
         return {"text": text} if text else _NOTHING
 
     def _after_compaction(self, call: HookCall) -> JsonObject:
-        project = self._projects.of(call.cwd)
+        project = self._projects.of(call.cwd, call.variables)
         given = self._told.look(call.session).restored
         lost = self._restorer.after(call, project, given, MOST_CHARACTERS // 2)
         if lost:
@@ -191,7 +190,7 @@ class HookEvents:
         if not call.is_subagent:
             ended = call.event == "SessionEnd"
             transcript = str(call.transcript or "")
-            self._jobs.ask(Job(call.agent, call.session, transcript, str(call.cwd), ended))
+            self._jobs.ask(Job(call.agent, call.session, transcript, str(call.cwd), ended, call.variables))
         return _NOTHING
 
     # -- inside ------------------------------------------------------------------------------------------------------
@@ -200,13 +199,15 @@ class HookEvents:
         """Opens the project in the thread of the rankers, where others are closed."""
         if call.event != "SessionStart":
             self._projects.close_unused()
-        return self._projects.of(call.cwd)
+        return self._projects.of(call.cwd, call.variables)
 
     def _index(self, call: HookCall, project: Project, told: Told, today: int, room: int) -> str:
         if told.index or not project.recalls:
             return ""
-        left = room_for_memories(told, today, project.settings.connect) * PROSE_BYTES
-        text = index_text(call, project, min(room, left))
+        left = room_for_memories(told, today, project.settings.connect)
+        sizes = (min(room, left * PROSE_BYTES), left)  # a character may have four bytes
+        shown = (told.add(index_text(call, project, size), left) for size in sizes)
+        text = next(filter(None, shown), "")
         told.index = bool(text)
         return text
 

@@ -93,6 +93,8 @@ def _reach(home: str, path: str):  # type: ignore[no-untyped-def]
     connection = _connect(path)
     if connection:
         return connection
+    if posix.stat(home).st_uid != posix.geteuid():
+        return None  # root in the home of a user (sudo) would leave files there that the user cannot write
     age = _age_of_attempt(home)
     if STARTING_SECONDS <= age < ATTEMPT_SECONDS:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from reverie.paths import check_session_id
 from reverie.types import JsonObject
 
 AGENTS: Final = ("claude-code", "codex")
+_PLACES: Final = ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
+"""The variables that say where a program keeps its files. Each session may have others."""
 _COMMAND: Final = re.compile(r"\s*/[\w:.-]+(?=\s|\Z)")
 """A command such as /compact; not a path such as /etc/hosts."""
 
@@ -48,6 +51,11 @@ class HookCall:
         return _text(self.payload, name)
 
     @property
+    def variables(self) -> dict[str, str]:
+        """Where the program of this session keeps its files."""
+        return {name: value for name, value in self.environment.items() if name in _PLACES}
+
+    @property
     def is_subagent(self) -> bool:
         """Whether a sub-agent called it."""
         return bool(self.payload.get("agent_id"))
@@ -64,6 +72,12 @@ class HookCall:
         if self.transcript is None or self.transcript.name != f"{self.session}.jsonl":
             return None
         return self.transcript.with_suffix("") if self.transcript.parent.is_dir() else None
+
+
+def environment_for(variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment for work on a session: ours, without what the session that started us had set for itself."""
+    kept = {name: value for name, value in {**os.environ}.items() if name == "HOME" or name not in _PLACES}
+    return kept | {name: value for name, value in variables.items() if name in _PLACES}
 
 
 def _text(payload: JsonObject, name: str) -> str:

@@ -15,18 +15,21 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from subprocess import Popen
 from tempfile import TemporaryFile
 from typing import IO, Any, cast
 
+from reverie.daemon.hook_call import environment_for
 from reverie.daemon.leash import GRACE_SECONDS
-from reverie.errors import StorageError
+from reverie.errors import StorageError, UserError
 from reverie.parsing import load_json
 from reverie.regular_files import read_regular
 from reverie.runtime.background_log import BackgroundLog
+from reverie.runtime.process_family import end_marked
 from reverie.storage.atomic import make_private_dir, remove, storage_error, write_atomic
 from reverie.storage.locks import try_lock
 from reverie.types import Json, JsonObject
@@ -47,13 +50,16 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work on one session: `transcript` is the file that the agent writes, `ended` whether the session is over."""
+    """Work on one session: `transcript` is the file that the agent writes, `ended` whether the session is over.
+
+    `variables` say where the agent keeps its files."""
 
     agent: str
     session: str
     transcript: str
     cwd: str
     ended: bool
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def key(self) -> str:
@@ -127,12 +133,12 @@ class Jobs:
                 with self._guard:
                     job = self._waiting.pop(job.key, job)  # a newer one may have come
                     self._running = job
-                await self._work(job, lock)
+                was_begun = await self._work(job, lock)
             finally:
                 os.close(lock)
                 self._running = None
             with self._guard:
-                if job.key not in self._waiting:
+                if was_begun and job.key not in self._waiting:  # else the next service tries again
                     remove(self._file(job.key))
 
     def _file(self, key: str) -> Path:
@@ -182,8 +188,11 @@ class Jobs:
             os.close(fd)
             await asyncio.sleep(_PAUSE_SECONDS)  # the worker of a killed service is ending
 
-    async def _work(self, job: Job, lock: int) -> None:
-        """Runs one worker to its end. Its streams are files: a process that it leaves behind could hold a pipe open."""
+    async def _work(self, job: Job, lock: int) -> bool:
+        """Runs one worker to its end; False if it cannot start.
+
+        Its streams are files: a process that it leaves behind could hold a pipe open.
+        """
         started = time.monotonic()
         reading, writing = os.pipe()
         try:
@@ -196,7 +205,7 @@ class Jobs:
                 given.write(json.dumps(asdict(job)).encode())
                 given.seek(0)
                 try:
-                    process = self._start((given, said, complained), reading, lock)
+                    process = self._start(job, (given, said, complained), reading, lock)
                 finally:
                     os.close(reading)
                 try:
@@ -205,15 +214,20 @@ class Jobs:
                     os.close(writing)
                     writing = -1
                     await _end(process)
+                    end_marked(_mark())  # it may have been killed, and programs that it ran have their own groups
                 error = self._error(is_late, process.returncode or 0, _tail(complained))
                 self._report(job, error, _tail(said), time.monotonic() - started)
+                return True
         except OSError as error:
             self._report(job, f"The worker did not start: {error.strerror or error}.", b"", 0.0)
+            return False
         finally:
             if writing >= 0:
                 os.close(writing)
 
-    def _start(self, streams: tuple[IO[bytes], IO[bytes], IO[bytes]], reading: int, lock: int) -> Popen[bytes]:
+    def _start(
+        self, job: Job, streams: tuple[IO[bytes], IO[bytes], IO[bytes]], reading: int, lock: int
+    ) -> Popen[bytes]:
         limit = str(self._limit_s + 10 * GRACE_SECONDS)  # if the service cannot end it any more
         given, said, complained = streams
         return Popen(
@@ -225,6 +239,7 @@ class Jobs:
                 "reverie.daemon.leash",
                 str(reading),
                 limit,
+                _mark(),
                 self._worker,
                 str(self._home),
             ],
@@ -234,7 +249,7 @@ class Jobs:
             pass_fds=(reading, lock),
             start_new_session=True,
             cwd="/",
-            env=_environment(self._home),
+            env=_environment(self._home, job),
         )
 
     def _error(self, is_late: bool, code: int, complained: bytes) -> str:
@@ -254,16 +269,25 @@ class Jobs:
         self._last = {**who, "session": job.session, "error": error, "time": time.time()}
 
 
+def read_job(raw: bytes) -> Job:
+    """Reads a job. Raises `UserError` for anything else."""
+    try:
+        given: Any = load_json(raw)
+        known = {one.name: cast(JsonObject, given)[one.name] for one in fields(Job)}
+    except (ValueError, KeyError, TypeError):
+        raise UserError("the job is not a JSON object with all its fields") from None
+    ended, variables = known.pop("ended"), known.pop("variables")
+    texts = [*known.values(), *cast(JsonObject, variables).values()] if isinstance(variables, dict) else [None]
+    if not isinstance(ended, bool) or not all(isinstance(value, str) for value in texts):
+        raise UserError("a field of the job has a wrong type")
+    return Job(**cast("dict[str, str]", known), ended=ended, variables=cast("dict[str, str]", variables))
+
+
 def _read(path: Path) -> Job | None:
     try:
-        raw: Any = load_json(read_regular(path, _LARGEST_FILE))
-        known = {field.name: cast(JsonObject, raw)[field.name] for field in fields(Job)}
-    except (OSError, ValueError, KeyError, TypeError):
+        return read_job(read_regular(path, _LARGEST_FILE))
+    except (OSError, UserError):
         return None
-    ended = known.pop("ended")
-    if not isinstance(ended, bool) or not all(isinstance(value, str) for value in known.values()):
-        return None
-    return Job(**cast("dict[str, str]", known), ended=ended)
 
 
 def _figures(said: bytes, taken: JsonObject) -> dict[str, Json]:
@@ -276,13 +300,19 @@ def _figures(said: bytes, taken: JsonObject) -> dict[str, Json]:
     return {key: value for key, value in given.items() if isinstance(value, str | int | float) and key not in taken}
 
 
-def _environment(home: Path) -> dict[str, str]:
-    """The environment of a worker: that of the service, without settings of whoever started it.
+def _environment(home: Path, job: Job) -> dict[str, str]:
+    """The environment of a worker, without settings of whoever started the service.
 
     Not REVERIE_INSIDE: the model of a worker may be a program, and only that program runs inside.
     """
-    kept = {name: value for name, value in {**os.environ}.items() if not name.startswith("REVERIE_")}
-    return {**kept, "REVERIE_HOME": str(home)}
+    kept = {name: value for name, value in environment_for(job.variables).items() if not name.startswith("REVERIE_")}
+    name, _, value = _mark().decode().partition("=")
+    return {**kept, "REVERIE_HOME": str(home), name: value}
+
+
+def _mark() -> bytes:
+    """The variable by which the processes of our worker are known; only one runs at a time."""
+    return f"WORKS_FOR_REVERIE_SERVICE={os.getpid()}".encode()
 
 
 def _tail(file: IO[bytes]) -> bytes:

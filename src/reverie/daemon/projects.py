@@ -6,12 +6,13 @@ Bounded: the folder that nobody used for longest is closed. Rankers are used in 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from reverie.daemon.hook_call import environment_for
 from reverie.errors import UserError
 from reverie.flags import Flags
 from reverie.library.finding import find_to_show
@@ -87,22 +88,26 @@ class Projects:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._known = OrderedDict[Path, Project]()
+        self._known = OrderedDict[tuple[Path, tuple[tuple[str, str], ...]], Project]()
         self._closing = list[Project]()
         self._lock = Lock()
 
-    def of(self, cwd: Path) -> Project:
-        """Returns the project of a folder, as its settings are now. Raises `UserError` if the folder is not there."""
+    def of(self, cwd: Path, variables: Mapping[str, str]) -> Project:
+        """Returns the project of a folder, as its settings are now, for a session with these variables.
+
+        Raises `UserError` if the folder is not there.
+        """
         if not cwd.is_absolute() or not cwd.is_dir():
             raise UserError(f"{str(cwd)[:200]!r} is not a folder.")
         with self._lock:
-            known = self._known.get(cwd)
+            key = (cwd, tuple(sorted(variables.items())))
+            known = self._known.get(key)
             stamp = tuple(map(_stamp, settings_files(cwd, self._home)))
             if known is None or known.stamp != stamp:
                 if known is not None:
                     self._closing.append(known)
-                known = self._known[cwd] = self._open(cwd, stamp)
-            self._known.move_to_end(cwd)
+                known = self._known[key] = self._open(cwd, variables, stamp)
+            self._known.move_to_end(key)
             while len(self._known) > _MOST:
                 self._closing.append(self._known.popitem(last=False)[1])
             return known
@@ -119,8 +124,8 @@ class Projects:
             self._known.clear()
         self.close_unused()
 
-    def _open(self, cwd: Path, stamp: tuple[object, ...]) -> Project:
-        settings = load_settings(cwd, home=self._home)
+    def _open(self, cwd: Path, variables: Mapping[str, str], stamp: tuple[object, ...]) -> Project:
+        settings = load_settings(cwd, env=environment_for(variables), home=self._home)
         places = Places.of(cwd, settings)
         memory = open_memory(settings, places, report=log_refusals(places))
         return Project(settings, places, memory, stamp)

@@ -46,9 +46,13 @@ class Told:
         """Forgets what the context had: a compaction took it."""
         self.memories, self.pins, self.index, self.restored, self.pending = [], [], False, "", ""
 
-    def count(self, text: str) -> None:
-        """Counts a text that is added."""
-        self.tokens += estimate_text(text)
+    def add(self, text: str, room: int) -> str:
+        """Counts a text that is added, and returns it; nothing if it has more tokens than there is room for."""
+        tokens = estimate_text(text)
+        if tokens > room:
+            return ""
+        self.tokens += tokens
+        return text
 
 
 class ToldBook:
@@ -72,20 +76,21 @@ class ToldBook:
         """
         make_private_dir(self._sessions)
         with exclusive(self._folder / "lock", timeout_s=LOCK_S, what="the state of the hooks"):
-            told, today = self.look(session), self.today()
+            day = _day()  # one day for all of it, also at midnight
+            told, today = self.look(session), self.today(day)
             before = asdict(told)
             yield told, today
             if told.tokens != before["tokens"]:
-                spent = {"day": _day(), "tokens": today + told.tokens - before["tokens"]}
+                spent = {"day": day, "tokens": today + told.tokens - before["tokens"]}
                 write_atomic(self._folder / "today.json", json.dumps(spent).encode(), fsync=False)
             if asdict(told) != before:
                 write_atomic(self._sessions / f"{session}.json", _dump(asdict(told)), fsync=False)
 
-    def today(self) -> int:
-        """Returns how many tokens were added today, in all sessions."""
+    def today(self, day: str = "") -> int:
+        """Returns how many tokens were added today, or on that day, in all sessions."""
         found = _read(self._folder / "today.json")
         tokens = found.get("tokens")
-        return tokens if found.get("day") == _day() and isinstance(tokens, int) else 0
+        return tokens if found.get("day") == (day or _day()) and isinstance(tokens, int) else 0
 
     def forget_old(self) -> None:
         """Removes the files of sessions that nobody used for long."""

@@ -14,12 +14,12 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 from reverie.daemon.digest import Digests, file_mark
-from reverie.daemon.jobs import Job
+from reverie.daemon.jobs import Job, read_job
 from reverie.daemon.told import ToldBook
 from reverie.errors import ReverieError, UserError
 from reverie.flags import Flags
@@ -36,7 +36,6 @@ from reverie.memory.secrets.scan import redact
 from reverie.memory.upkeep.followed_sessions import open_follower
 from reverie.models.registry import EMBEDDED
 from reverie.models.tokens import PROSE_BYTES
-from reverie.parsing import load_json
 from reverie.paths import Places, make_private
 from reverie.paths.places import hooks_folder
 from reverie.plugins import guarded
@@ -224,19 +223,6 @@ async def _dream(cwd: Path, settings: Settings, places: Places) -> str:
             return closed.reason
         await session.tasks.settle(Purpose.DREAM, settings.dream.run_minutes * 60)
     return "dreamt"
-
-
-def read_job(raw: bytes) -> Job:
-    """Reads a job. Raises `UserError` for anything else."""
-    try:
-        given: Any = load_json(raw)
-        known = {field.name: cast(JsonObject, given)[field.name] for field in fields(Job)}
-    except (ValueError, KeyError, TypeError):
-        raise UserError("the job is not a JSON object with all its fields") from None
-    ended = known.pop("ended")
-    if not isinstance(ended, bool) or not all(isinstance(value, str) for value in known.values()):
-        raise UserError("a field of the job has a wrong type")
-    return Job(**cast("dict[str, str]", known), ended=ended)
 
 
 def main() -> int:

@@ -130,6 +130,7 @@ def test_one_bad_file_stops_nothing_and_is_said_in_one_sentence(tmp_path: Path, 
         out.truncate(1 << 30)
     (tmp_path / "nowhere.jsonl").write_text(said(0, "hi", cwd="", session="nowhere"))
     (tmp_path / "evil.jsonl").write_text(said(0, "hi", cwd=PILOT, session="../../evil"))
+    (tmp_path / "a surrogate.jsonl").write_text(said(0, "hi", cwd=f"{PILOT}\ud800", session="torn"))
     (tmp_path / "snapshot.jsonl").write_text('{"type": "file-history-snapshot", "messageId": "1"}\n')
     (tmp_path / "agent-a1.jsonl").write_text(said(0, "hi", cwd=PILOT))
     session_file(tmp_path / "good" / ID / "subagents", "deep", session="agent-x")
@@ -137,7 +138,7 @@ def test_one_bad_file_stops_nothing_and_is_said_in_one_sentence(tmp_path: Path, 
     failed = {name: one.reason for name, one in found.items() if one.outcome.value == "failed"}
     assert failed.keys() == {
         *("empty.jsonl", "binary.jsonl", "loop.jsonl", "pipe.jsonl", "null.jsonl"),
-        *("large.jsonl", "nowhere.jsonl", "evil.jsonl"),
+        *("large.jsonl", "nowhere.jsonl", "evil.jsonl", "a surrogate.jsonl"),
     }
     for name, part in {"empty": "empty", "binary": "no line", "loop": "loop", "pipe": "pipe", "large": "bytes"}.items():
         assert part in failed[f"{name}.jsonl"] and "\n" not in failed[f"{name}.jsonl"], failed

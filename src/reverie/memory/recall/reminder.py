@@ -153,19 +153,25 @@ def render_reminder(
 
 
 def reminder_within(
-    memories: Sequence[RecalledMemory], now: float, characters: int
+    memories: Sequence[RecalledMemory], now: float, characters: int, most_bytes: int | None = None
 ) -> tuple[str, Sequence[RecalledMemory]]:
     """The reminder for as many of these as fit, the best first, and which they are; the best alone is cut if it must.
 
     Without the tags: another agent adds its own.
     """
+    most = 4 * characters if most_bytes is None else most_bytes
+
+    def fits(text: str) -> bool:
+        return len(text) <= characters and len(text.encode("utf-8", "replace")) <= most
+
     for count in range(len(memories), 0, -1):
         text = _untagged(render_reminder(memories[:count], now))
-        if len(text) <= characters:
+        if fits(text):
             return text, memories[:count]
-    for size in (characters // 2, characters // 4) if memories else ():
+    room = min(characters, most)
+    for size in (room // 2, room // 4) if memories else ():
         text = _untagged(render_reminder(memories[:1], now, file_bytes=size))
-        if len(text) <= characters:
+        if fits(text):
             return text, memories[:1]
     return "", ()
 

@@ -156,6 +156,8 @@ class Follower:
             return Followed(path, Outcome.FAILED, reason=cause_of(error)), None
         except SessionBusy as error:
             return Followed(path, Outcome.LEFT_ALONE, reason=str(error)), None
+        except UnicodeEncodeError:
+            return Followed(path, Outcome.FAILED, reason="it has text that cannot be the name of a file"), None
         except ReverieError as error:
             return Followed(path, Outcome.FAILED, reason=str(error)), None
 
