@@ -14,6 +14,7 @@ from reverie.runtime.background_log import BackgroundLog
 from reverie.storage.transcript.records import Pin
 from reverie.storage.transcript.session_log import SessionLog
 from tests.daemon.hooks import Agent, bash, result
+from tests.daemon.test_work import do
 
 PIN = "Never touch the generated files"
 LIMIT = "You must never push to main."
@@ -63,10 +64,14 @@ def test_what_matters_is_asked_for_given_back_and_added(agent: Agent) -> None:
     for wanted in (PIN, LIMIT, FAILED, "NOTES.md"):
         assert wanted in before and all(line.startswith(">") for line in before.splitlines() if wanted in line)
     assert PIN in start and FAILED in start and "NOTES.md" in start
+    assert f"Pinned by the user:\n> {PIN}\n\nThe user set these limits:\n> {LIMIT}\n\n" in start
+    assert "still hold; the rest is background" in " ".join(start.split())
     said = agent.prompt("go on with it please")
-    assert LIMIT in said and "write the notes" in said, "what the user asked and limited is lost"
-    assert PIN not in said and FAILED not in said, "the start of the context has just given it"
-    assert all(line.startswith(">") for line in said.splitlines() if LIMIT in line)
+    assert "write the notes" in said, "what the user asked is lost"
+    assert not any(one in said for one in (f"> {PIN}", f"> {LIMIT}", FAILED)), (
+        "the start of the context has just given it"
+    )
+    assert all(line.startswith(">") for line in said.splitlines() if "write the notes" in line)
     assert agent.prompt("go on with it please") == "", "once"
 
 
@@ -85,7 +90,7 @@ def test_what_was_lost_comes_with_a_tool_result_in_the_middle_of_a_turn(agent: A
     common: dict[str, Any] = {"tool_name": "Bash", "tool_use_id": "toolu_9", "tool_response": response}
     assert agent.context("PostToolUse", agent_id="a1", **common) == "", "not to a sub-agent"
     agent.restart()
-    assert LIMIT in agent.context("PostToolUse", **common)
+    assert "write the notes" in agent.context("PostToolUse", **common)
     assert agent.context("PostToolUse", **common) == "" == agent.prompt("go on with it please")
 
 
@@ -95,6 +100,28 @@ def test_codex_tells_no_summary_and_gets_the_limits_at_the_start(agent: Agent) -
     start = agent.context("SessionStart", source="compact")
     assert LIMIT in start and FAILED in start
     assert agent.prompt("go on with it please") == ""
+
+
+def test_the_text_after_a_compaction_says_each_thing_once(agent: Agent) -> None:
+    command = f"cd {agent.cwd} && npm run build --workspace packages/store -- --mode production {'--more ' * 30}"
+    for number in range(10, 14):
+        agent.record(
+            ("assistant", [bash(number, command)]), ("user", [result(number, "Exit code 2\nERR!", failed=True)])
+        )
+    wrapped = "<persisted-output>\nOutput too large.\n</persisted-output>"
+    agent.record(
+        ("assistant", [bash(14, "seq 1 40000")]),
+        ("user", [result(14, wrapped)]),
+        ("assistant", [bash(15, "sleep 9 &")]),
+        ("user", [result(15, "Command running in background with ID: b6f143hhc")]),
+        ("assistant", [{"type": "text", "text": "That fails."}]),
+    )
+    do(agent)
+    start = compact(agent, "<summary>All fine.</summary>")[1]
+    assert "Notes of the session" in start and "That fails." in start
+    assert f"{start}\n{agent.prompt('go on with it please')}".count("npm run build --workspace") == 1
+    assert start.count("seq 1 40000") == 1 and "seq 1 40000` → Output too large." in start
+    assert start.count("b6f143hhc") == 1 and "elsewhere" not in start
 
 
 def test_a_resume_gives_only_pins_that_are_new(agent: Agent) -> None:

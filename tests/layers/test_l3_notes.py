@@ -326,6 +326,20 @@ def test_the_embedded_model_writes_its_notes_like_any_other(tmp_path: Path, pref
     assert len(sent(prefix_watch, "notes")) == 1, "its edits in one round, and done with them"
 
 
+@pytest.mark.parametrize("who", ["embedded", "code"])
+def test_notes_by_code_hold_no_secrets(tmp_path: Path, who: str) -> None:
+    token = "ghp_x7Kq29sLmP4vTz8RwY3bNc6JdF1hGa5Ue0Qi"
+    model = "embedded" if who == "embedded" else script(tmp_path, "say Yes.\n\n[notes]\nfail authentication\nsay x\n")
+
+    async def work(session: Session) -> None:
+        await turn(session, f"Explain harbour_light with the token {token} to me. My password is hunter2Fish!9x.")
+        await session.update_notes().wait(10)
+
+    in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
+    text = notes_path(tmp_path).read_text()
+    assert "harbour_light" in text and "[secret]" in text and token not in text and "hunter2" not in text
+
+
 def test_notes_broken_by_hand_are_mended_and_nothing_written_is_lost(tmp_path: Path) -> None:
     path = notes_path(tmp_path)
     path.parent.mkdir(parents=True)

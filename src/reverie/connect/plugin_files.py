@@ -103,15 +103,19 @@ def hook_script(agent: str, home: Path, socket: Path) -> bytes:
 
 
 def _command_script(home: Path) -> bytes:
-    """The script of the commands. The text of a pin comes on standard input, and the session from the environment:
-    Claude Code runs no command with a variable without a question."""
+    """The script of the commands. Their text comes on standard input, and the session from the environment: Claude
+    Code runs no command with a variable without a question. As an argument, the text
+    counts as entered by the user."""
     return (
         "#!/bin/sh\n"
         f"# Runs a command of Reverie {__version__}. Written by `reverie connect`.\n"
         f"python={shlex.quote(sys.executable)}\n"
         'test -x "$python" || { echo "$python is gone; run: reverie connect claude-code"; exit; }\n'
         f"export REVERIE_HOME={shlex.quote(str(home))}\n"
-        'test "$1" != pin || set -- pin -s "$CLAUDE_CODE_SESSION_ID" -- "$(cat)"\n'
+        'case "$1" in\n'
+        'pin) set -- pin --new -s "$CLAUDE_CODE_SESSION_ID" -- "$(cat)" ;;\n'
+        'remember) set -- remember -- "$(cat)" ;;\n'
+        "esac\n"
         '"$python" -P -m reverie "$@" 2>&1 || true\n'
     ).encode()
 

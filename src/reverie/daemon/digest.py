@@ -90,8 +90,8 @@ def _without_material(request: UserRequest) -> UserRequest:
 
 def _newest(items: Any) -> list[str]:
     """Each once, where it was last; the last of them, none too long, without secrets."""
-    once = dict.fromkeys(reversed([str(one)[:_ITEM] for one in items]))
-    return [redact(one) for one in reversed(list(once)[:_ITEMS])]
+    once = dict.fromkeys(reversed([str(one)[: 2 * _ITEM] for one in items]))
+    return [redact(one)[:_ITEM] for one in reversed(list(once)[:_ITEMS])]  # a cut secret is not found any more
 
 
 class Digests:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,14 +27,14 @@ from reverie.flags import Flags
 from reverie.layers.l3_session_notes.sections import is_empty, repair_notes
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
 from reverie.layers.l3_session_notes.writer import TEMPLATE, template_or_default
-from reverie.layers.l4_compaction.by_code import Limits, write_notes
+from reverie.layers.l4_compaction.by_code import Limits, without_secrets, write_notes
 from reverie.layers.l5_extraction.gates import WRITER
 from reverie.layers.l5_extraction.recordings import Recording, read_recording
 from reverie.layers.l5_extraction.transcripts import ExtractionReport
 from reverie.layers.l6_dreaming.gates import changed_transcripts, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.memory.opening import open_memory
-from reverie.memory.secrets.scan import MASK, find_secrets, redact
+from reverie.memory.secrets.scan import redact
 from reverie.memory.upkeep.followed_sessions import open_follower
 from reverie.models.registry import EMBEDDED
 from reverie.models.tokens import PROSE_BYTES
@@ -51,13 +50,11 @@ from reverie.settings.sections import HookSettings
 from reverie.storage.atomic import write_atomic
 from reverie.storage.following import Outcome
 from reverie.storage.transcript.sessions import expire_sessions
-from reverie.storage.transcript.view import Entry
-from reverie.types import JsonObject, Purpose, TextBlock, ToolUseBlock
+from reverie.types import JsonObject, Purpose
 
 _FLUSH_S: Final = 3.0
 """How long the job waits for an answer that the agent has not written to its transcript yet."""
 _MOST_JOB: Final = 1_000_000
-_PART: Final = re.compile(r"\w{5,}")
 
 
 async def work(job: Job) -> JsonObject:
@@ -161,23 +158,10 @@ def _write_notes(places: Places, settings: Settings, session: str, talk: Recordi
         return written
     limits = Limits(total=given.total_tokens * PROSE_BYTES, ledger=given.section_tokens * PROSE_BYTES)
     text = repair_notes(write_notes(talk.entries, template, limits, cwd=str(places.cwd)), template)
-    text = _mask(text, talk.entries)
+    text = without_secrets(text, talk.entries)
     make_private(path.parent)
     write_atomic(path, text.encode("utf-8", "replace"))
     return _hash(text)
-
-
-def _mask(text: str, entries: Iterable[Entry]) -> str:
-    """The text without secrets, and without names that are parts of one: notes take single names out of the session."""
-    texts = (
-        one.text if isinstance(one, TextBlock) else json.dumps(one.input, ensure_ascii=False)
-        for entry in entries
-        for one in entry.message.content
-        if isinstance(one, TextBlock | ToolUseBlock)
-    )
-    secrets = {said[found.start : found.end] for said in texts for found in find_secrets(said)}
-    hidden = {part for secret in secrets for part in _PART.findall(secret) if not part.islower()}
-    return _PART.sub(lambda found: MASK if found[0] in hidden else found[0], redact(text))
 
 
 def _read(path: Path) -> str | None:

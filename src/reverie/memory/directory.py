@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,8 @@ from reverie.memory.changes import (
     WriteInfo,
     Writer,
 )
-from reverie.memory.index import follow_change, without_entry
+from reverie.memory.in_step import follow_body, follow_found, follow_topic
+from reverie.memory.index import without_entry
 from reverie.memory.scan import ScanEntry, scan
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode, encode
@@ -74,7 +76,13 @@ class MemoryDirectory:
         self.root = root
         self._gate = gate
         self._keep_index = keep_index
-        self._folder = VersionedFolder(root, history_place(root), self._path_for, lock_timeout_s=lock_timeout_s)
+        self._folder = VersionedFolder(
+            root,
+            history_place(root),
+            self._path_for,
+            lock_timeout_s=lock_timeout_s,
+            follow=partial(follow_found, keep_index=keep_index),
+        )
         self.history = self._folder.history
         """For reading: `log`, `find`, `show`, `diff`."""
 
@@ -185,7 +193,7 @@ class MemoryDirectory:
     def absorb(self, info: WriteInfo | None = None) -> Version | None:
         """Records changes that are on disk already, as `info` says or else as made by hand. No gate sees them: use it
         for programs that cannot be asked, never to let an agent write."""
-        with self._folder.lock(_version_info(info) if info else None) as held:
+        with self._locked(info) as held:
             return held.absorbed
 
     # Going back.
@@ -240,19 +248,20 @@ class MemoryDirectory:
     def _run(self, plan: Callable[[LockedFolder], list[Change]], info: WriteInfo, hook: str = "") -> Outcome:
         for attempt in range(_ATTEMPTS):
             try:
-                with self._folder.lock() as held:
+                with self._locked() as held:
                     changes = plan(held)
                     reasons = {change.name: change.reason for change in changes if change.reason}
                     return self._commit(held, self._to_writes(held, changes, info), info, reasons=reasons, hook=hook)
-            except ChangedOnDisk as error:
-                if attempt + 1 == _ATTEMPTS:
-                    raise ChangedUnderneath(error.names) from error
+            except ChangedUnderneath as error:
+                if attempt + 1 == _ATTEMPTS or not isinstance(error.__cause__, ChangedOnDisk):
+                    raise
         raise AssertionError  # unreachable: the loop returns or raises
 
     @contextmanager
-    def _locked(self) -> Generator[LockedFolder]:
+    def _locked(self, found: WriteInfo | None = None) -> Generator[LockedFolder]:
+        """The folder under its lock, with changes by others recorded, as `found` says."""
         try:
-            with self._folder.lock() as held:
+            with self._folder.lock(_version_info(found) if found else None) as held:
                 yield held
         except ChangedOnDisk as error:
             raise ChangedUnderneath(error.names) from error
@@ -311,6 +320,10 @@ class MemoryDirectory:
             )
             decided = self._gate(proposed) or Decision(after[name])
             target = self._free(decided.name, held.files, settled) if decided.name else name
+            is_whole = restores or info.writer is Writer.IMPORT  # it comes with its own head
+            if decided.text and before is not None and is_topic(name) and not is_whole:
+                followed = follow_body(TopicFile.parse(before), TopicFile.parse(decided.text))
+                decided = replace(decided, text=followed.text)
             decisions[name] = replace(decided, name=target)
             del after[name]
             after[target] = decided.text
@@ -340,16 +353,14 @@ class MemoryDirectory:
         """Lets the lines of the index follow the topic files that change."""
         for name in [name for name in settled if is_topic(name)]:
             index, data, before = index_of(name), settled[name], held.read(name)
-            text = decode((settled[index] if index in settled else held.read(index)) or b"")
+            stood = decode(held.read(index) or b"")
+            text = decode(settled[index] or b"") if index in settled else stood
             if data is None:
                 followed = without_entry(text, pointer_of(name))
             elif data == before or not self._keep_index:
                 continue
             else:
-                topic = TopicFile.parse(data)
-                old = TopicFile.parse(before) if before is not None else None
-                was = (old.name, old.description) if old else None
-                followed = follow_change(text, pointer_of(name), was, (topic.name, topic.description), hook)
+                followed = follow_topic(text, stood, name, before, data, hook)
             if followed != text:
                 settled[index] = encode(followed)
 

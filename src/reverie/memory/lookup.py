@@ -13,12 +13,13 @@ from reverie.memory.taxonomy import is_index
 
 
 def find_file(directory: MemoryDirectory, given: str, *, also: Iterable[str] = ()) -> str:
-    """The file with this name, with or without `.md`, with this title, or the only one whose name contains it.
+    """The file with this name, with or without `.md`, with this title, or the only one whose name contains it. A name
+    that a list has cut (`…`) counts too.
 
     `also`: names of files that do not exist now, but count.
     """
     names = [*directory.names(), *also]
-    wanted = given.strip().removeprefix("./")
+    wanted = given.strip().removeprefix("./").rstrip("…")
     if is_index(wanted) or wanted in names:
         return wanted
     folded = wanted.casefold().removesuffix(".md")

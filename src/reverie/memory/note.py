@@ -17,7 +17,7 @@ from reverie.text.cutting import cut_at, first_outside, shorten
 from reverie.text.dates.calendar import add_days, weekday_ahead, weekday_back
 from reverie.text.patterns import late
 from reverie.text.sameness import REWORDED, similarity
-from reverie.text.sentences import pauses
+from reverie.text.sentences import capitalize_first, pauses
 from reverie.text.values import hard_facts
 from reverie.text.word_lists import FUNCTION_WORDS
 from reverie.text.words import content_terms
@@ -42,6 +42,16 @@ _EMPTIED = late(r"\s*[(<\[\"`]\s*(?:(?:see|at|in|under|here)\b)?[\s:]*[)>\]\"`]"
 _DANGLING = late(r"(?:\s+(?:is|are|was|at|in|on|see|under|here|lives?|found|be|can))+$", re.IGNORECASE)
 _MARKS = late(r"\s*(?:(?:#{1,6}|[-*+])\s+|>\s*)*")
 _EMPHASIS = late(r"\A(\*{1,3})(?=[^\s*])([^*]+)\1\Z")
+
+_OPENING = late(
+    r"^(?:(?:from now on|from here on|going forward|in future|ab jetzt|ab sofort|in zukunft|künftig|please|bitte)\b"
+    r"[,:]?\s+|(?:no|nein|ok(?:ay)?|hey|so)[,:]\s+)+(?=\S)",
+    re.IGNORECASE,
+)
+_CLOSING = late(
+    r"[,;]\s*(?:ok(?:ay)?|alright|right|please|thanks|thank you|bitte|danke|ja|gut)\s*[?!.]*\s*$", re.IGNORECASE
+)
+"""Words around a statement that a title does without."""
 
 _NORM = late(
     r"\b(?:always|never|don'?t|do not|avoid|stop|make sure|prefer(?:ably)?|instead of|rather than|must(?:n'?t)?|"
@@ -260,8 +270,10 @@ def add_dates(text: str, today: date) -> str:
 
 
 def title_of(sentence: str) -> str:
-    """A short title: the sentence without its reason, its addresses and its end, cut at a word."""
-    sentence = _LINK.sub(r"\1", sentence[:LONGEST_SENTENCE])
+    """A short title: the sentence without introduction, reason, addresses and end, cut after a word with content."""
+    sentence = _CLOSING.sub("", _LINK.sub(r"\1", sentence[:LONGEST_SENTENCE]))
+    if opening := _OPENING.match(sentence):
+        sentence = capitalize_first(sentence[opening.end() :])
     reason = _BECAUSE.search(sentence)
     said = cut_at(sentence, reason.start()) if reason is not None and reason.start() else sentence
     bare = _ADDRESS.sub("", said)
@@ -269,7 +281,12 @@ def title_of(sentence: str) -> str:
         bare = _DANGLING.sub("", _EMPTIED.sub("", bare).strip(" :,;—-."))
     bare = bare.strip().rstrip(" :,;—-.!。！") or said
     short = shorten(bare, TITLE_CHARACTERS)
-    return short.rstrip("…").rstrip(" ,;:—-") or short
+    if short == bare:
+        return short
+    said = short.rstrip("…").rstrip(" ,;:—-").split(" ")
+    while len(said) > _FEWEST_WORDS and said[-1].casefold().strip(",;:") in FUNCTION_WORDS:
+        said.pop()
+    return " ".join(said).rstrip(" ,;:—-") or short
 
 
 def _file(kind: MemoryType, title: str) -> str:

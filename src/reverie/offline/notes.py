@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from reverie.layers.l3_session_notes.sections import NoteSection, is_intact, outline, split
 from reverie.layers.l3_session_notes.writer import default_template
-from reverie.layers.l4_compaction.by_code import Limits, write_notes
+from reverie.layers.l4_compaction.by_code import Limits, without_secrets, write_notes
 from reverie.layers.l4_compaction.by_code.limits import bounded
 from reverie.models.base import Request
 from reverie.models.tokens import PROSE_BYTES, encoded
@@ -97,8 +97,9 @@ def _said(request: Request, asked: _NotesTask) -> list[Entry]:
 def _edits(request: Request, asked: _NotesTask) -> tuple[PlannedCall, ...]:
     is_ours = is_intact(asked.notes, default_template())
     sections = split(asked.notes, default_template() if is_ours else _own_template(asked.notes))
-    text = write_notes(_said(request, asked), default_template(), asked.limits, cwd=read_place(request).folder)
-    fresh = [section.body for section in split(text, default_template())]
+    said = _said(request, asked)
+    text = write_notes(said, default_template(), asked.limits, cwd=read_place(request).folder)
+    fresh = [section.body for section in split(without_secrets(text, said), default_template())]
     calls, room = list[PlannedCall](), asked.limits.total
     for at, section in enumerate(sections):
         kind = at if is_ours else _kind(section)

@@ -89,10 +89,10 @@ def says(one: str, other: str, least: float = SAME) -> bool:
     if not terms or share(terms, others) < least:
         return False
     lower = other.lower()
-    return is_negated(one) == _denies(other, terms) and all(_holds(lower, fact.lower()) for fact in hard_facts(one))
+    return is_negated(one) == denies(other, terms) and all(_holds(lower, fact.lower()) for fact in hard_facts(one))
 
 
-def _denies(statement: str, terms: frozenset[str]) -> bool:
+def denies(statement: str, terms: frozenset[str]) -> bool:
     """Whether a statement denies these words: `uv only, never pip` denies pip, not uv."""
     return any(is_negated(part) for part in _SCOPE.split(statement) if not terms.isdisjoint(content_terms(part)))
 

@@ -278,7 +278,7 @@ def test_in_a_chat_memories_are_kept_shown_and_forgotten(reverie: Command) -> No
     lines = ["/remember Indent with tabs", "/memory", "/memory tabs", "/remember", "/forget zeppelin mooring"]
     out = reverie("chat", "--model", "embedded", stdin="\n".join([*lines, "/forget tabs", "/memory", ""])).stdout
     assert "Remembered as feedback_indent_tabs.md" in out and "1 memory." in out and "trust: inferred" in out
-    assert "because it was not typed on a terminal" in " ".join(out.split())
+    assert "because it was entered in another program, not on a terminal" in " ".join(out.split())
     assert "Say what to remember" in out and "No memory matches" in out
     assert out.index("Forgot feedback_indent_tabs.md") < out.index("There are no memories yet")
     version = asked(reverie, "memory", "log")["versions"][0]
@@ -312,3 +312,12 @@ def test_an_import_goes_on_after_a_file_that_it_cannot_read(reverie: Command) ->
     told = json.loads(reverie("memory", "import", str(folder), "--json", "--dry-run", code=1).stdout)
     assert [Path(one["source"]).name for one in told["unread"]] == ["a_large.md", "b_pipe.md"]
     assert [one["action"] for one in told["pieces"]] == ["known"]
+
+
+def test_a_name_from_the_list_can_be_used_as_it_is_shown(reverie: Command) -> None:
+    reverie("remember", "--type", "feedback", "From now on, keep commits that regenerate translations separately, ok?")
+    file = asked(reverie, "memory", "list")["memories"][0]
+    assert file["name"] == "Keep commits that regenerate translations separately", "no words around the rule"
+    assert file["file"] in reverie("memory", "list").stdout, "whole, where nobody has to read it on a terminal"
+    cut = f"{file['file'].removeprefix('feedback_')[:20]}…"
+    assert "regenerate" in reverie("memory", "show", cut).stdout

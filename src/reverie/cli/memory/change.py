@@ -140,7 +140,7 @@ def explain_inferred(info: WriteInfo) -> str:
         return ""
     origin = info.evidence[0].origin if info.evidence else Origin.PIPED
     why = {
-        Origin.ENTERED: "it was not typed on a terminal",
+        Origin.ENTERED: "it was entered in another program, not on a terminal",
         Origin.PASTED: "it looks pasted",
     }
     return f"It counts as inferred, because {why.get(origin, 'it comes from a pipe or a file')}."

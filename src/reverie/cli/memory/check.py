@@ -11,6 +11,7 @@ from reverie.cli.memory.opening import undo_hint, version_json, with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, say, say_all, say_dim, wrap_hanging
 from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.lookup import absorb
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.upkeep.checkup import CheckFinding, Problem, apply_fixes, check
@@ -39,6 +40,7 @@ def command(everything: bool, fix: bool, as_json: bool, memory: OpenedMemory) ->
 
     Exit codes: 0: no findings are left; 1: there are findings.
     """
+    absorb(memory.directory)  # names and index follow edits by hand
     found = _find(memory)
     fixable = sum(one.fix is not None for one in found)
     if not found and not as_json:

@@ -59,6 +59,8 @@ def list_command(kind: str | None, limit: int | None, as_json: bool, memory: Ope
     counted = plural(len(found), "memory", "memories")
     say("\n" + paint.dim(f"{counted}, index of {plural(index.lines, 'line')}{cut_note}"))
     say(paint.dim(str(memory.directory.root)))
+    if sys.stdout.isatty():
+        say(paint.dim("In commands, any part of a name that no other memory has is enough."))
     if not memory.switch.on:
         say(paint.warning(f"Memory is off ({memory.switch.rule}): sessions do not use these memories."))
 
@@ -74,7 +76,8 @@ def _print_by_type(found: Sequence[ScanEntry], trust: Mapping[str, Trust | None]
     on_terminal = sys.stdout.isatty()
     wide = line_width()
     shown_as = {entry.name: _short_name(entry) if on_terminal else entry.name for entry in found}
-    names = min(max(map(width, shown_as.values())), 40 if wide < 100 else 60)
+    longest = max(map(width, shown_as.values()))
+    names = min(longest, 40 if wide < 100 else 60) if on_terminal else longest
     kinds = [kind for kind in [*MemoryType, None] if any(entry.type is kind for entry in found)]
     for number, kind in enumerate(kinds):
         own = [entry for entry in found if entry.type is kind]

@@ -102,8 +102,9 @@ def rewind_command(message: str | None, session: str, cwd: Path, as_json: bool) 
 @click.command("pin")
 @click.argument("text", nargs=-1)
 @click.option("--remove", metavar="ID", help="Remove this pin: its number, or the beginning of its text.")
+@click.option("--new", is_flag=True, hidden=True, help="The session may be one of another agent that has just begun.")
 @_action
-def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Path, as_json: bool) -> None:
+def pin_command(text: tuple[str, ...], remove: str | None, new: bool, session: str, cwd: Path, as_json: bool) -> None:
     """Keep TEXT word for word through every compaction. Without TEXT, list the pins."""
     if remove is not None:
         if text:
@@ -111,13 +112,47 @@ def pin_command(text: tuple[str, ...], remove: str | None, session: str, cwd: Pa
         done = act_on_session(session, cwd, {"do": "unpin", "id": remove})
         answer(as_json, done, f"No longer pinned: {done['unpinned']}")
     elif text:
-        done = act_on_session(session, cwd, {"do": "pin", "text": " ".join(text)})
+        said = " ".join(text)
+        done = _pin_first(session, cwd, said) if new else None
+        done = done or act_on_session(session, cwd, {"do": "pin", "text": said})
         answer(as_json, done, f"Pinned as {done['pin']}.")
     else:
         pins = cast("dict[str, str]", act_on_session(session, cwd, {"do": "pins"})["pins"])
         answer(as_json, pins, *(f"{name:>3}  {pinned}" for name, pinned in pins.items()))
         if not pins and not as_json:
             click.echo("Nothing is pinned.", err=True)
+
+
+def _pin_first(session: str, cwd: Path, text: str) -> JsonObject | None:
+    """Pins a text in a session of another agent before anything is said in its copy, and returns the pin. The service
+    adds what is said later. None if there is a conversation."""
+    from uuid import UUID
+
+    from reverie import __version__
+    from reverie.errors import UserError
+    from reverie.layers.l4_compaction.pins import check_pin, next_id
+    from reverie.settings import load_settings
+    from reverie.storage.lease import Lease
+    from reverie.storage.transcript.records import Pin
+    from reverie.storage.transcript.session_log import SessionLog
+
+    try:
+        UUID(session)
+        find_with_folder(session, cwd)
+    except ValueError:
+        return None
+    except UserError:
+        path = places_of(cwd.resolve()).transcript(session)
+        with Lease.take(path.with_suffix("") / Lease.NAME, info={"session": session}):
+            log = SessionLog(path, session, cwd=cwd, version=__version__)
+            if path.exists():
+                log.load(path)
+            pins = log.view.pins
+            pin = Pin(next_id(pins), check_pin(text, pins, load_settings(cwd).compaction.pins_bytes))
+            log.append(pin)
+            log.close()
+        return {"pin": pin.id}
+    return None
 
 
 @examples('reverie btw "Which file are you changing, and why?"', 'reverie btw -s 3f2a "What is left to do?" --json')

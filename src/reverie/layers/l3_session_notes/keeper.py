@@ -29,7 +29,7 @@ from reverie.layers.l3_session_notes.trigger import (
     safe_point,
 )
 from reverie.layers.l3_session_notes.writer import TEMPLATE, directive, only_edit, template_or_default
-from reverie.layers.l4_compaction.by_code import Limits, write_notes
+from reverie.layers.l4_compaction.by_code import Limits, without_secrets, write_notes
 from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.models.tokens import PROSE_BYTES
 from reverie.paths import make_private
@@ -230,7 +230,8 @@ class NoteKeeper(Companion):
     def _write_up(self, history: Sequence[Entry], template: str) -> str:
         numbers = note_numbers(self.parts)
         limits = Limits(total=numbers.total_tokens * PROSE_BYTES, ledger=numbers.section_tokens * PROSE_BYTES)
-        return repair_notes(write_notes(history, template, limits, cwd=str(self.parts.places.cwd)), template)
+        text = write_notes(history, template, limits, cwd=str(self.parts.places.cwd))
+        return repair_notes(without_secrets(text, history), template)
 
     def _load(self, template: str) -> bytes:
         """Returns the notes; writes the template if there are none, and repairs broken headings."""

@@ -28,6 +28,9 @@ _LOCK = "reverie.lock"
 PathFor = Callable[[str], Path]
 """Returns the real path of a relative name inside the folder; raises a `ReverieError` to refuse it."""
 
+Follow = Callable[[Mapping[str, bytes], Callable[[str], bytes | None]], Mapping[str, bytes]]
+"""Returns files that must follow changes of others. It gets what the changed files were, and reads what files are."""
+
 
 class ChangedOnDisk(ReverieError):
     """Other programs changed files between reading and landing; nothing was written. `names` lists the files."""
@@ -73,10 +76,12 @@ class VersionedFolder:
         *,
         lock_timeout_s: float = 30.0,
         pack_above: int = PACK_ABOVE,
+        follow: Follow | None = None,
     ) -> None:
         self.root = root
+        self.follow = follow
         self.history = History(git_dir, pack_above=pack_above)
-        self._path_for = path_for
+        self.path_for = path_for
         self._timeout_s = lock_timeout_s
         self.state = FolderState(git_dir / STATE_FILE)
         self._journal = git_dir / "reverie-journal.json"
@@ -120,7 +125,7 @@ class VersionedFolder:
 
     def _finish(self, change: FileChange) -> None:
         try:
-            path = self._path_for(change.name)
+            path = self.path_for(change.name)
         except StorageError:
             raise
         except ReverieError:
@@ -142,7 +147,7 @@ class VersionedFolder:
 
     def land(self, version: Version, changes: Sequence[FileChange], contents: Mapping[str, bytes]) -> dict[str, Path]:
         """Writes a prepared version into the folder, in the order of `changes`, and into the log."""
-        paths = {change.name: self._path_for(change.name) for change in changes}
+        paths = {change.name: self.path_for(change.name) for change in changes}
         staged: dict[str, Staged] = {}
         branch: Staged | None = None
         try:
@@ -216,9 +221,9 @@ class LockedFolder:
     def absorb(self, info: VersionInfo | None = None) -> Version | None:
         """Records all changes that others made on disk since the newest version as one version."""
         known = self._history.files(self.head)
-        self._seen, self._began = self._folder.state.look(self._folder.root, known)
-        self.files = {name: one.content for name, one in self._seen.items()}
-        changes = _differences(known, self.files)
+        changes = self._look(known)
+        if self._follow(changes):
+            changes = self._look(known)
         if not changes:
             return None
         contents: dict[str, bytes] = {}
@@ -238,6 +243,25 @@ class LockedFolder:
             self.head, self.absorbed = version.id, version
         self._folder.state.save(self._seen, self._began)
         return self.absorbed
+
+    def _look(self, known: Mapping[str, str]) -> list[FileChange]:
+        self._seen, self._began = self._folder.state.look(self._folder.root, known)
+        self.files = {name: one.content for name, one in self._seen.items()}
+        return _differences(known, self.files)
+
+    def _follow(self, changes: Sequence[FileChange]) -> bool:
+        """Writes what must follow changes of others, so that it becomes a part of their version."""
+        was = {one.name: self._history.read(one.before) for one in changes if one.before and one.after}
+        follow = self._folder.follow
+        followed = follow(was, self.read) if was and follow else dict[str, bytes]()
+        wrote = False
+        for name, data in followed.items():
+            with suppress(ReverieError):  # what cannot be written stays as it was found
+                path, now = self._folder.path_for(name), self.files.get(name)
+                if blob_id(data) != now == _content(path):
+                    write_atomic(path, data)
+                    wrote = True
+        return wrote
 
     def read(self, name: str) -> bytes | None:
         """Returns a file's content as it was when the lock was taken; None if it does not exist."""

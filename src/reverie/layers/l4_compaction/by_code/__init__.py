@@ -6,6 +6,7 @@ Never guesses: every line comes from a record.
 
 from reverie.layers.l4_compaction.by_code.ledger import operation_ledger
 from reverie.layers.l4_compaction.by_code.limits import Limits
+from reverie.layers.l4_compaction.by_code.masking import without_secrets
 from reverie.layers.l4_compaction.by_code.names import names_beside, ranked_names
 from reverie.layers.l4_compaction.by_code.operations import Operation, operations, plain_command
 from reverie.layers.l4_compaction.by_code.written import PARTS, write_notes, write_summary
@@ -19,6 +20,7 @@ __all__ = [
     "operations",
     "plain_command",
     "ranked_names",
+    "without_secrets",
     "write_notes",
     "write_summary",
 ]

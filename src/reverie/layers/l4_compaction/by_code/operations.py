@@ -201,7 +201,8 @@ def _outcome(kind: Kind, call: ToolUseBlock, given: JsonObject, text: str) -> st
         case "edit" | "write":
             return _change(call)
         case "run":
-            return _sum_up_output(str(given.get("command", "")), [_TAG.sub("", line) for line in lines])
+            bare = [said for line in lines if (said := _TAG.sub("", line)).strip()]
+            return _sum_up_output(str(given.get("command", "")), bare)
         case "search":
             return _lines(len(lines)) if lines and not _NONE_FOUND.match(lines[0]) else "nothing"
         case "web" | "agent" | "tasks" | "other":

@@ -214,7 +214,7 @@ def _list_still_failing(work: WorkRecord) -> str:
     worked = {(o.tool, o.target): o.order for o in work.done if o.ok}
     failed = {(o.tool, o.target): o for o in work.done if not o.ok and o.kind == "run"}
     left = [one for key, one in failed.items() if worked.get(key, -1) < one.order]
-    return "\n".join(f"- Does not work as it is: `{one_line(o.target, 120)}` ({one_line(o.said, 80)})" for o in left)
+    return "\n".join(f"- Fails: `{one_line(o.target, 120)}` ({one_line(o.said, 80)})" for o in left)
 
 
 def _list_done(work: WorkRecord) -> str:
