@@ -191,6 +191,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("lab", "hooks"): [Case(("--prompts", "1", "--runs", "1"), slow=True)],
         ("lab", "mind"): [Case((session,), slow=True)],
         ("lab", "overhead"): [Case((), slow=True)],
+        ("lab", "screen"): [Case(("--runs", "1"), slow=True)],
         ("lab", "questions"): [
             Case((str(work / "notes.md"), session, "--answers", str(work / "answers")), works=False, slow=True)
         ],
