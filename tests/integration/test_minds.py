@@ -106,7 +106,9 @@ def settle(place: Place, url: str) -> None:
         place.model = "codex:gpt-5"
         provider = f'name="s",base_url="{url}/v1",env_key="OPENAI_API_KEY",wire_api="responses"'
         words += f" -c model_provider=s -c 'model_providers.s={{{provider}}}'"
-    (place.command.home / "settings.toml").write_text(f"[model]\n{key} = {json.dumps(words)}\n")
+    # Our own session would run the user's hooks of Claude Code; here the program must not.
+    own = f"[model]\n{key} = {json.dumps(words)}\n[claude]\nhooks = false\n"
+    (place.command.home / "settings.toml").write_text(own)
     place.command.extra |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "simulated", "OPENAI_API_KEY": "simulated"}
 
 
