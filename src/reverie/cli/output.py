@@ -103,8 +103,9 @@ def say_dim(text: str, indent: int = 0) -> None:
 
 
 def show_progress(text: str, *, ends_line: bool = False) -> None:
-    """Replaces the progress line on standard error."""
-    click.echo(CLEAR_LINE + text, nl=ends_line, err=True)
+    """Replaces the progress line on standard error. Without a terminal, only the last text of a line is written."""
+    if ends_line or sys.stderr.isatty():
+        click.echo(CLEAR_LINE + text, nl=ends_line, err=True)
 
 
 def can_ask() -> bool:
