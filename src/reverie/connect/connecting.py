@@ -164,7 +164,7 @@ def carry_out(home: Path, plan: Plan) -> None:
 
 
 def _retire_unused(home: Path, journal: Journal) -> None:
-    """Agents that are not connected keep no files of ours, except those that a running program may still call."""
+    """Removes our files of agents that are not connected, except those that a running program may still call."""
     used = {edit.agent for edit in journal.edits}
     for agent in AGENTS:
         if agent not in used and (folder := agent_folder(home, agent)).is_dir():

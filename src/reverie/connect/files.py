@@ -232,7 +232,7 @@ def revert(journal: Journal, edit: Edit, strip: Strip) -> bool:
     """
     path = Path(edit.path)
     remove(_temporary(Path(os.path.realpath(path))))
-    if not os.path.lexists(path):  # the user removed it: there is nothing of ours left
+    if not os.path.lexists(path):  # the user removed it: nothing of ours is left
         _remove_folders(edit)
         journal.drop(edit)
         return not edit.before

@@ -1,7 +1,7 @@
 """What each session of another agent was told: on disk before the answer, so that nothing is said twice.
 
 One small file per session and one for the day, under one lock, so that two services or two sessions agree. A compaction
-empties a context, and then what is needed may be said again. It never waits long: who gets no lock says nothing.
+empties a context, and then what is needed may be said again. It never waits long: without the lock it says nothing.
 """
 
 from __future__ import annotations

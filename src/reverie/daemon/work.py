@@ -128,7 +128,7 @@ async def _follow(job: Job, settings: Settings, report: JsonObject) -> _Found | 
 
 
 def _expire(places: Places, settings: Settings) -> None:
-    """Deletes old sessions of this project, if the settings say so."""
+    """Deletes old sessions of this project, if the settings allow it."""
     told = ToldBook(hooks_folder(places.home))
     for session in expire_sessions(places.project, settings.transcript.expire_days):
         told.forget(session)
@@ -213,7 +213,7 @@ async def _ask(model: str, job: Job, cwd: Path, copy: Path) -> ExtractionReport:
 
 
 async def _dream(cwd: Path, settings: Settings, places: Places) -> str:
-    """Dreams if it is time, with the model of the settings; returns what came of it.
+    """Dreams if it is time, with the model of the settings; returns the result.
 
     The cheapest gates come first here too: most jobs end before a session is opened.
     """

@@ -34,7 +34,7 @@ def ansi(text: str) -> ANSI:
 
 
 class Questions:
-    """The question that is open, if one is. Keys that are no answer belong to the `message`."""
+    """The question that is open, if one is. Other keys belong to the `message`."""
 
     def __init__(self, paint: Paint, message: Buffer) -> None:
         self._paint = paint

@@ -1,6 +1,6 @@
 """The blocks of the conversation: messages, answers, thinking, tool calls, notices.
 
-A block knows its text and draws itself as lines of one width. It knows nothing of the screen around it.
+A block knows its text and draws itself as lines of one width. It does not know the screen around it.
 """
 
 from __future__ import annotations

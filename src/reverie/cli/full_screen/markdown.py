@@ -92,7 +92,7 @@ def draw(shown: RenderableType, columns: int) -> list[Line]:
 
 
 def draw_text(text: str, columns: int, style: str = "") -> list[Line]:
-    """The lines of a text that means nothing but itself."""
+    """The lines of a text that means only itself."""
     return draw(Text(printable(text).expandtabs(4), style=style, overflow="fold"), columns)
 
 
