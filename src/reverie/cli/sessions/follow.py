@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +17,10 @@ from reverie.cli.output import answer, plural, say, show_progress, warn
 from reverie.errors import ReverieError, UserError
 from reverie.paths import Places
 from reverie.settings import Settings
-from reverie.storage.following import Followed, Outcome, Sources, session_files
 from reverie.types import JsonObject
+
+if TYPE_CHECKING:  # imported where it is used: `sessions list` must start fast
+    from reverie.storage.following import Followed, Outcome, Sources
 
 _PATHS = click.Path(path_type=Path)
 _LEAST_PAUSE_S = 2.0
@@ -40,6 +43,7 @@ def import_command(paths: tuple[Path, ...], as_json: bool, places: Places) -> No
     change. If you import a session again, the copy gets what is new. If you have continued the copy, it stays as it is.
     """
     from reverie.memory.upkeep.followed_sessions import import_session
+    from reverie.storage.following import session_files
 
     taken, failed = list[JsonObject](), list[ReverieError]()
     for file in session_files(paths, places):
@@ -82,6 +86,8 @@ def follow_command(paths: tuple[Path, ...], watch: bool, stop: tuple[Path, ...],
 
     Exit codes: 0: done; 1: a file failed; 2: wrong usage; 4: storage error.
     """
+    from reverie.storage.following import Outcome, Sources
+
     settings, places = load_places(cwd)
     sources = Sources(places)
     if stop:
@@ -131,6 +137,8 @@ def _pass(
 
     `shown`: what was said already about files that were left alone or failed.
     """
+    from reverie.storage.following import Outcome
+
     began, counts, changed = time.monotonic(), Counter[Outcome](), list[JsonObject]()
     live = sys.stderr.isatty() and not as_json
     for number, one in enumerate(_follow_all(settings, sources), 1):
@@ -157,6 +165,7 @@ def _pass(
 
 def _follow_all(settings: Settings, sources: list[Path]) -> Iterator[Followed]:
     from reverie.memory.upkeep.followed_sessions import open_follower
+    from reverie.storage.following import Followed, Outcome
 
     follower = open_follower(settings)
     for source in sources:
@@ -168,6 +177,8 @@ def _follow_all(settings: Settings, sources: list[Path]) -> Iterator[Followed]:
 
 
 def _show(one: Followed) -> None:
+    from reverie.storage.following import Outcome
+
     if one.outcome in (Outcome.NEW, Outcome.GREW):
         more = f"  ({one.reason})" if one.reason else ""
         say(f"{one.outcome.value:<4}  {one.session[:8]}  {plural(one.messages, 'message')}  {one.cwd}{more}")
