@@ -134,12 +134,9 @@ def _trusted_parts(kind: AgentDefinition, path: Path, folder: Path, taken: set[s
 
 def definition_folders(places: Places) -> list[Path]:
     """Returns the folders to search for definitions, the most general first."""
-    above = [places.cwd, *places.cwd.parents]
-    inside = [folder for folder in above if folder == places.checkout or places.checkout in folder.parents]
-    nearest_last = list(reversed(inside or [places.cwd]))
     return [
         places.home / "agents",
-        *(top / name / "agents" for top in nearest_last for name in (".claude", ".reverie")),
+        *(top / name / "agents" for top in places.project_folders() for name in (".claude", ".reverie")),
     ]
 
 

@@ -171,7 +171,7 @@ def is_active(folder: Path) -> bool:
 
 
 def find_installed(script: Path) -> Installed | None:
-    """What a hook script starts; None if there is no script of ours."""
+    """What a hook script starts; None if it is not our script, or not there."""
     text = (_content(script) or b"").decode("utf-8", "replace")
     versions = [line.partition("of Reverie ")[2].partition(". Written")[0] for line in text.splitlines()[1:2]]
     pythons = [line.removeprefix("python=") for line in text.splitlines() if line.startswith("python=")]

@@ -159,10 +159,8 @@ def command_folders(places: Places, settings: Settings) -> list[tuple[Path, bool
     """Returns the folders with `commands/` and `skills/`, the most general first, and whether they are the user's."""
     claude = [claude_home(settings)] if settings.claude.commands else []
     own = [*claude, places.home]
-    above = [places.cwd, *places.cwd.parents]
-    inside = [folder for folder in above if folder == places.checkout or places.checkout in folder.parents]
     names = (".claude", ".reverie") if settings.claude.commands else (".reverie",)
-    projects = [top / name for top in reversed(inside or [places.cwd]) for name in names]
+    projects = [top / name for top in places.project_folders() for name in names]
     real = {os.path.realpath(folder) for folder in own}
     return [
         *((folder, True) for folder in own),

@@ -1,7 +1,7 @@
 """Keeps what repeats a statement of a memory in step with it: the name, the description, the line of the index.
 
-If a write replaces the statement that they state, code replaces them too, whoever writes. What the writer worded anew
-stays, and so does what the body still says. Texts in, texts out.
+If a write replaces the statement that they repeat, code replaces them too, for every writer. What the writer changed
+in the same write stays, and so does what the body still says. Texts in, texts out.
 """
 
 from __future__ import annotations

@@ -124,6 +124,12 @@ class Places:
             remote_memory=settings.remote.memory_directory,
         )
 
+    def project_folders(self) -> list[Path]:
+        """Returns the folders from the top of the checkout down to the working directory."""
+        above = [self.cwd, *self.cwd.parents]
+        inside = [folder for folder in above if folder == self.checkout or self.checkout in folder.parents]
+        return list(reversed(inside or [self.cwd]))
+
     # Sessions, by the working directory.
 
     @property
