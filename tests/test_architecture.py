@@ -25,7 +25,7 @@ FLOORS = (
     "library sync",
     "adapters daemon",
     "connect",
-    "cli lab __main__",
+    "cli lab web __main__",
 )
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names.split()}
 MAX_LINES = 400

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reverie.cli.chat.agents import ask_aside, complete_answers, show_agents
-from reverie.cli.chat.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
-from reverie.cli.chat.dream import complete_dream, dream
 from reverie.cli.chat.input import PickRow
-from reverie.cli.chat.memory import forget, memory_files, remember, show_memory
 from reverie.cli.chat.palette import rank, session_rows
-from reverie.cli.chat.permissions import complete_permissions, show_permissions
+from reverie.cli.chat.slash.agents import ask_aside, complete_answers, show_agents
+from reverie.cli.chat.slash.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
+from reverie.cli.chat.slash.dream import complete_dream, dream
+from reverie.cli.chat.slash.memory import forget, memory_files, remember, show_memory
+from reverie.cli.chat.slash.permissions import complete_permissions, show_permissions
 from reverie.cli.diff_preview import text_lines
 from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
 from reverie.errors import UserError

@@ -1,0 +1,1 @@
+"""The slash commands of the chat, by what they are about."""
