@@ -11,15 +11,15 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reverie.cli.chat.input import PickRow
 from reverie.cli.chat.palette import rank, session_rows
 from reverie.cli.chat.slash.agents import ask_aside, complete_answers, show_agents
 from reverie.cli.chat.slash.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
 from reverie.cli.chat.slash.dream import complete_dream, dream
 from reverie.cli.chat.slash.memory import forget, memory_files, remember, show_memory
 from reverie.cli.chat.slash.permissions import complete_permissions, show_permissions
+from reverie.cli.chat.slash.tasks import show_tasks, task_ids
 from reverie.cli.diff_preview import text_lines
-from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
+from reverie.cli.output import columns, format_tokens, one_line, table
 from reverie.errors import UserError
 from reverie.instructions.commands import list_shown
 from reverie.text.columns import width
@@ -57,6 +57,11 @@ class SlashCommand:
     complete: Complete = lambda _chat: ()
     any_time: bool = False
     """Whether it can run during a turn."""
+    alone_any_time: bool = False
+    """Whether it can run during a turn if nothing is written after its name: then it only shows something."""
+
+    def runs_during_turns(self, rest: str) -> bool:
+        return self.any_time or (self.alone_any_time and not rest)
 
 
 async def _help(chat: Chat, _rest: str) -> None:
@@ -75,55 +80,6 @@ def _explain(rows: Iterable[tuple[str, str]], view: ChatOutput) -> Iterator[str]
         fits = width(name) <= left - 2
         yield f"  {view.paint.accent(name)}" + (" " * (left - width(name)) + first if fits else "")
         yield from (" " * (left + 2) + line for line in (rest if fits else (first, *rest)))
-
-
-async def _tasks(chat: Chat, rest: str) -> None:
-    from reverie.cli.team.status import running_lines
-
-    what, _, id = rest.partition(" ")
-    tasks = chat.session.tasks
-    if what == "kill":
-        info = await tasks.kill(id.strip())
-        chat.view.tell(f"{info.id}: {info.state.value}")
-        return
-    if rest == "end":
-        await _end_task(chat)
-        return
-    if rest:
-        raise UserError("Write /tasks, /tasks end to choose one, or /tasks kill ID.")
-    listed, teams = tasks.list(), await asyncio.to_thread(running_lines, chat.session.places)
-    if not listed and not teams:
-        chat.view.tell("No background tasks.")
-    rows = list[tuple[str, ...]]()
-    for info in listed:
-        note = info.error or (info.progress[-1] if info.progress else "")
-        took = format_seconds(info.seconds)
-        rows.append((info.id, info.state.value, took, info.title, chat.view.paint.dim(one_line(note, 60))))
-    chat.view.say_all(f"  {line}" for line in (*table(rows, right=(2,)), *(one_line(team, 120) for team in teams)))
-
-
-async def _end_task(chat: Chat) -> None:
-    """Lists the running tasks with their progress, and ends the one that is chosen."""
-    running = chat.session.tasks.running
-    if not running:
-        chat.view.tell("No background tasks are running.")
-        return
-    rows = [
-        PickRow(
-            info.id,
-            f"{info.title}: {info.progress[-1]}" if info.progress else info.title,
-            f"{info.purpose} · {format_seconds(info.seconds)}",
-        )
-        for info in running
-    ]
-    chosen = await chat.pick("Background tasks. Enter ends one.", rows)
-    if chosen is not None and await chat.confirm("End this task?"):
-        ended = await chat.session.tasks.kill(chosen)
-        chat.view.tell(f"{ended.id}: {ended.state.value}")
-
-
-def _task_ids(chat: Chat) -> Iterable[tuple[str, str]]:
-    return ((f"kill {info.id}", info.title) for info in chat.session.tasks.running)
 
 
 async def _model(chat: Chat, rest: str) -> None:
@@ -212,13 +168,13 @@ COMMANDS: dict[str, SlashCommand] = {
     "help": SlashCommand("/help", "this list", _help, any_time=True),
     "context": SlashCommand("/context", "how full the window is", _context, any_time=True),
     "cost": SlashCommand("/cost", "what this conversation has cost", _cost, any_time=True),
-    "model": SlashCommand("/model [NAME]", "show or change the model", _model, _model_names),
+    "model": SlashCommand("/model [NAME]", "show or change the model", _model, _model_names, alone_any_time=True),
     "resume": SlashCommand("/resume [SESSION]", "continue another session", _resume, _session_ids),
     "show": SlashCommand(
         "/show [N]", "the whole output of a tool, or thinking (Ctrl-O)", _show, _output_numbers, any_time=True
     ),
     "copy": SlashCommand("/copy", "copy the last answer to the clipboard", _copy, any_time=True),
-    "tasks": SlashCommand("/tasks [end | kill ID]", "what runs in the background", _tasks, _task_ids, any_time=True),
+    "tasks": SlashCommand("/tasks [end | kill ID]", "what runs in the background", show_tasks, task_ids, any_time=True),
     "agents": SlashCommand(
         "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers, any_time=True
     ),
@@ -237,7 +193,11 @@ COMMANDS: dict[str, SlashCommand] = {
         lambda _chat: _COMPACT_OPTIONS,
     ),
     "notes": SlashCommand(
-        "/notes [update]", "the notes of this conversation", notes, lambda _chat: [("update", "update them now")]
+        "/notes [update]",
+        "the notes of this conversation",
+        notes,
+        lambda _chat: [("update", "update them now")],
+        alone_any_time=True,
     ),
     "undo": SlashCommand("/undo [--fit]", "undo the last compaction, rewind or clear", undo),
     "rewind": SlashCommand("/rewind [MSG]", "continue from an earlier message", rewind, complete_rewind),
@@ -246,11 +206,14 @@ COMMANDS: dict[str, SlashCommand] = {
         "all memories, one of them, or what waits",
         show_memory,
         memory_files,
+        alone_any_time=True,
     ),
     "remember": SlashCommand("/remember TEXT", "remember something, in your own words", remember),
     "forget": SlashCommand("/forget TEXT", "forget a memory; it can be restored", forget, memory_files),
     "dream": SlashCommand("/dream [status|review|…]", "tidy up memory in the background", dream, complete_dream),
-    "pin": SlashCommand("/pin [TEXT | remove ID]", "keep a text through every compaction", pin, complete_pin),
+    "pin": SlashCommand(
+        "/pin [TEXT | remove ID]", "keep a text through every compaction", pin, complete_pin, alone_any_time=True
+    ),
     "clear": SlashCommand("/clear", "start a new conversation; /undo restores the old one", clear),
     "exit": SlashCommand("/exit", "leave (also /quit, Ctrl-D)", _exit, any_time=True),
 }

@@ -7,6 +7,8 @@ from typing import cast
 
 from reverie.cli.diff_preview import change_made, preview, text_lines
 from reverie.cli.output import Paint, plural
+from reverie.cli.tool_lines import call_text
+from reverie.events import Event, ThinkingStreamed, ToolFinished, ToolStarted
 from reverie.text.columns import cut
 from reverie.types import Json, JsonObject
 
@@ -23,6 +25,21 @@ class KeptOutputs:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[str, str]] = {}
         self._count = 0
+        self._thought = ""
+        self._titles: dict[str, str] = {}
+
+    def keep(self, event: Event, cwd: Path) -> None:
+        """Keeps what an event of a turn shows only in short: thinking, and outputs of tools."""
+        if isinstance(event, ThinkingStreamed):
+            self._thought += event.text
+            return
+        if self._thought:
+            self.add(THINKING, self._thought)
+            self._thought = ""
+        if isinstance(event, ToolStarted):
+            self._titles[event.id] = call_text(event.name, event.input, cwd)
+        elif isinstance(event, ToolFinished):
+            self.add(self._titles.pop(event.id, event.name), event.text)
 
     def add(self, title: str, text: str) -> str:
         """Keeps an output and returns its number."""

@@ -44,6 +44,19 @@ class PickRow:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ActList:
+    """A list whose rows can be removed or ended. `act` does that and says what it did; `about` tells more of a row."""
+
+    title: str
+    rows: Callable[[], Sequence[PickRow]]
+    verb: str
+    act: Callable[[str], str]
+    about: Callable[[str], Sequence[str]] = lambda _value: ()
+    every: float | None = None
+    """Seconds after which the rows are read again."""
+
+
 class ChatInput(ABC):
     """The input of a chat. The methods here are for an input without a user."""
 
@@ -103,6 +116,11 @@ class ChatInput(ABC):
         """Lets the user choose one row with the arrow keys and by typing; its value, or None. Without a user, None."""
         del title, rows
         return None
+
+    async def manage(self, listed: ActList) -> bool:
+        """Shows a list until the user closes it; False if this input has no place for one."""
+        del listed
+        return False
 
 
 class AskingInput(ChatInput):

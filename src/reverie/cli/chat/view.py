@@ -88,6 +88,10 @@ class ChatView:
         """Records how long the user took to answer; the tools did not need this time."""
         for call in self._calls:
             self._waited[call] = self._waited.get(call, 0.0) + duration
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Shows again what the turn does."""
         self._live.show_activity(self._running_text())
 
     def _settle(self) -> None:

@@ -23,6 +23,7 @@ from reverie.cli.chat.completer import ChatCompleter
 from reverie.cli.chat.figures import StatusFigures
 from reverie.cli.chat.input import TWICE_S, PickRow, Said
 from reverie.cli.chat.prompt import open_history
+from reverie.cli.chat.slash.tasks import manage_tasks
 from reverie.cli.full_screen.composer import Composer, Offers
 from reverie.cli.full_screen.conversation import Conversation
 from reverie.cli.full_screen.dialogs import Picker, Reader
@@ -302,21 +303,8 @@ class FullScreen(App[None]):
         self.push_screen(Reader("Keys", rows))
 
     def action_tasks(self) -> None:
-        if len(self.screen_stack) > 1:
-            return
-        picker = Picker("Background tasks", self._task_rows, rank_rows, act=("stops the task", self._kill), every=1.0)
-        self.push_screen(picker)
-
-    def _task_rows(self) -> list[PickRow]:
-        rows = list[PickRow]()
-        for info in self.chat.session.tasks.list():
-            note = info.error or (info.progress[-1] if info.progress else "")
-            text = f"{info.id}  {info.title}{f': {note}' if note else ''}"
-            rows.append(PickRow(info.id, text, f"{info.state.value} {format_seconds(info.seconds)}"))
-        return sorted(rows, key=lambda row: not row.note.startswith("running"))
-
-    def _kill(self, id: str) -> None:
-        self.run_worker(self.chat.session.tasks.kill(id), exit_on_error=False)
+        if len(self.screen_stack) == 1:
+            self.run_worker(manage_tasks(self.chat))
 
     # -- search ---------------------------------------------------------------------------------------------------
 

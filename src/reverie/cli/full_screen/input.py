@@ -11,7 +11,7 @@ from typing import TypeVar
 from textual.app import App
 from textual.screen import Screen
 
-from reverie.cli.chat.input import ChatInput, PickRow, Said
+from reverie.cli.chat.input import ActList, ChatInput, PickRow, Said
 from reverie.cli.chat.palette import rank
 from reverie.cli.diff_preview import preview
 from reverie.cli.full_screen.dialogs import DIALOG_COLUMNS, STOP, Choice, Permission, Picker
@@ -70,6 +70,10 @@ class FullScreenInput(ChatInput):
 
     async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
         return await self._open(Picker(title, lambda: rows, rank_rows))
+
+    async def manage(self, listed: ActList) -> bool:
+        await self._open(Picker(listed.title, listed.rows, rank_rows, listed))
+        return True
 
     async def _open(self, screen: Screen[T]) -> T | None:
         """Shows a dialog and waits for its result. If the wait is cancelled, the dialog closes."""
