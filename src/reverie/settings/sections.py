@@ -178,6 +178,12 @@ class ClaudeSettings(Section):
     commands: bool = switch(True, "Whether its commands and skills are offered.")
 
 
+class ChatSettings(Section):
+    """The chat in the terminal."""
+
+    vi_keys: bool = switch(False, "Whether the input line has the keys of vi. `/vi` switches it in the chat.")
+
+
 class ToolSettings(Section):
     """Limits of the built-in tools."""
 

@@ -182,7 +182,7 @@ def test_a_command_of_the_user_and_the_picker_of_sessions(tmp_path: Path) -> Non
         await stage.say("!echo made-by-me")
         await stage.until(lambda: stage.conversation.count("made-by-me") == 2)
         assert not stage.app.chat.session.view.entries  # no model was asked
-        await stage.pilot.press("ctrl+r")
+        await stage.pilot.press("ctrl+s")
         await stage.dialog("Picker")
         await stage.type("old")
         await stage.pilot.press("enter")

@@ -15,18 +15,19 @@ from reverie.cli.chat.palette import rank, session_rows
 from reverie.cli.chat.slash.agents import ask_aside, complete_answers, show_agents
 from reverie.cli.chat.slash.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
 from reverie.cli.chat.slash.dream import complete_dream, dream
+from reverie.cli.chat.slash.export import export
 from reverie.cli.chat.slash.memory import forget, memory_files, remember, show_memory
 from reverie.cli.chat.slash.permissions import complete_permissions, show_permissions
 from reverie.cli.chat.slash.tasks import show_tasks, task_ids
 from reverie.cli.diff_preview import text_lines
-from reverie.cli.output import columns, format_tokens, one_line, table
+from reverie.cli.output import Paint, columns, format_tokens, one_line, table
 from reverie.errors import UserError
 from reverie.instructions.commands import list_shown
+from reverie.permissions.policy import PolicyMode
 from reverie.text.columns import width
 
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
-    from reverie.cli.chat.output import ChatOutput
 
 Handler = Callable[["Chat", str], Awaitable[None]]
 Complete = Callable[["Chat"], Iterable[tuple[str, str]]]
@@ -41,6 +42,10 @@ KEYS = (
     ("/ or Ctrl-K", "all commands, by any of their letters"),
     ("@", "files of the project, by any of their letters; a picture goes along"),
     ("!COMMAND", "runs a command of yours at once; the next message tells the model"),
+    ("Esc twice", "goes back to an earlier message"),
+    ("Shift-Tab", "permissions: ask, accept edits, read only"),
+    ("Ctrl-R", "searches your messages"),
+    ("Ctrl-G", "edits the message in $VISUAL or $EDITOR (also Ctrl-X Ctrl-E)"),
     ("Ctrl-O", "the whole output of the last tool call"),
     ("Ctrl-T", "background tasks"),
 )
@@ -68,17 +73,18 @@ async def _help(chat: Chat, _rest: str) -> None:
     own = list_shown(chat.session.commands.load(), COMMANDS)
     rows = [(command.usage, command.help) for command in COMMANDS.values()]
     rows += [(one_line(one.usage, 60), one_line(one.description, 80)) for one in own]
-    chat.view.say_all([*_explain(rows, chat.view), "", *_explain(KEYS, chat.view)])
+    view = chat.view
+    view.say_all([*explain(rows, view.paint, view.columns), "", *explain(KEYS, view.paint, view.columns)])
 
 
-def _explain(rows: Iterable[tuple[str, str]], view: ChatOutput) -> Iterator[str]:
+def explain(rows: Iterable[tuple[str, str]], paint: Paint, columns: int) -> Iterator[str]:
     """Names beside their explanations; a long name, or every name in a narrow terminal, has a line of its own."""
-    wide = min(view.columns, 100)
+    wide = min(columns, 100)
     left = 30 if wide >= 70 else 4
     for name, about in rows:
         first, *rest = textwrap.wrap(about, wide - left - 3) or [""]
         fits = width(name) <= left - 2
-        yield f"  {view.paint.accent(name)}" + (" " * (left - width(name)) + first if fits else "")
+        yield f"  {paint.accent(name)}" + (" " * (left - width(name)) + first if fits else "")
         yield from (" " * (left + 2) + line for line in (rest if fits else (first, *rest)))
 
 
@@ -158,11 +164,38 @@ async def _copy(chat: Chat, _rest: str) -> None:
     chat.view.tell(f"Sent {len(chat.last_answer):,} characters to the clipboard of your terminal, if it allows that.")
 
 
+async def _mode(chat: Chat, rest: str) -> None:
+    gate = chat.session.gate
+    if rest and rest not in _MODES:
+        raise UserError(f"There is no permission mode {rest!r}; there are {', '.join(_MODES)}.")
+    if rest == PolicyMode.ACCEPT_ALL and gate.mode is not PolicyMode.ACCEPT_ALL:
+        if not chat.can_ask:
+            raise UserError("Nobody can be asked here; use `--permission-mode accept_all`.")
+        if not await chat.confirm("From now on every command runs without a question. Continue?"):
+            return
+    if rest:
+        gate.mode = PolicyMode(rest)
+    chat.view.tell(f"mode: {gate.mode.value}. {_MODES[gate.mode.value].capitalize()}.")
+
+
+async def _vi(chat: Chat, _rest: str) -> None:
+    on = chat.input.switch_vi_keys()
+    if on is None:
+        raise UserError("This input has no keys of vi; Ctrl-G opens the message in your editor.")
+    chat.view.tell(f"The keys of vi are {'on' if on else 'off'}; the setting chat.vi_keys keeps it.")
+
+
 async def _exit(chat: Chat, _rest: str) -> None:
     chat.leaving = True
     chat.stop()
 
 
+_MODES = {
+    "ask": "changes ask first",
+    "accept_edits": "files of the folder change without a question",
+    "read_only": "nothing is changed",
+    "accept_all": "every call runs without a question",
+}
 _COMPACT_OPTIONS = (("--preview", "show it first"), ("--from", "only later messages"), ("--up-to", "only earlier ones"))
 COMMANDS: dict[str, SlashCommand] = {
     "help": SlashCommand("/help", "this list", _help, any_time=True),
@@ -183,6 +216,13 @@ COMMANDS: dict[str, SlashCommand] = {
         "all permission rules, and where they come from",
         show_permissions,
         complete_permissions,
+        any_time=True,
+    ),
+    "mode": SlashCommand(
+        "/mode [NAME]",
+        "what happens to calls without a rule (Shift-Tab)",
+        _mode,
+        lambda _chat: _MODES.items(),
         any_time=True,
     ),
     "btw": SlashCommand("/btw QUESTION", "ask without changing the conversation", ask_aside),
@@ -215,9 +255,11 @@ COMMANDS: dict[str, SlashCommand] = {
         "/pin [TEXT | remove ID]", "keep a text through every compaction", pin, complete_pin, alone_any_time=True
     ),
     "clear": SlashCommand("/clear", "start a new conversation; /undo restores the old one", clear),
+    "export": SlashCommand("/export [FILE]", "write the conversation to a Markdown file", export, any_time=True),
+    "vi": SlashCommand("/vi", "the keys of vi at the input, on or off", _vi, any_time=True),
     "exit": SlashCommand("/exit", "leave (also /quit, Ctrl-D)", _exit, any_time=True),
 }
-ALIASES = {"quit": "exit", "q": "exit", "?": "help", "new": "clear"}
+ALIASES = {"vim": "vi", "quit": "exit", "q": "exit", "?": "help", "new": "clear"}
 
 
 def command_in(text: str) -> tuple[str, str] | None:

@@ -97,6 +97,14 @@ class ChatInput(ABC):
         del event, cwd
         return None
 
+    def put(self, text: str) -> None:
+        """Offers a text as the next message, if the user has not begun one."""
+        del text
+
+    def switch_vi_keys(self) -> bool | None:
+        """Switches the keys of vi on or off and says which; None if this input has none."""
+        return None
+
     def copy(self, text: str) -> bool:
         """Puts a text into the clipboard of the terminal; False if that is not possible."""
         del text
@@ -121,6 +129,14 @@ class ChatInput(ABC):
         """Shows a list until the user closes it; False if this input has no place for one."""
         del listed
         return False
+
+
+async def edit_message(given: ChatInput, text: str) -> str:
+    """The message after the user has edited it in another program. Raises a ReverieError if that is not possible."""
+    from reverie.cli.memory.change import edit_text
+
+    async with given.lend():
+        return (await asyncio.to_thread(edit_text, text, "message.md")).rstrip("\n")
 
 
 class AskingInput(ChatInput):

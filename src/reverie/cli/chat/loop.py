@@ -30,6 +30,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.events import Event, PermissionAsked, TurnEnded
 from reverie.instructions.commands import list_shown
 from reverie.origins import strip_tags
+from reverie.permissions.policy import PolicyMode
 from reverie.types import Origin, TextBlock
 
 if TYPE_CHECKING:
@@ -252,6 +253,12 @@ class Chat:
         """Puts a text into the clipboard of the terminal; False if that is not possible."""
         return self._given is not None and self._given.copy(text)
 
+    def next_mode(self) -> None:
+        """Shift-Tab: asks, changes files without a question, only reads, and again from the beginning."""
+        order = (PolicyMode.ASK, PolicyMode.ACCEPT_EDITS, PolicyMode.READ_ONLY)
+        gate = self.session.gate
+        gate.mode = order[(order.index(gate.mode) + 1) % len(order)] if gate.mode in order else PolicyMode.ASK
+
     def completions(self, text: str) -> Iterator[tuple[str, int, str]]:
         """Completes a line that begins with a slash."""
         return completions(self, text)
@@ -287,8 +294,10 @@ class Chat:
         has_begun = bool(self.session.view.entries)
         self._wanted = replace(self._wanted, model=name)
         again = replace(self._wanted, resume=self.session.id if has_begun else None)
+        mode = self.session.gate.mode
         await self.close()
         self.session = await again.open(interactive=self.input.interactive)
+        self.session.gate.mode = mode
         self.session.listen(self._show_between_turns)
 
     async def resume(self, id: str) -> None:

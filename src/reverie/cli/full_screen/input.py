@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -29,8 +29,9 @@ class FullScreenInput(ChatInput):
     interactive = True
     asks_in_full = True
 
-    def __init__(self, app: App[None], paint: Paint) -> None:
+    def __init__(self, app: App[None], paint: Paint, offer: Callable[[str], None]) -> None:
         self._app = app
+        self._offer = offer
         self._paint = paint
         self._given: asyncio.Queue[Said | None] = asyncio.Queue()
 
@@ -57,6 +58,9 @@ class FullScreenInput(ChatInput):
         return (
             PermissionAnswer(kinds[word]) if word in kinds else PermissionAnswer.deny(word.removeprefix("no").strip())
         )
+
+    def put(self, text: str) -> None:
+        self._offer(text)
 
     def copy(self, text: str) -> bool:
         self._app.copy_to_clipboard(text)
