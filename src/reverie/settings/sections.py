@@ -182,6 +182,7 @@ class ChatSettings(Section):
     """The chat in the terminal."""
 
     vi_keys: bool = switch(False, "Whether the input line has the keys of vi. `/vi` switches it in the chat.")
+    bell: bool = switch(False, "Whether the terminal rings when a question waits, and after a turn of 20 seconds.")
 
 
 class ToolSettings(Section):

@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-
 from textual.widgets import Static
 
 from reverie.cli.full_screen.composer import Offers

@@ -36,6 +36,7 @@ class PermissionQuestions:
         """Asks about a call of the turn that runs."""
         chat, view = self._chat, self._chat.view
         view.pause()
+        chat.ring()
         asked_at = time.monotonic()
         self._asking = asyncio.ensure_future(self._show_and_ask(event))
         try:

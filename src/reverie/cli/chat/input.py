@@ -105,6 +105,9 @@ class ChatInput(ABC):
         """Switches the keys of vi on or off and says which; None if this input has none."""
         return None
 
+    def ring(self) -> None:  # noqa: B027
+        """Rings the bell of the terminal."""
+
     def copy(self, text: str) -> bool:
         """Puts a text into the clipboard of the terminal; False if that is not possible."""
         del text

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from reverie.session.session import Session
 
 _SHELL_LINES = 20
+_LONG_S = 20.0  # the user may look elsewhere meanwhile
 
 
 class Chat:
@@ -191,7 +192,7 @@ class Chat:
         view: RunView = self.view if terminal else TextView(self.session.places.cwd, quiet=False)
         if terminal:
             self.view.begin()
-        self.is_working = True
+        self.is_working, began = True, time.monotonic()
         try:
             async with aclosing(self.session.send(blocks, images=images)) as events:
                 async for event in events:
@@ -205,6 +206,8 @@ class Chat:
         finally:
             self.is_working = False
             self.view.pause()
+        if time.monotonic() - began > _LONG_S:
+            self.ring()
 
     def _show_between_turns(self, event: Event) -> None:
         if isinstance(event, PermissionAsked):
@@ -248,6 +251,11 @@ class Chat:
     def lend_terminal(self) -> AbstractAsyncContextManager[None]:
         """Gives the terminal to another program, such as an editor."""
         return self.input.lend()
+
+    def ring(self) -> None:
+        """Tells the user that the chat waits, if they want that."""
+        if self.session.parts.settings.chat.bell:
+            self.input.ring()
 
     def copy(self, text: str) -> bool:
         """Puts a text into the clipboard of the terminal; False if that is not possible."""
@@ -321,7 +329,7 @@ class Chat:
     # -- what is shown around the turns ---------------------------------------------------------------------------
 
     def toolbar(self) -> str:
-        return StatusFigures.of(self.session).line(columns() - 2, [(6, "/help")])
+        return StatusFigures.of(self.session).line(columns() - 3, [(6, "/help")])
 
 
 def _command(said: Said) -> tuple[str, str] | None:

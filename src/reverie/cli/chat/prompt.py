@@ -330,6 +330,10 @@ class TerminalInput(AskingInput):
             self._typed = False
             self._set_text(text)
 
+    def ring(self) -> None:
+        self._output.bell()
+        self._output.flush()
+
     def switch_vi_keys(self) -> bool:
         on = self._app.editing_mode is not EditingMode.VI
         self._app.editing_mode = EditingMode.VI if on else EditingMode.EMACS

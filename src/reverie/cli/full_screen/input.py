@@ -62,6 +62,9 @@ class FullScreenInput(ChatInput):
     def put(self, text: str) -> None:
         self._offer(text)
 
+    def ring(self) -> None:
+        self._app.bell()
+
     def copy(self, text: str) -> bool:
         self._app.copy_to_clipboard(text)
         return True
