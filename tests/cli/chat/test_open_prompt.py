@@ -106,9 +106,9 @@ def test_after_a_command_during_a_turn_the_chat_still_says_that_it_works(reverie
         terminal.until("working")
         terminal.press("/modle\r")  # no wait for the end of the turn
         terminal.until("did you mean /mode")
-        terminal.press(CTRL_C)
-        terminal.until("Ctrl-C again leaves")
-        terminal.press(CTRL_C)
+        terminal.press(ESC)
+        terminal.until("Stopped.")
+        terminal.press(CTRL_D)
         assert terminal.ended() == 0
 
 
