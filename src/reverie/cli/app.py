@@ -74,6 +74,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "cost": CommandEntry("sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
     "health": CommandEntry("sessions.health:command", "Show how often each layer worked, declined or failed, and why."),
     "context": CommandEntry("sessions.context:command", "Show what fills the window of a conversation."),
+    "web": CommandEntry("web:command", "Show windows, costs, memories and dreams in a browser."),
     "agents": CommandEntry("agents:command", "List agent definitions and running agents; share memories."),
     "btw": CommandEntry("sessions.actions:btw_command", "Ask about a conversation without changing it."),
     "team": CommandEntry("team.command:command", "Let several agents work on one task.", ends_unread=True),
