@@ -11,13 +11,19 @@ import shutil
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reverie.errors import PromptTooLong
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
+from reverie.library.prepared import PreparedRequest
 from reverie.library.wires import GivenMessage, wire_named
+from reverie.models.server_errors import ServerRefusal, model_error
+from reverie.models.wire import as_object
+from reverie.parsing import load_json
 from reverie.proxy.bodies import (
     Api,
     GivenResult,
@@ -115,34 +121,37 @@ class Conversations:
             return Plan(dump(body) if markers else raw, markers, name, tuple(states))
         opened = self._engine(name, model, api)
         async with opened.alone:
-            made = await opened.engine.prepare(
-                messages=items,
-                system=None if api == "chat" else body.get("instructions" if api == "responses" else "system", []),
-                tools=body.get("tools", []),
-                max_tokens=_limit(body),
-                whole=True,
-                seen=0 if known else _answered(given),
-            )
-        return self._patched(api, raw, body, made.body, results, markers, name, states, made.breaks)
+            made = await _prepare(opened.engine, api, body, seen=0 if known else _answered(given))
+        return self._patched(api, raw, body, made, results, markers, name, states)
+
+    async def shorter(self, plan: Plan, api: Api, raw: bytes, refusal: str) -> Plan | None:
+        """The request again after a compaction, if the server said that it is too long; else None."""
+        opened, body = self._open.get(plan.conversation), as_object(load_json(raw))
+        if opened is None or not is_too_long(refusal):
+            return None
+        async with opened.alone:
+            if not await opened.engine.recover(refusal):
+                return None
+            made = await _prepare(opened.engine, api, body)
+        return self._patched(api, raw, body, made, list(results_of(api, body)), False, plan.conversation, plan.states)
 
     def _patched(
         self,
         api: Api,
         raw: bytes,
         body: JsonObject,
-        made: JsonObject,
+        made: PreparedRequest,
         results: Sequence[GivenResult],
         markers: bool,
         name: str,
         states: Sequence[bytes],
-        breaks: Sequence[Any],
     ) -> Plan:
-        sent: dict[str, Json] = {one.id: one.content for one in results_of(api, made)}
-        told = tuple(str(one.cause) for one in breaks)
+        sent: dict[str, Json] = {one.id: one.content for one in results_of(api, made.body)}
+        told = tuple(one.cause for one in made.breaks)
         change = results_to_change(results, sent)
         if change is None:  # a compaction: the messages are ours from here on
             key = "input" if api == "responses" else "messages"
-            body[key] = made[key]
+            body[key] = made.body[key]
             return Plan(dump(body), True, name, tuple(states), True, 0, True, told)
         change_results(api, body, change)
         if markers:
@@ -232,6 +241,25 @@ class Conversations:
 def _answered(given: Sequence[GivenMessage]) -> int:
     """How many messages an unknown conversation had up to its newest answer: the server may have cached them."""
     return max((place + 1 for place, one in enumerate(given) if one.message.role == "assistant"), default=0)
+
+
+async def _prepare(engine: Engine, api: Api, body: JsonObject, *, seen: int = 0) -> PreparedRequest:
+    return await engine.prepare(
+        messages=items_of(api, body),
+        system=None if api == "chat" else body.get("instructions" if api == "responses" else "system", []),
+        tools=body.get("tools", []),
+        max_tokens=_limit(body),
+        whole=True,
+        seen=seen,
+    )
+
+
+def is_too_long(refusal: str) -> bool:
+    """Whether a server refuses a prompt because of its length."""
+    said: Any = refusal
+    with suppress(ValueError):
+        said = load_json(refusal)
+    return isinstance(model_error(ServerRefusal.read(400, said, {}, "")), PromptTooLong)
 
 
 def _limit(body: JsonObject) -> int | None:

@@ -12,7 +12,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from reverie.errors import ReverieError
 from reverie.library.wires import wire_named
@@ -38,11 +38,19 @@ _NOT_SENT = _HOP | {"host", "proxy-authorization", "accept-encoding"}
 _NOT_ANSWERED = _HOP | {"proxy-authenticate", "date", "server"}
 
 
+class _Call(NamedTuple):
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    api: Api | None
+
+
 @dataclass(eq=False, slots=True)
 class Exchanges:
-    """Sends requests to one upstream."""
+    """Sends requests to the upstream of their API."""
 
-    upstream: str
+    upstreams: Mapping[str, str]
+    """Addresses by API; the first one is for all other paths."""
     client: httpx.AsyncClient
     conversations: Conversations
     bills: Bills
@@ -57,11 +65,10 @@ class Exchanges:
         self.counts["requests"] += 1
         who = self._name(headers)
         plan = await self._plan(api, raw, who) if api is not None else Plan(raw, False)
-        passed = {name: value for name, value in headers.items() if name.lower() not in _NOT_SENT}
-        request = self.client.build_request(
-            method, self.upstream + path, headers={**passed, "accept-encoding": "identity"}, content=plan.body
-        )
-        response = await self.client.send(request, stream=True)
+        call = _Call(method, path, headers, api)
+        response = await self._sent(call, plan.body)
+        if plan.asked_engine and response.status_code in (400, 413):
+            plan, response = await self._again(call, plan, raw, response)
         given = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _NOT_ANSWERED]
         if api is None or not response.is_success:
             if api is not None:
@@ -73,6 +80,33 @@ class Exchanges:
             given,
             self._listened(response, Listener(api, streams=streams), api, plan, raw, who),
         )
+
+    async def _sent(self, call: _Call, body: bytes) -> httpx.Response:
+        passed = {name: value for name, value in call.headers.items() if name.lower() not in _NOT_SENT}
+        base = self.upstreams.get(call.api or "") or self._upstream_of(call.path, call.headers)
+        headers = {**passed, "accept-encoding": "identity"}
+        request = self.client.build_request(call.method, base + call.path, headers=headers, content=body)
+        return await self.client.send(request, stream=True)
+
+    def _upstream_of(self, path: str, headers: Mapping[str, str]) -> str:
+        """For paths that are not conversations: Anthropic's clients name the version of their API in a header."""
+        is_messages = "anthropic-version" in headers or path.startswith("/v1/messages")
+        return self.upstreams["messages" if is_messages else "chat"]
+
+    async def _again(self, call: _Call, plan: Plan, raw: bytes, refusal: httpx.Response) -> tuple[Plan, httpx.Response]:
+        """Sends a prompt that the server finds too long once more, compacted. Any other refusal is passed on."""
+        await refusal.aread()
+        shorter = None
+        try:
+            with guarded(_OURS):
+                if call.api is not None:
+                    shorter = await self.conversations.shorter(plan, call.api, raw, refusal.text)
+        except ReverieError as error:
+            _log.warning("The prompt is too long and was not made shorter: %s", error)
+        if shorter is None:
+            return plan, refusal
+        await refusal.aclose()
+        return shorter, await self._sent(call, shorter.body)
 
     async def _plan(self, api: Api, raw: bytes, who: str) -> Plan:
         try:
@@ -169,6 +203,9 @@ class Exchanges:
 
 async def _passed(response: httpx.Response) -> AsyncIterator[bytes]:
     try:
+        if response.is_closed or response.is_stream_consumed:  # read already, to see why it was refused
+            yield response.content
+            return
         async for chunk in response.aiter_raw():
             yield chunk
     finally:

@@ -1,12 +1,13 @@
-"""The proxy over HTTP: conversations go through the layers, other paths are passed on; `/reverie/stats` has the bills."""
+"""The proxy over HTTP: conversations go through the layers, other paths are passed on; `/reverie/stats` has bills."""
 
 from __future__ import annotations
 
 import hmac
 import logging
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from reverie.library.memory import Memory
 
 _MOST_BODY = 256_000_000
+_STOP_S = 15.0
 TOKEN_HEADER = "x-reverie-token"
 _log = logging.getLogger("reverie.proxy")
 
@@ -37,7 +39,7 @@ def book_path(home: Path) -> Path:
 
 def create_app(
     home: Path,
-    upstream: str,
+    upstreams: Mapping[str, str],
     catalogue: Catalogue,
     *,
     layers: tuple[str, ...] = LAYERS,
@@ -47,12 +49,12 @@ def create_app(
     markers: bool = True,
     token: str = "",
 ) -> Starlette:
-    """The application in front of one upstream. With a `token`, other machines may use it too."""
+    """The application in front of one server per API. With a `token`, other machines may use it too."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    site = _Site(upstream.rstrip("/"), token)
+    site = _Site({api: address.rstrip("/") for api, address in upstreams.items()}, token)
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncGenerator[None]:
@@ -63,7 +65,7 @@ def create_app(
             conversations = Conversations(
                 Book(book_path(home)), home, layers=layers, memory=memory, learns=learns, window=window, markers=markers
             )
-            site.exchanges = Exchanges(site.upstream, client, conversations, Bills(catalogue))
+            site.exchanges = Exchanges(site.upstreams, client, conversations, Bills(catalogue))
             try:
                 yield
             finally:
@@ -82,8 +84,8 @@ def create_app(
 
 
 class _Site:
-    def __init__(self, upstream: str, token: str) -> None:
-        self.upstream = upstream
+    def __init__(self, upstreams: Mapping[str, str], token: str) -> None:
+        self.upstreams = upstreams
         self.exchanges: Exchanges | None = None
         self._token = token
 
@@ -96,7 +98,7 @@ class _Site:
         assert exchanges is not None
         await exchanges.settle()
         found = summary(exchanges.conversations.book.rows(), exchanges.counts)
-        return JSONResponse({"upstream": self.upstream, **found})
+        return JSONResponse({"upstreams": dict(self.upstreams), **found})
 
     async def pass_on(self, request: Request) -> Response:
         import httpx
@@ -123,7 +125,7 @@ class _Site:
             status, given, body = await exchanges.send(request.method, path + query, headers, bytes(raw), api)
         except httpx.HTTPError as error:
             exchanges.counts["upstream_failed"] += 1
-            return _error(502, f"{self.upstream} does not answer: {type(error).__name__}: {error}"[:500])
+            return _error(502, f"The upstream does not answer: {type(error).__name__}: {error}"[:500])
         answer = StreamingResponse(_quiet(body), status)
         answer.raw_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given]
         return answer
@@ -157,9 +159,26 @@ def _refuse(_path: str, reason: str) -> App:
     return _error(403, reason)
 
 
-def serve(app: Any, listener: socket.socket) -> None:
-    """Serves until interrupted."""
+def _server(app: Any) -> Any:
     import uvicorn
 
     config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="on", timeout_graceful_shutdown=5)
-    uvicorn.Server(config).run(sockets=[listener])
+    return uvicorn.Server(config)
+
+
+def serve(app: Any, listener: socket.socket) -> None:
+    """Serves until interrupted."""
+    _server(app).run(sockets=[listener])
+
+
+@contextmanager
+def running(app: Any, listener: socket.socket) -> Generator[None]:
+    """Serves from a thread until the block ends; then waits for bills and closes the transcripts."""
+    server = _server(app)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="proxy", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(_STOP_S)
