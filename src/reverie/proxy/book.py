@@ -126,16 +126,16 @@ class Book:
             )
 
     def stop(self, name: str, why: str) -> None:
-        """From now on nothing new is decided in this conversation."""
+        """From now on nothing is cleared in this conversation; with an empty reason, it may be again."""
         with self._work() as base:
-            base.execute("update conversations set stopped = ? where id = ? and stopped = ''", (why, name))
+            base.execute("update conversations set stopped = ? where id = ?", (why, name))
 
     def row(self, name: str) -> dict[str, Any]:
         """All numbers of one conversation; empty if it is not known."""
         return next((one for one in self.rows() if one["id"] == name), dict[str, Any]())
 
     def stopped(self, name: str) -> str:
-        """Why nothing new is decided in a conversation; empty if it goes on."""
+        """Why nothing is cleared in a conversation; empty if it may be."""
         with self._work() as base:
             row = base.execute("select stopped from conversations where id = ?", (name,)).fetchone()
         return str(row[0]) if row else ""

@@ -217,7 +217,7 @@ class Conversations:
         frozen = bool(self.book.stopped(name))
         found = self._open.pop(name, None)
         if found is None or found.frozen != frozen:
-            on = frozenset[str]() if frozen else self._layers
+            on = self._layers - {"2"} if frozen else self._layers
             flags = {flag: layer in on for layer, names in _LAYER_FLAGS.items() for flag in names}
             engine = Engine.open(
                 name,

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("reverie.proxy")
 _OURS = "Reverie"
 WORSE = 1.005
-"""How much more a conversation may cost before nothing new is decided in it."""
-_LEAST_USD = 0.01
-"""Below this sum a difference says nothing."""
+"""How much more a conversation may cost before nothing more is cleared in it, until that is earned back."""
 _HOP = frozenset(("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "content-length"))
 _NOT_SENT = _HOP | {"host", "proxy-authorization", "accept-encoding"}
 _NOT_ANSWERED = _HOP | {"proxy-authenticate", "date", "server"}
@@ -187,8 +185,11 @@ class Exchanges:
             self.counts["not_billed"] += 1
             return
         sums = book.row(name)
-        if sums["sent_meter"] > max(_LEAST_USD, sums["direct_meter"] * WORSE) and not sums["stopped"]:
-            book.stop(name, f"cost {sums['sent_meter'] / sums['direct_meter'] - 1:.1%} more than directly")
+        over = sums["sent_meter"] / sums["direct_meter"] - 1 if sums["direct_meter"] else 0.0
+        if over > WORSE - 1 and not sums["stopped"]:
+            book.stop(name, f"{over:.1%} more than directly so far; nothing is cleared until that is earned back")
+        elif over <= 0 and sums["stopped"]:
+            book.stop(name, "")
 
     async def settle(self) -> None:
         """Waits for the bills of answered requests."""
