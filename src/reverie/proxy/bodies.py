@@ -63,6 +63,18 @@ def results_of(api: Api, body: Mapping[str, Any]) -> Iterator[GivenResult]:
             yield GivenResult(str(item.get(name)), item, key)
 
 
+def last_calls(api: Api, body: Mapping[str, Any]) -> str:
+    """The tool calls of the newest answer in a body, as one text."""
+    found = list[str]()
+    for item in reversed(items_of(api, body)):
+        if item.get("role") == "assistant" or str(item.get("type")).endswith("_call"):
+            calls = item.get("tool_calls") if api == "chat" else item if api == "responses" else item.get("content")
+            found.append(json.dumps(calls, ensure_ascii=False))
+        elif found:
+            break
+    return "\n".join(found)
+
+
 def text_of(content: Json) -> str | None:
     """The text of a result; None if it has anything else, e.g. an image."""
     if isinstance(content, str):

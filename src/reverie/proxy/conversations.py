@@ -30,6 +30,7 @@ from reverie.proxy.bodies import (
     change_results,
     dump,
     items_of,
+    last_calls,
     results_of,
     results_to_change,
     set_markers,
@@ -69,6 +70,8 @@ class Plan:
     results: int = 0
     compacted: bool = False
     breaks: tuple[str, ...] = ()
+    reads_back: bool = False
+    """Whether the model reads a result that we took out: without us, there would be no such request."""
 
 
 @dataclass(eq=False, slots=True)
@@ -148,16 +151,18 @@ class Conversations:
     ) -> Plan:
         sent: dict[str, Json] = {one.id: one.content for one in results_of(api, made.body)}
         told = tuple(one.cause for one in made.breaks)
+        again = f"{self._home / 'projects'}/" in (calls := last_calls(api, body)) and "/tool-results/" in calls
         change = results_to_change(results, sent)
         if change is None:  # a compaction: the messages are ours from here on
             key = "input" if api == "responses" else "messages"
             body[key] = made.body[key]
-            return Plan(dump(body), True, name, tuple(states), True, 0, True, told)
+            return Plan(dump(body), True, name, tuple(states), True, 0, True, told, again)
         change_results(api, body, change)
         if markers:
             set_markers(body)
         is_changed = bool(change) or markers
-        return Plan(dump(body) if is_changed else raw, is_changed, name, tuple(states), True, len(change), False, told)
+        raw = dump(body) if is_changed else raw
+        return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again)
 
     async def answered(self, plan: Plan, api: Api, message: JsonObject) -> None:
         """Records an answer, so that the next request is recognised. Call it before the client has the end of it."""

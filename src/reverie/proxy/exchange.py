@@ -162,7 +162,7 @@ class Exchanges:
 
     def _book_now(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
         usage = wire_named(api).read_response(message).usage
-        two = self.bills.book(api, raw, plan.body, who, usage)
+        two = self.bills.book(api, raw, plan.body, who, usage, is_ours=plan.reads_back)
         book, name = self.conversations.book, plan.conversation
         book.add(
             name,
