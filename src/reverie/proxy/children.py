@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePath
+
+from reverie.models.wire import as_object
+from reverie.parsing import Unparsable, load_json
+from reverie.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +50,13 @@ def _codex(url: str) -> tuple[str, ...]:
 
 def _opencode(url: str, environment: Mapping[str, str]) -> str:
     """The configuration that the user may have given in the same variable, with our addresses."""
-    found: object = {}
-    try:
-        found = json.loads(environment.get("OPENCODE_CONFIG_CONTENT") or "{}")
-    except ValueError:
-        found = {}
-    config: dict[str, object] = dict(found) if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    given = config.get("provider")
-    providers: dict[str, object] = dict(given) if isinstance(given, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    for name in ("anthropic", "openai"):
-        providers[name] = _with_address(providers.get(name), f"{url}/v1")
-    return json.dumps({**config, "provider": providers})
+    config: JsonObject = {}
+    with suppress(Unparsable):
+        config = as_object(load_json(environment.get("OPENCODE_CONFIG_CONTENT") or "{}"))
+    providers = as_object(config.get("provider"))
+    ours = {name: _with_address(as_object(providers.get(name)), f"{url}/v1") for name in ("anthropic", "openai")}
+    return json.dumps({**config, "provider": {**providers, **ours}})
 
 
-def _with_address(provider: object, url: str) -> dict[str, object]:
-    own: dict[str, object] = dict(provider) if isinstance(provider, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    options = own.get("options")
-    return {**own, "options": {**(options if isinstance(options, dict) else {}), "baseURL": url}}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+def _with_address(provider: JsonObject, url: str) -> JsonObject:
+    return {**provider, "options": {**as_object(provider.get("options")), "baseURL": url}}
