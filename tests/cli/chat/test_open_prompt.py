@@ -173,3 +173,19 @@ def test_escape_twice_goes_back_and_shift_tab_changes_the_mode(reverie: Command)
     assert (reverie.work / "new.txt").read_text() == "made"
     exported = (reverie.work / "talk.md").read_text()
     assert "one again\n\n## Reverie\n\nFirst.\n\n## You\n\ntwo\n\n## Reverie\n\n- `Write new.txt`" in exported
+
+
+def test_lines_of_our_own_break_between_words_in_a_narrow_terminal(reverie: Command) -> None:
+    call = '{"file_path": "a_long_name_of_a_file.txt", "content": "made"}'
+    with chat(reverie, "--model", reverie.script(f"call Write {call}\n---\nsay Over.\n"), columns=40) as terminal:
+        terminal.say("write it")
+        terminal.until("no ›")
+        shown = terminal.screen
+        time.sleep(0.6)
+        terminal.press("n")
+        terminal.until("Why not?")
+        terminal.press("\r")
+        terminal.until("Over.")
+    assert max(len(line) for line in shown if "/" not in line) <= 40, shown
+    reason = next(at for at, line in enumerate(shown) if line.startswith("  Write changes"))
+    assert shown[reason].rstrip() == "  Write changes" and shown[reason + 1].startswith("  /"), shown

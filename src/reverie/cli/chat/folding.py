@@ -9,12 +9,14 @@ from reverie.cli.diff_preview import change_made, preview, text_lines
 from reverie.cli.output import Paint, plural
 from reverie.cli.tool_lines import call_text
 from reverie.events import Event, ThinkingStreamed, ToolFinished, ToolStarted
-from reverie.text.columns import cut
+from reverie.text.columns import cut, width
+from reverie.text.patterns import late
 from reverie.types import Json, JsonObject
 
 THINKING = "thinking"
 """The title of thinking."""
 _KEPT = 50
+_PARTS = late(r"(\x1b\[[0-9;]*m| +)")
 _PREVIEW_LINES = 3
 _DIFF_LINES = 10
 
@@ -75,6 +77,27 @@ def fold_lines(text: str, number: str, paint: Paint, columns: int, most: int = _
     rest = text.count("\n") + 1 - most
     more = f"… {plural(rest, 'more line')} · " if rest > 0 else "… "
     return [*(paint.dim(line) for line in lines[:most]), paint.dim(cut(f"{more}/show {number}", columns))]
+
+
+def fold_words(line: str, columns: int) -> list[str]:
+    """A line of our own, perhaps with styles, in lines that fit: broken between words, with the same indent."""
+    parts = _PARTS.split(line)
+    plain = "".join(part for part in parts if not part.startswith("\x1b"))
+    if width(plain) <= columns:
+        return [line]
+    indent = " " * min(len(plain) - len(plain.lstrip(" ")), columns // 2)
+    lines, now, used, gap = list[str](), "", 0, ""
+    for part in parts:
+        if part.startswith("\x1b"):
+            now += part
+        elif part.isspace():
+            gap += part
+        elif part:
+            if used > len(indent) and used + len(gap) + width(part) > columns:
+                lines.append(now)
+                now, used, gap = indent, len(indent), ""
+            now, used, gap = now + gap + part, used + len(gap) + width(part), ""
+    return [*lines, now]
 
 
 def change_lines(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reverie import events
-from reverie.cli.chat.folding import THINKING, KeptOutputs, change_lines, fold_lines
+from reverie.cli.chat.folding import THINKING, KeptOutputs, change_lines, fold_lines, fold_words
 from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.markdown_stream import MarkdownStream
 from reverie.cli.output import Paint, columns, format_seconds, plural, wrap_hanging
@@ -63,7 +63,8 @@ class ChatView:
 
     def say(self, text: str = "") -> None:
         self._settle()
-        self._write(text + "\n")
+        for line in text.split("\n"):
+            self._write("\n".join(fold_words(line, self.columns)) + "\n")
         self._last = "line"
 
     def say_all(self, lines: Iterable[str]) -> None:
