@@ -50,7 +50,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
     (
         FolderRule.FREE,
         Risk.NOTHING,
-        "transcript.fsync permissions.ask permissions.deny background.fallback chat.vi_keys chat.bell",
+        "transcript.fsync permissions.ask permissions.deny background.fallback chat.vi_keys chat.bell chat.theme",
     ),
     (
         FolderRule.LOWER,

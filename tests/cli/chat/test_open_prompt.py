@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from tests.cli.conftest import Command
@@ -177,7 +178,8 @@ def test_escape_twice_goes_back_and_shift_tab_changes_the_mode(reverie: Command)
 
 def test_lines_of_our_own_break_between_words_in_a_narrow_terminal(reverie: Command) -> None:
     call = '{"file_path": "a_long_name_of_a_file.txt", "content": "made"}'
-    with chat(reverie, "--model", reverie.script(f"call Write {call}\n---\nsay Over.\n"), columns=40) as terminal:
+    model = reverie.script(f"call Write {call}\n---\nsay Over.\n")
+    with chat(reverie, "--theme", "light", "--model", model, columns=40) as terminal:
         terminal.say("write it")
         terminal.until("no ›")
         shown = terminal.screen
@@ -186,6 +188,8 @@ def test_lines_of_our_own_break_between_words_in_a_narrow_terminal(reverie: Comm
         terminal.until("Why not?")
         terminal.press("\r")
         terminal.until("Over.")
+        raw = terminal.raw
+    assert "\x1b[35m" in raw and not re.search(r"\x1b\[(\d+;)*3[36]m", raw)  # no yellow and no cyan on white
     assert max(len(line) for line in shown if "/" not in line) <= 40, shown
     reason = next(at for at, line in enumerate(shown) if line.startswith("  Write changes"))
     assert shown[reason].rstrip() == "  Write changes" and shown[reason + 1].startswith("  /"), shown

@@ -53,17 +53,17 @@ from reverie.types import Origin, TextBlock
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
 
-_STYLE = Style.from_dict(
-    {
-        "completion-menu": "noinherit",
-        "completion-menu.completion": "noinherit",
-        "completion-menu.completion.current": "noinherit bold ansicyan",
-        "completion-menu.meta.completion": "noinherit dim",
-        "completion-menu.meta.completion.current": "noinherit",
-        "scrollbar.background": "noinherit",
-        "scrollbar.button": "noinherit reverse",
-    }
-)
+_STYLES = {
+    "completion-menu": "noinherit",
+    "completion-menu.completion": "noinherit",
+    "completion-menu.completion.current": "noinherit bold ansicyan",
+    "completion-menu.meta.completion": "noinherit dim",
+    "completion-menu.meta.completion.current": "noinherit",
+    "scrollbar.background": "noinherit",
+    "scrollbar.button": "noinherit reverse",
+}
+_STYLE = Style.from_dict(_STYLES)
+_STYLE_ON_WHITE = Style.from_dict({key: value.replace("ansicyan", "ansiblue") for key, value in _STYLES.items()})
 _ESCAPE_S = 0.05  # a lone Esc, and not the beginning of another key
 _MENU_ROWS = 8
 _WAITING_SHOWN = 5
@@ -122,7 +122,7 @@ class TerminalInput(AskingInput):
             Layout(HSplit(rows, align=VerticalAlign.TOP), focused_element=field),
             key_bindings=self._keys(),
             output=self._output,
-            style=_STYLE,
+            style=_STYLE_ON_WHITE if self._paint.light else _STYLE,
             editing_mode=EditingMode.VI if self._chat.session.parts.settings.chat.vi_keys else EditingMode.EMACS,
             cursor=ModalCursorShapeConfig(),
             color_depth=None if self._paint.on else ColorDepth.DEPTH_1_BIT,

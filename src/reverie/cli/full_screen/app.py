@@ -7,6 +7,7 @@ to the terminal unless the user switches it on, so that text can be selected as 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,6 +16,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer, TimerCallback
 from textual.widgets import Input, Static
@@ -29,6 +31,7 @@ from reverie.cli.full_screen.composer import Composer, Offers
 from reverie.cli.full_screen.conversation import Conversation
 from reverie.cli.full_screen.dialogs import DIALOG_COLUMNS, Picker, Reader
 from reverie.cli.full_screen.input import FullScreenInput, rank_rows
+from reverie.cli.full_screen.markdown import OnWhite
 from reverie.cli.full_screen.view import FullScreenView
 from reverie.cli.output import Paint, format_seconds, one_line, plural
 from reverie.errors import ReverieError
@@ -135,6 +138,9 @@ class FullScreen(App[None]):
 
     def get_default_screen(self) -> Screen[None]:
         return _Main(id="_default")
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), *([OnWhite()] if self.paint.light else [])]
 
     def compose(self) -> ComposeResult:
         places = self.chat.session.places
