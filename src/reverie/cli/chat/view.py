@@ -172,8 +172,10 @@ class ChatView:
         changed = self._changes.pop(event.id, [])
         if changed and not event.is_error:
             self.say_all(f"    {one}" for one in changed)
-        elif name == "Bash" and "\n" in event.text.strip():
-            self.say_all(f"    {one}" for one in fold_lines(event.text, self._outputs.last, self.paint, columns() - 5))
+        elif name == "Bash" and "\n" in (text := event.text.strip()):
+            if event.is_error and text.startswith("Exit code "):
+                text = text.partition("\n")[2]  # the line above says it
+            self.say_all(f"    {one}" for one in fold_lines(text, self._outputs.last, self.paint, columns() - 5))
         self._live.show_activity(self._running_text())
 
     def _end_thinking(self) -> None:
