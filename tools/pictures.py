@@ -73,12 +73,13 @@ async def _draw(folder: Path) -> None:
 
 
 async def _talk(app: FullScreen, pilot: Pilot[None], folder: Path) -> None:
-    def save(name: str) -> None:
+    async def save(name: str) -> None:
         for block in app.conversation.blocks:
             if isinstance(block, Call) and block.seconds is not None:
                 block.seconds = 0.1  # the same in every run
                 block.changed()
         app.conversation.redraw(now=True)
+        await pilot.pause(0.3)
         (folder / f"{name}.svg").write_text(app.export_screenshot(title="reverie chat --full-screen"))
 
     async def until(name: str) -> None:
@@ -89,15 +90,15 @@ async def _talk(app: FullScreen, pilot: Pilot[None], folder: Path) -> None:
     app.composer.insert("Let the server listen on port 9090.")
     await pilot.press("enter")
     await until("Permission")
-    save("full-screen-permission")
+    await save("full-screen-permission")
     await pilot.press("y")
     await pilot.pause(1.0)
     await pilot.press("tab", "enter")
     await pilot.pause(0.3)
-    save("full-screen")
+    await save("full-screen")
     await pilot.press("escape", "ctrl+p")
     await until("Picker")
-    save("full-screen-palette")
+    await save("full-screen-palette")
     await pilot.press("escape")
 
 

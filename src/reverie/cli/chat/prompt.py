@@ -347,12 +347,14 @@ class TerminalInput(AskingInput):
 
     async def choose(self, question: str, offers: Mapping[str, str]) -> str:
         """Waits for one of the offered keys; other keys do nothing."""
+        self._live.flush()  # what the question is about is on the screen first
         answer = await self._questions.choose(question, offers)
         shown = one_line(f"{question} {answer.partition(',')[0] if answer != STOP else 'stopped'}")
         sys.stdout.write(self._paint.dim(f"  {shown}") + "\n")
         return answer
 
     async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
+        self._live.flush()
         return await self._questions.pick(title, rows)
 
     async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
