@@ -7,6 +7,7 @@ from typing import cast
 
 from reverie.cli.diff_preview import change_made, preview, text_lines
 from reverie.cli.output import Paint, plural
+from reverie.cli.screen import STYLE
 from reverie.cli.tool_lines import call_text
 from reverie.events import Event, ThinkingStreamed, ToolFinished, ToolStarted
 from reverie.text.columns import cut, width
@@ -16,7 +17,7 @@ from reverie.types import Json, JsonObject
 THINKING = "thinking"
 """The title of thinking."""
 _KEPT = 50
-_PARTS = late(r"(\x1b\[[0-9;]*m| +)")
+_PARTS = late(f"({STYLE.pattern}| +)")
 _PREVIEW_LINES = 3
 _DIFF_LINES = 10
 
@@ -82,13 +83,13 @@ def fold_lines(text: str, number: str, paint: Paint, columns: int, most: int = _
 def fold_words(line: str, columns: int) -> list[str]:
     """A line of our own, perhaps with styles, in lines that fit: broken between words, with the same indent."""
     parts = _PARTS.split(line)
-    plain = "".join(part for part in parts if not part.startswith("\x1b"))
+    plain = STYLE.sub("", line)
     if width(plain) <= columns:
         return [line]
     indent = " " * min(len(plain) - len(plain.lstrip(" ")), columns // 2)
     lines, now, used, gap = list[str](), "", 0, ""
     for part in parts:
-        if part.startswith("\x1b"):
+        if STYLE.fullmatch(part):
             now += part
         elif part.isspace():
             gap += part
