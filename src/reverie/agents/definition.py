@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,6 +17,7 @@ from reverie.memory.sharing.agent_memory import AgentMemoryScope
 from reverie.origins import escape_tags
 from reverie.paths import Places
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.regular_files import read_head
 from reverie.settings import Settings
 from reverie.settings.reach import Risk, names_program

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.types import Json, JsonObject, Message, Origin, TextBlock
 
 MAX_TOKENS = 60

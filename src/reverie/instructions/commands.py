@@ -10,7 +10,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,6 +18,7 @@ from reverie.memory.frontmatter import split
 from reverie.origins import escape_tags
 from reverie.paths import Places, claude_home
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.regular_files import read_head
 from reverie.settings import Settings
 from reverie.settings.claude_rules import split_rules

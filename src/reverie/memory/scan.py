@@ -8,13 +8,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie.memory.frontmatter import split
 from reverie.memory.taxonomy import INDEX, LOGS, MemoryType, Trust
 from reverie.moments import change_ns, iso
+from reverie.quick import dataclass
 from reverie.regular_files import read_head
 from reverie.storage.atomic import storage_error
 

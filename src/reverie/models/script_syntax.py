@@ -8,11 +8,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NoReturn, TypeAlias, cast, get_args
 
 from reverie.errors import UserError
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.types import JsonObject, Purpose
 
 FaultKind: TypeAlias = Literal[

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from reverie import errors
 from reverie.models.wire import as_object
+from reverie.quick import dataclass
 from reverie.types import Json
 
 _STATUS_OF_KIND = {

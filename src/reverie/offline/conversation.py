@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reverie.models.base import Request
 from reverie.models.wire import as_object
 from reverie.origins import strip_tags
+from reverie.quick import dataclass
 from reverie.types import Block, JsonObject, Message, Origin, Purpose, TextBlock, ToolUseBlock
 
 _HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")

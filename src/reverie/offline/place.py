@@ -6,11 +6,11 @@ The offline mind has no disk: like any model it knows only what the request says
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
 from reverie.models.base import Request
+from reverie.quick import dataclass
 from reverie.types import Message, Origin, TextBlock
 
 _FOLDER = re.compile(r"^- Working folder: (.+)$", re.MULTILINE)

@@ -8,10 +8,10 @@ words that only ask.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from reverie.parsing import LONGEST_MESSAGE
+from reverie.quick import dataclass
 from reverie.text.folding import fold, folded_set
 from reverie.text.word_lists import STOP_WORDS
 from reverie.text.words import CJK, singular, stem

@@ -9,12 +9,12 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from reverie.permissions.obeyed_files import is_makefile
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 
 _MOST_BYTES = 1_000_000

@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +21,7 @@ from typing import Any, cast
 from reverie.errors import StorageError
 from reverie.moments import parse_time
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.types import Json, JsonObject

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from reverie.models.registry import EMBEDDED
 from reverie.models.window import scaled
 from reverie.origins import escape_tags, fence
 from reverie.permissions.policy import Rules
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import textwrap
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.cli.chat.input import PickRow
@@ -22,6 +21,7 @@ from reverie.cli.diff_preview import text_lines
 from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
 from reverie.errors import UserError
 from reverie.instructions.commands import list_shown
+from reverie.quick import dataclass
 from reverie.text.columns import width
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.cli.output import format_tokens, plural
+from reverie.quick import dataclass
 from reverie.text.columns import width
 from reverie.types import Purpose
 

@@ -7,11 +7,11 @@ literal words at the beginning: never if it denies, quotes, reports or asks.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from reverie.offline.talk.orders import TICKED, is_doubtful, is_negated, ordered_commands
 from reverie.parsing import LONGEST_MESSAGE
+from reverie.quick import dataclass
 
 
 @dataclass(frozen=True, slots=True)

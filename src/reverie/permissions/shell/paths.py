@@ -7,10 +7,10 @@ spelling. Never looks at the disk: the time and output limits of the runner cove
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from reverie.permissions.rules import NotReadOnly, clip
 from reverie.permissions.shell.words import Word
+from reverie.quick import dataclass
 
 _KERNEL_FOLDERS = ("dev", "proc", "sys")
 _DEVICE_NAMES = (

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
 from reverie.permissions.rules import NotReadOnly
+from reverie.quick import dataclass
 
 MAX_COMMANDS = 50
 _BLANK = " \t"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib import import_module
 from typing import TypeAlias
 
+from reverie.quick import dataclass
 from reverie.text.dates.calendar import Grain, Moment, add_days, add_units, exact_day
 from reverie.text.tongue import Tongue, tongue_of
 

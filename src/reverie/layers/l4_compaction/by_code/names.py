@@ -9,13 +9,14 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from math import exp, log1p
 from pathlib import PurePath
 from typing import cast
 
 from reverie.layers.l4_compaction.by_code.operations import call_input, changes_of, path_of
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.types import Json, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, cast
 
 from reverie.layers.l4_compaction.by_code.definitions import definitions, enclosing, telling_line, without_numbers
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.types import Json, JsonObject, ToolResultBlock, ToolUseBlock
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from reverie.memory.recall.search_index import IndexedFile, SearchIndex
+from reverie.quick import dataclass
 from reverie.text.words import words
 
 _PROGRAM = re.compile(r"\w+\((.*)", re.DOTALL)
