@@ -11,7 +11,6 @@ import errno
 import fcntl
 import json
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from reverie.parsing import load_json
 from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
+from reverie.text.patterns import late
 from reverie.types import Json, JsonObject
 
 ROTATE_BYTES = 5_000_000
@@ -31,7 +31,7 @@ _TEXT_CHARACTERS = 500
 _LIST_ITEMS = 50
 # Fields of these names contain conversation: only their length is kept.
 _CONVERSATION = frozenset({"prompt", "text", "content", "input", "output", "message", "messages", "system", "stdin"})
-_SECRETS = re.compile(
+_SECRETS = late(
     r"""(?x)
     \b(?:sk|rk|pk)-[A-Za-z0-9_-]{8,}                       # model vendors
     | \b(?:gh[pousr]|github_pat|glpat|xox[abeprs])[-_][A-Za-z0-9_-]{8,}

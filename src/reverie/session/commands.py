@@ -36,14 +36,15 @@ from reverie.session.hook_points import HookPoints
 from reverie.session.parts import SessionParts
 from reverie.settings.claude_rules import RuleReader
 from reverie.storage.transcript.view import View
+from reverie.text.patterns import late
 from reverie.tools.base import ToolOutput
 from reverie.tools.run import run_calls
 from reverie.types import Block, JsonObject, Origin, TextBlock, ToolUseBlock
 
 _MOST_FILES = 10
-_ARGUMENT = re.compile(r"\$ARGUMENTS\[(\d{1,3})\]|\$(\d{1,3})\b|\$ARGUMENTS\b")
-_FILE = re.compile(r"(?<![\w`@/])@((?:~/|\./|/)?[\w][^\s`'\",;:)]*)")
-_SLASH = re.compile(r"\s*/([A-Za-z0-9][\w.:-]*)(?:\s+(.*))?\s*\Z", re.DOTALL)
+_ARGUMENT = late(r"\$ARGUMENTS\[(\d{1,3})\]|\$(\d{1,3})\b|\$ARGUMENTS\b")
+_FILE = late(r"(?<![\w`@/])@((?:~/|\./|/)?[\w][^\s`'\",;:)]*)")
+_SLASH = late(r"\s*/([A-Za-z0-9][\w.:-]*)(?:\s+(.*))?\s*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
