@@ -21,7 +21,7 @@ MOST_TERMS = 6
 _LEAST_ROOT = 4
 
 _QUOTED = late(r"(?<!\w)[`\"“„«「『']([^`\"”“»」』'\n]{2,60})[`\"”“»」』'](?!\w)")
-_PATH = late(r"(?<![\w/])(?:[\w.~-]*/)*[\w-]+\.[A-Za-z]\w{0,7}(?![\w(])")
+_PATH = late(r"(?<![\w/])(?:[\w.~-]{0,255}/){0,40}[\w-]{1,255}\.[A-Za-z]\w{0,7}(?![\w(])")
 _WORD = late(r"[^\W_](?:[\w.-]*\w)?|_\w+")
 _DEFINES = late(
     r"^\s*(?:(?:export|public|static|async|pub)\s+)*(?:def|class|function|func|fn|const|let|var|struct|enum|type)\b"
