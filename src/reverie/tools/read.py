@@ -22,6 +22,8 @@ from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import find_encoding, looks_binary, replace_surrogates
 from reverie.types import ImageBlock, JsonObject
 
+MAX_IMAGE_BYTES = 3_750_000
+"""5 MB as base64, the most that the API takes."""
 _SNIFFED_BYTES = 8_192
 _IMAGE_MARKS = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
@@ -53,7 +55,7 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
     max_lines: int = 2_000
     max_line_chars: int = 2_000
     max_bytes: int = 256 * 1024
-    max_image_bytes: int = 3_750_000  # 5 MB as base64, the most the API takes
+    max_image_bytes: int = MAX_IMAGE_BYTES
 
     def _foresee(self, given: JsonObject, context: ToolContext) -> None:
         os.close(open_file(locate(given["file_path"], context))[0])
@@ -70,7 +72,7 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
             try:
                 start = file.read(_SNIFFED_BYTES)
                 file.seek(0)
-                if media_type := _find_image_type(start):
+                if media_type := find_image_type(start):
                     return self._image(where, file, status, media_type)
                 _refuse_binary(where, start, status.st_size)
                 if offset is None and limit is None and status.st_size > self.max_bytes:
@@ -169,7 +171,7 @@ def _remember(where: Located, seen: SeenFile, known: ReadCache) -> None:
     known.note(where.key, SeenFile(seen.mtime_ns, seen.size, seen.digest, partial, known.next_order()))
 
 
-def _find_image_type(start: bytes) -> str | None:
+def find_image_type(start: bytes) -> str | None:
     """The type by content, not by name: the API refuses an image with a wrong type."""
     if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
         return "image/webp"

@@ -116,7 +116,7 @@ class Chat:
     def _runs_at_once(self, said: Said) -> bool:
         """Whether it can run during a turn: a command of the user, or one that changes nothing."""
         found = _command(said)
-        return bool(_own_command(said)) or (found is not None and found[0] in COMMANDS and COMMANDS[found[0]].any_time)
+        return bool(said.shell_command) or (found is not None and found[0] in COMMANDS and COMMANDS[found[0]].any_time)
 
     async def _next_waiting(self, reading: asyncio.Task[None]) -> Said | None:
         while not self.waiting and not self.leaving and not reading.done():
@@ -131,14 +131,20 @@ class Chat:
     async def _take(self, said: Said) -> None:
         if self.can_ask:
             self.view.user_message(said.shown)
-        if self.can_ask and (command := _own_command(said)):
+        if self.can_ask and (command := said.shell_command):
             await self._run_shell(command)
-        elif (found := _command(said)) and (found[0] in COMMANDS or self._find_own(said) is None):
-            given_as = {block.origin for block in said.blocks}
-            self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
-            await self._run_command(*found)
-        else:
+        elif not await self.run_if_command(said):
             await self._run_turn(said)
+
+    async def run_if_command(self, said: Said) -> bool:
+        """Runs a message that is a command of the chat; False if it is a message for the model."""
+        found = _command(said)
+        if not found or (found[0] not in COMMANDS and self._find_own(said) is not None):
+            return False
+        given_as = {block.origin for block in said.blocks}
+        self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
+        await self.run_command(*found)
+        return True
 
     def _find_own(self, said: Said) -> object | None:
         """The user's own command, from a file, that this message names."""
@@ -292,7 +298,8 @@ class Chat:
 
     # -- commands -------------------------------------------------------------------------------------------------
 
-    async def _run_command(self, name: str, rest: str) -> None:
+    async def run_command(self, name: str, rest: str) -> None:
+        """Runs one command and shows its error."""
         command = COMMANDS.get(name)
         try:
             if command is None:
@@ -390,9 +397,3 @@ class Chat:
 
 def _command(said: Said) -> tuple[str, str] | None:
     return command_in("".join(strip_tags(block.text) for block in said.blocks)) if said.is_users else None
-
-
-def _own_command(said: Said) -> str:
-    """The command after an exclamation mark, if the user typed one."""
-    text = said.blocks[0].text.strip()
-    return text[1:].strip() if len(said.blocks) == 1 and said.is_users and text.startswith("!") else ""

@@ -1,0 +1,116 @@
+"""An editor for tests: the SDK's own client, with a real `reverie acp` process on the other side of two pipes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from acp import RequestError, connect_to_agent, schema
+from acp.client import ClientSideConnection
+
+Answer = Callable[[schema.ToolCallUpdate, list[schema.PermissionOption]], schema.RequestPermissionResponse]
+
+
+def choose(option: str, reason: str = "") -> Answer:
+    """Answers every question with this option; empty: the user closes the question."""
+
+    def answer(_call: schema.ToolCallUpdate, _options: list[schema.PermissionOption]) -> Any:
+        if not option:
+            return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
+        meta = {"reason": reason} if reason else None
+        outcome = schema.AllowedOutcome(outcome="selected", option_id=option, field_meta=meta)
+        return schema.RequestPermissionResponse(outcome=outcome)
+
+    return answer
+
+
+class Editor:
+    """The client's side: keeps every update and question, and has unsaved buffers."""
+
+    def __init__(self, answer: Answer | None = None) -> None:
+        self.answer = answer or choose("deny")
+        self.updates: list[tuple[str, Any]] = []
+        self.questions: list[tuple[schema.ToolCallUpdate, list[schema.PermissionOption]]] = []
+        self.buffers: dict[str, str] = {}
+        self.asked_files: list[str] = []
+        self.changed = asyncio.Event()
+
+    def on_connect(self, conn: Any) -> None: ...
+
+    async def session_update(self, session_id: str, update: Any, **_more: Any) -> None:
+        self.updates.append((session_id, update))
+        self.changed.set()
+
+    async def request_permission(
+        self, session_id: str, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption], **_more: Any
+    ) -> schema.RequestPermissionResponse:
+        self.questions.append((tool_call, options))
+        self.changed.set()
+        return self.answer(tool_call, options)
+
+    async def read_text_file(self, session_id: str, path: str, **_more: Any) -> schema.ReadTextFileResponse:
+        self.asked_files.append(path)
+        if path in self.buffers:
+            return schema.ReadTextFileResponse(content=self.buffers[path])
+        try:
+            return schema.ReadTextFileResponse(content=Path(path).read_text())
+        except OSError as error:
+            raise RequestError.resource_not_found(path) from error
+
+    async def write_text_file(self, session_id: str, path: str, content: str, **_more: Any) -> None:
+        self.buffers.pop(path, None)
+        Path(path).write_text(content)
+
+    # -- what was seen ----------------------------------------------------------------------------------------------
+
+    def kinds(self, session: str = "") -> list[str]:
+        return [update.session_update for id, update in self.updates if not session or id == session]
+
+    def of(self, kind: str, session: str = "") -> list[Any]:
+        found = (update for id, update in self.updates if not session or id == session)
+        return [update for update in found if update.session_update == kind]
+
+    def text(self, kind: str = "agent_message_chunk", session: str = "") -> str:
+        return "".join(getattr(one.content, "text", "") for one in self.of(kind, session))
+
+    async def until(self, seen: Callable[[], object], seconds: float = 20) -> None:
+        async with asyncio.timeout(seconds):
+            while not seen():
+                self.changed.clear()
+                await self.changed.wait()
+
+
+@asynccontextmanager
+async def running(
+    editor: Editor, *args: str, capabilities: schema.ClientCapabilities | None = None, start: bool = True
+) -> AsyncIterator[tuple[ClientSideConnection, asyncio.subprocess.Process]]:
+    """A connection to a new process that has answered `initialize`. At the end, its input is closed."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "reverie", "acp", *args),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=100_000_000,
+        env=dict(os.environ),
+    )
+    assert process.stdin is not None and process.stdout is not None
+    connection = connect_to_agent(editor, process.stdin, process.stdout, use_unstable_protocol=True)  # type: ignore[arg-type]
+    try:
+        if start:
+            await connection.initialize(protocol_version=1, client_capabilities=capabilities)
+        yield connection, process
+    finally:
+        if process.returncode is None:
+            process.stdin.close()
+            try:
+                async with asyncio.timeout(20):
+                    await process.wait()
+            except TimeoutError:
+                process.kill()
+                raise
+        await connection.close()
