@@ -173,7 +173,7 @@ class EditorAgent:
 
     def _take_in(self, session: Session, mcp_servers: Sequence[object] | None) -> Conversation:
         assert self._client is not None
-        opened = self._open[session.id] = Conversation(session, self._client, self._host)
+        opened = self._open[session.id] = Conversation(session, self._client, self._host, self.capabilities)
         # After the answer: an editor knows the session only then.
         asyncio.get_running_loop().call_soon(opened.begin)
         if mcp_servers:

@@ -16,7 +16,8 @@ from acp import RequestError, schema
 from acp.interfaces import Client
 
 from reverie import events
-from reverie.connect.acp.host import Host
+from reverie.connect.acp.buffers import EditorBuffers
+from reverie.connect.acp.host import Host, OfferedCommand
 from reverie.connect.acp.options import list_modes, list_options
 from reverie.connect.acp.prompt import PromptBlock, read_prompt
 from reverie.connect.acp.updates import Shower, Update, note, usage
@@ -40,10 +41,13 @@ _LONGEST_NAME = 60
 class Conversation:
     """One open session. `begin` starts the updates; `close` ends everything."""
 
-    def __init__(self, session: Session, client: Client, host: Host) -> None:
-        self.session = session
+    def __init__(
+        self, session: Session, client: Client, host: Host, capabilities: schema.ClientCapabilities | None = None
+    ) -> None:
         self.id = session.id
         self._client = client
+        self._capabilities = capabilities
+        self.session = self._with_buffers(session)
         self._host = host
         self._shower = Shower(host, session.places.cwd)
         self._updates: asyncio.Queue[Update] = asyncio.Queue()
@@ -52,9 +56,15 @@ class Conversation:
         self._changing = False
         self._stopped = False
         """The user cancelled the prompt that runs."""
+        self._offered: list[OfferedCommand] | None = None
         self._questions = set[asyncio.Task[None]]()
 
     # -- opening and closing ----------------------------------------------------------------------------------------
+
+    def _with_buffers(self, session: Session) -> Session:
+        """Lets the tools of the session see what the editor shows."""
+        session.tool_context.editor = EditorBuffers.of(self._client, self._capabilities, session.id, session.places.cwd)
+        return session
 
     def begin(self) -> None:
         """Offers the commands, and shows what happened while the session was opened."""
@@ -62,6 +72,11 @@ class Conversation:
         self._offer_commands()
 
     def _offer_commands(self) -> None:
+        """Sends the list of commands, if it has changed."""
+        found = self._host.commands(self.session)
+        if found == self._offered:
+            return
+        self._offered = found
         offered = [
             schema.AvailableCommand(
                 name=one.name,
@@ -70,7 +85,7 @@ class Conversation:
                 if one.hint
                 else None,
             )
-            for one in self._host.commands(self.session)
+            for one in found
         ]
         self._put(
             schema.AvailableCommandsUpdate(session_update="available_commands_update", available_commands=offered)
@@ -183,7 +198,7 @@ class Conversation:
         try:
             await self.session.close()
             which: dict[str, Any] = {"resume": self.id} if has_begun else {"session_id": self.id}
-            self.session = await self._host.open(self.session.places.cwd, model=name, **which)
+            self.session = self._with_buffers(await self._host.open(self.session.places.cwd, model=name, **which))
         finally:
             self._changing = False
         self.session.gate.mode = mode

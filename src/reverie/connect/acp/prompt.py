@@ -93,7 +93,10 @@ def _embedded(block: schema.EmbeddedResourceContentBlock, cwd: Path, found: Prom
 
 def _mention(uri: str, cwd: Path) -> str:
     """`@path` for the address of a file; empty for other addresses and for names that are not one printable line."""
-    parts = urlsplit(uri) if uri.startswith("file:") else None
+    try:
+        parts = urlsplit(uri) if uri.startswith("file:") else None
+    except ValueError:  # such as a bracket without its other one
+        return ""
     if parts is None or parts.netloc not in ("", "localhost"):
         return ""
     path = Path(unquote(parts.path))
