@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
-from collections.abc import AsyncIterator, Callable
+import tempfile
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from acp import RequestError, connect_to_agent, schema
 from acp.client import ClientSideConnection
 
+from tests import warm
+
 Answer = Callable[[schema.ToolCallUpdate, list[schema.PermissionOption]], schema.RequestPermissionResponse]
+
+
+def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Runs an async test."""
+
+    @wraps(test)
+    def run(*args: Any, **more: Any) -> None:
+        asyncio.run(test(*args, **more))
+
+    return run
 
 
 def choose(option: str, reason: str = "") -> Answer:
@@ -85,32 +99,51 @@ class Editor:
                 await self.changed.wait()
 
 
+@dataclass
+class Running:
+    """A process, the connection to it, and what it wrote to standard error."""
+
+    agent: ClientSideConnection
+    process: warm.Process
+    errors: Path
+    writer: asyncio.StreamWriter
+
+    async def ended(self, seconds: float = 20) -> int:
+        return await asyncio.to_thread(self.process.wait, seconds)
+
+    async def kill(self) -> None:
+        self.process.kill()
+        await self.ended()
+
+
 @asynccontextmanager
 async def running(
-    editor: Editor, *args: str, capabilities: schema.ClientCapabilities | None = None, start: bool = True
-) -> AsyncIterator[tuple[ClientSideConnection, asyncio.subprocess.Process]]:
-    """A connection to a new process that has answered `initialize`. At the end, its input is closed."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "reverie", "acp", *args),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=100_000_000,
-        env=dict(os.environ),
-    )
-    assert process.stdin is not None and process.stdout is not None
-    connection = connect_to_agent(editor, process.stdin, process.stdout, use_unstable_protocol=True)  # type: ignore[arg-type]
-    try:
-        if start:
-            await connection.initialize(protocol_version=1, client_capabilities=capabilities)
-        yield connection, process
-    finally:
-        if process.returncode is None:
-            process.stdin.close()
-            try:
-                async with asyncio.timeout(20):
-                    await process.wait()
-            except TimeoutError:
-                process.kill()
-                raise
-        await connection.close()
+    editor: Editor, *args: str, capabilities: schema.ClientCapabilities | None = None, cwd: Path | None = None
+) -> AsyncIterator[Running]:
+    """A process that has answered `initialize`. At the end its input is closed, and it must end by itself with 0."""
+    given, out = os.pipe(), os.pipe()
+    with tempfile.NamedTemporaryFile(suffix=".err") as errors:
+        streams = (given[0], out[1], errors.fileno())
+        process = warm.Process("acp", *args, cwd=cwd or Path.cwd(), env=os.environ, streams=streams)
+        os.close(given[0])
+        os.close(out[1])
+        reader, writer = await _streams(out[0], given[1])
+        agent = connect_to_agent(editor, writer, reader, use_unstable_protocol=True)  # type: ignore[arg-type]
+        try:
+            async with asyncio.timeout(60):
+                await agent.initialize(protocol_version=1, client_capabilities=capabilities)
+                yield Running(agent, process, Path(errors.name), writer)
+            was_killed = process.poll() is not None
+            writer.close()
+            assert was_killed or await asyncio.to_thread(process.wait, 20) == 0
+        finally:
+            process.kill()
+            await agent.close()
+
+
+async def _streams(output: int, given: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=100_000_000)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(output, "rb"))
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(given, "wb"))
+    return reader, asyncio.StreamWriter(transport, protocol, None, loop)

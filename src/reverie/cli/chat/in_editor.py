@@ -15,7 +15,7 @@ from reverie.cli.event_loop import CommandSignals
 from reverie.cli.output import Paint, one_line
 from reverie.cli.session_opening import Opening
 from reverie.connect.acp.host import OfferedCommand
-from reverie.connect.acp.updates import code
+from reverie.connect.acp.markdown import code
 from reverie.events import Event
 from reverie.instructions.commands import list_shown
 from reverie.session.session import Session

@@ -166,8 +166,10 @@ class EditorAgent:
         """Opens a session of the disk; one that this process has open stays as it is."""
         folder = _folder(cwd)
         async with self._opening:
-            if session_id in self._open:
-                return self._open[session_id]
+            if (here := self._open.get(session_id)) is not None:
+                if here.session.places.cwd != folder.resolve():
+                    raise UserError(f"This session belongs to {here.session.places.cwd}.")
+                return here
             _find(Places.of(folder, load_settings(folder)), session_id)
             return self._take_in(await self._host.open(folder, resume=session_id), mcp_servers)
 

@@ -20,7 +20,7 @@ from reverie.connect.acp.buffers import EditorBuffers
 from reverie.connect.acp.host import Host, OfferedCommand
 from reverie.connect.acp.options import list_modes, list_options
 from reverie.connect.acp.prompt import PromptBlock, read_prompt
-from reverie.connect.acp.updates import Shower, Update, note, usage
+from reverie.connect.acp.updates import Shower, Update, note, progress, usage
 from reverie.errors import UserError
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import model_access, open_model
@@ -56,6 +56,8 @@ class Conversation:
         self._changing = False
         self._stopped = False
         """The user cancelled the prompt that runs."""
+        self._calls = set[str]()
+        """The tool calls that run."""
         self._offered: list[OfferedCommand] | None = None
         self._questions = set[asyncio.Task[None]]()
 
@@ -238,9 +240,15 @@ class Conversation:
             case events.ThinkingStreamed():
                 self._put(shower.thought(event.text))
             case events.ToolStarted():
+                self._calls.add(event.id)
                 self._put(shower.started(event))
             case events.ToolFinished():
+                self._calls.discard(event.id)
                 self._put(shower.finished(event))
+            case events.TurnEnded():
+                for id in sorted(self._calls):  # they were interrupted
+                    self._put(progress(id, "failed"))
+                self._calls.clear()
             case events.PermissionAsked():
                 task = asyncio.create_task(self._ask(event))
                 self._questions.add(task)
@@ -281,11 +289,7 @@ class Conversation:
             self.cancel()
             return
         if gate.settle(event.id, verdict) and verdict.kind is not AnswerKind.DENY:
-            self._put(
-                schema.ToolCallProgress(
-                    session_update="tool_call_update", tool_call_id=question.call.id, status="in_progress"
-                )
-            )
+            self._put(progress(question.call.id, "in_progress"))
 
 
 def _explain(event: events.PermissionAsked) -> str:

@@ -57,6 +57,8 @@ def read_prompt(given: Sequence[PromptBlock], cwd: Path) -> Prompt:
                 raise UserError("Reverie cannot hear audio: send the words as text.")
     if len(found.images) > _MOST_PICTURES:
         raise UserError(f"These are {len(found.images)} pictures; at most {_MOST_PICTURES} go with one message.")
+    if material and not any(isinstance(one, schema.TextContentBlock) and one.text.strip() for one in given):
+        material[0], written = "\n".join(filter(None, (written, material[0]))), ""  # the user wrote nothing
     own = split_material(written, Origin.ENTERED) if written.strip() else []
     notes = [NO_REQUEST if not own else "", *[""] * len(material)]
     found.blocks = [*own, *(fence(Origin.PASTED, text, note) for text, note in zip(material, notes, strict=False))]

@@ -6,7 +6,6 @@ that it cannot close.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +26,10 @@ from acp.helpers import (
 )
 
 from reverie.connect.acp.host import Host
+from reverie.connect.acp.markdown import code
 from reverie.events import Notice, RoundFinished, ToolFinished, ToolStarted
 from reverie.origins import strip_tags
 from reverie.storage.transcript.view import Entry
-from reverie.text.patterns import late
 from reverie.tools.changes import find_change
 from reverie.types import ImageBlock, Json, JsonObject, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
@@ -58,7 +57,6 @@ _KINDS: dict[str, schema.ToolKind] = {
 }
 _MOST_SHOWN = 100_000
 """Characters of one output that are sent; an editor shows no more."""
-_FENCES = late(r"^\s*(`{3,})", re.MULTILINE)
 _MARKS = {"warning": "Warning: ", "error": "Error: "}
 
 
@@ -68,12 +66,8 @@ def note(text: str, level: str = "info") -> schema.AgentMessageChunk:
     return update_agent_message_text(f"\n\n> *Reverie:* {_MARKS.get(level, '')}{line}\n\n")
 
 
-def code(text: str) -> str:
-    """The text in a code block that is longer than any in it."""
-    longest = max((len(found[1]) for found in _FENCES.finditer(text)), default=2)
-    mark = "`" * (longest + 1)
-    ending = "" if text.endswith("\n") else "\n"
-    return f"{mark}\n{text}{ending}{mark}"
+def progress(id: str, status: schema.ToolCallStatus) -> schema.ToolCallProgress:
+    return schema.ToolCallProgress(session_update="tool_call_update", tool_call_id=id, status=status)
 
 
 def usage(event: RoundFinished) -> schema.UsageUpdate:
