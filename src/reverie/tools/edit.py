@@ -11,7 +11,17 @@ from dataclasses import dataclass
 
 from reverie.errors import UserError
 from reverie.tools.base import BuiltIn, ReadCache, ToolContext, ToolOutput
-from reverie.tools.files import Located, Snapshot, finish_in_thread, load, locate, locate_open, require_unchanged, store
+from reverie.tools.files import (
+    Located,
+    Snapshot,
+    finish_in_thread,
+    is_judged_by_disk,
+    load,
+    locate,
+    locate_open,
+    require_unchanged,
+    store,
+)
 from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import TextForm, decode, encode, looks_binary, with_newlines
 from reverie.types import JsonObject
@@ -29,11 +39,10 @@ class Edit(BuiltIn, prompt="edit.md", properties=_PROPERTIES, required=["file_pa
     """The Edit tool."""
 
     def _foresee(self, given: JsonObject, context: ToolContext) -> None:
-        if context.editor is not None:
-            return  # the disk may not hold what the user sees
         every = bool(given.get("replace_all", False))
         where = locate(given["file_path"], context)
-        _plan(where, given["old_string"], given["new_string"], every, context.read_cache)
+        if is_judged_by_disk(where, context):
+            _plan(where, given["old_string"], given["new_string"], every, context.read_cache)
 
     async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         old, new, every = given["old_string"], given["new_string"], bool(given.get("replace_all", False))

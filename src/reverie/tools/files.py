@@ -168,6 +168,15 @@ def require_unchanged(where: Located, now: Snapshot, known: ReadCache) -> SeenFi
     return seen
 
 
+def is_judged_by_disk(where: Located, context: ToolContext) -> bool:
+    """Whether the disk holds what the conversation saw of the file; else the editor may hold it."""
+    seen = context.read_cache.get(where.key)
+    if context.editor is None or seen is None:
+        return True
+    now = load_if_there(where)
+    return now is None or digest(now.data) == seen.digest
+
+
 @dataclass(frozen=True, slots=True)
 class Saved:
     """A file after a write. `now` is None if there is no file; `note` is a sentence for the model, instead of ours."""

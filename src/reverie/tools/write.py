@@ -13,6 +13,7 @@ from reverie.tools.files import (
     Located,
     Snapshot,
     finish_in_thread,
+    is_judged_by_disk,
     load_if_there,
     locate,
     locate_open,
@@ -33,9 +34,9 @@ class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_
     """The Write tool."""
 
     def _foresee(self, given: JsonObject, context: ToolContext) -> None:
-        if context.editor is not None:
-            return  # the disk may not hold what the user sees
-        _plan(locate(given["file_path"], context), given["content"], context.read_cache)
+        where = locate(given["file_path"], context)
+        if is_judged_by_disk(where, context):
+            _plan(where, given["content"], context.read_cache)
 
     async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         content: str = given["content"]

@@ -149,6 +149,8 @@ class Conversation:
         if not prompt.images and await self._host.run_command(self.session, prompt.blocks, self._say):
             self._offer_commands()
             return schema.PromptResponse(stop_reason="end_turn")
+        if not self.session.view.entries:
+            self._put(self._shower.titled(prompt.blocks))
         ended: events.TurnEnded | None = None
         async with aclosing(self.session.send(prompt.blocks, images=prompt.images)) as happened:
             async for event in happened:

@@ -57,6 +57,7 @@ _KINDS: dict[str, schema.ToolKind] = {
 }
 _MOST_SHOWN = 100_000
 """Characters of one output that are sent; an editor shows no more."""
+_TITLE_LENGTH = 80
 _MARKS = {"warning": "Warning: ", "error": "Error: "}
 
 
@@ -91,6 +92,13 @@ class Shower:
 
     def notice(self, event: Notice) -> schema.AgentMessageChunk:
         return note(self.host.printable(event.text), event.level)
+
+    def titled(self, said: Sequence[TextBlock]) -> schema.SessionInfoUpdate:
+        """The title of a new session: its first words, as in a list of sessions."""
+        own = next((block.text for block in said if block.origin.is_users), "")
+        line = " ".join(self.host.printable(own[: 10 * _TITLE_LENGTH]).split())
+        title = line if len(line) <= _TITLE_LENGTH else f"{line[: _TITLE_LENGTH - 1]}…"
+        return schema.SessionInfoUpdate(session_update="session_info_update", title=title or None)
 
     def started(self, event: ToolStarted) -> schema.ToolCallStart:
         return self._start(event.id, event.name, event.input, "in_progress")
