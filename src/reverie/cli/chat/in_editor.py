@@ -31,6 +31,8 @@ _OF_THE_EDITOR = {
     "exit": "close the thread",
 }
 """Commands that the editor has a better way for."""
+_PROSE = ("btw", "notes")
+"""Commands whose lines are Markdown."""
 _COLUMNS = 100
 
 
@@ -39,6 +41,7 @@ class MessageOutput:
 
     def __init__(self) -> None:
         self.paint = Paint(False)
+        self.is_prose = False
         self._parts = list[tuple[bool, list[str]]]()
 
     @property
@@ -52,7 +55,7 @@ class MessageOutput:
         for is_lines, lines in self._parts:
             text = "\n".join(lines)
             if text.strip():
-                texts.append(code(text.strip("\n")) if is_lines else text)
+                texts.append(code(text.strip("\n")) if is_lines and not self.is_prose else text)
         return "\n\n".join(texts)
 
     def say(self, text: str = "") -> None:
@@ -101,6 +104,7 @@ class EditorChat(Chat):
         if name in _OF_THE_EDITOR:
             self.output.tell(f"/{name} does not work in an editor: {_OF_THE_EDITOR[name]}.")
         else:
+            self.output.is_prose = name in _PROSE
             await super().run_command(name, rest)
 
 
