@@ -18,12 +18,10 @@ from acp.interfaces import Client
 from reverie import events
 from reverie.connect.acp.buffers import EditorBuffers
 from reverie.connect.acp.host import Host, OfferedCommand
-from reverie.connect.acp.options import list_modes, list_options
+from reverie.connect.acp.options import list_models, list_modes, list_options
 from reverie.connect.acp.prompt import PromptBlock, read_prompt
 from reverie.connect.acp.updates import Shower, Update, note, progress, usage
-from reverie.errors import UserError
-from reverie.models.catalogue import Catalogue
-from reverie.models.registry import model_access, open_model
+from reverie.errors import ReverieError, UserError
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.permissions.policy import PolicyMode
 from reverie.session.session import Session
@@ -195,18 +193,23 @@ class Conversation:
         self._refuse_if_busy()
         if name == self.session.model_name:
             return
-        settings, mode, has_begun = self.session.parts.settings, self.session.gate.mode, bool(self.session.view.entries)
-        tried = open_model(name, model_access(settings), Catalogue.load(settings.catalogue.files))
-        await tried.close()
+        if name not in (offered := list_models(self.session)):
+            raise UserError(f"There is no model {name[:80]!r} to choose; there are {', '.join(offered)}.")
+        old, mode = self.session, self.session.gate.mode
+        which: dict[str, Any] = {"resume": self.id} if old.view.entries else {"session_id": self.id}
         self._changing = True
         try:
-            await self.session.close()
-            which: dict[str, Any] = {"resume": self.id} if has_begun else {"session_id": self.id}
-            self.session = self._with_buffers(await self._host.open(self.session.places.cwd, model=name, **which))
+            await old.close()
+            try:
+                self.session = self._with_buffers(await self._host.open(old.places.cwd, model=name, **which))
+            except ReverieError:
+                again = await self._host.open(old.places.cwd, model=old.model_name, **which)
+                self.session = self._with_buffers(again)
+                raise
         finally:
             self._changing = False
-        self.session.gate.mode = mode
-        self.session.listen(self._show)
+            self.session.gate.mode = mode
+            self.session.listen(self._show)
         self._put_options()
 
     def state(self) -> dict[str, Any]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from acp import schema
 
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import EMBEDDED, model_access
 from reverie.permissions.policy import PolicyMode
 from reverie.session.session import Session
-from reverie.settings import Settings
 
 MODE, MODEL = "mode", "model"
 _MODES = {
@@ -37,8 +34,6 @@ def list_options(session: Session) -> list[schema.SessionConfigOptionSelect | sc
         schema.SessionConfigSelectOption(value=mode.value, name=name, description=about)
         for mode, (name, about) in _MODES.items()
     ]
-    current = session.model_name
-    names = dict.fromkeys([current, *_list_models(session.parts.settings)])
     return [
         schema.SessionConfigOptionSelect(
             id=MODE,
@@ -53,20 +48,20 @@ def list_options(session: Session) -> list[schema.SessionConfigOptionSelect | sc
             name="Model",
             category="model",
             type="select",
-            current_value=current,
+            current_value=session.model_name,
             options=[
-                schema.SessionConfigSelectOption(value=name, name=name.partition(":")[2] or name) for name in names
+                schema.SessionConfigSelectOption(value=name, name=name.partition(":")[2] or name)
+                for name in list_models(session)
             ],
         ),
     ]
 
 
-def _list_models(settings: Settings) -> Iterator[str]:
-    """The models of the catalogue for whose provider there is a key, and the embedded one."""
+def list_models(session: Session) -> list[str]:
+    """The current model, those of the catalogue for whose provider there is a key, and the embedded one."""
+    settings = session.parts.settings
     access, catalogue = model_access(settings), Catalogue.load(settings.catalogue.files)
     keys = {"anthropic": access.anthropic_key or access.anthropic_token, "openai": access.openai_key}
-    for name in catalogue.names:
-        provider = catalogue.facts(name).provider
-        if keys.get(provider):
-            yield f"{provider}:{name}"
-    yield EMBEDDED
+    facts = ((name, catalogue.facts(name).provider) for name in catalogue.names)
+    known = [f"{provider}:{name}" for name, provider in facts if keys.get(provider)]
+    return list(dict.fromkeys([session.model_name, *known, EMBEDDED]))

@@ -66,7 +66,7 @@ def read_prompt(given: Sequence[PromptBlock], cwd: Path) -> Prompt:
 
 
 def _link(block: schema.ResourceContentBlock, cwd: Path, material: list[str]) -> str:
-    """What stands in the user's text for a link: the path of a file, as if the user had written it."""
+    """What a link becomes in the user's text: the path of a file, as if the user had written it."""
     if mark := _mention(block.uri, cwd):
         return mark
     about = "\n".join(part for part in (block.name, block.title, block.description, block.uri) if part)
@@ -75,7 +75,7 @@ def _link(block: schema.ResourceContentBlock, cwd: Path, material: list[str]) ->
 
 
 def _embedded(block: schema.EmbeddedResourceContentBlock, cwd: Path, found: Prompt, material: list[str]) -> str:
-    """Takes in a resource with its content; returns what stands for it in the user's text."""
+    """Takes in a resource with its content; returns what it becomes in the user's text."""
     held = block.resource
     mark = _mention(held.uri, cwd)
     name = mark.removeprefix("@") or held.uri

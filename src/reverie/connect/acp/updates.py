@@ -185,13 +185,16 @@ class Shower:
         )
 
     def _content(self, name: str, given: Json, cwd: Path, *, made: bool = False) -> list[ToolCallContentVariant]:
+        """The command, or the change. `made`: it was made long ago, so the file may say anything now."""
         call = _object(given)
         if name == "Bash":
             return [tool_content(text_block(code(self.host.printable(str(call.get("command", ""))))))]
-        change = find_change(name, call, cwd, made=made) if call.get("file_path") else None
-        if change is None:
+        if name not in ("Edit", "Write") or not call.get("file_path"):
             return []
-        return [tool_diff_content(str(change.path), change.after, None if made and name == "Write" else change.before)]
+        change = find_change(name, call, cwd, alone=made)
+        if change is not None and len(change.before or "") + len(change.after) > _MOST_SHOWN:
+            change = find_change(name, call, cwd, alone=True)
+        return [tool_diff_content(str(change.path), change.after, change.before)] if change is not None else []
 
 
 def _kind(name: str) -> schema.ToolKind:

@@ -137,7 +137,7 @@ def _bounded(line: bytes) -> bytes:
 
 
 def _check(value: Json) -> JsonObject:
-    """Returns a message that the SDK can take; it relies on the types of these three."""
+    """Returns a message whose parts have the types that the SDK relies on."""
     if not isinstance(value, dict):
         raise _NoMessageError("A message is a JSON object; batches are not supported.")
     message = cast(JsonObject, value)
