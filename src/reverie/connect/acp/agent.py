@@ -81,7 +81,7 @@ class EditorAgent:
         self, protocol_version: int, client_capabilities: schema.ClientCapabilities | None = None, **_more: Any
     ) -> schema.InitializeResponse:
         del protocol_version  # there is one version
-        self.capabilities = client_capabilities
+        self.note_capabilities(client_capabilities)  # the SDK lets a wrong value through
         return schema.InitializeResponse.model_validate(ANSWER)
 
     async def authenticate(self, method_id: str, **_more: Any) -> schema.AuthenticateResponse:

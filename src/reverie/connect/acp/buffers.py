@@ -31,7 +31,7 @@ class EditorBuffers:
         client: Client, capabilities: schema.ClientCapabilities | None, session_id: str, root: Path
     ) -> EditorBuffers | None:
         files = capabilities.fs if capabilities is not None else None
-        if files is None or not files.read_text_file:
+        if not isinstance(files, schema.FileSystemCapabilities) or not files.read_text_file:
             return None
         return EditorBuffers(client, session_id, root, writes=bool(files.write_text_file))
 

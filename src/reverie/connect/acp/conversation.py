@@ -259,7 +259,8 @@ class Conversation:
                 self._questions.add(task)
                 task.add_done_callback(self._questions.discard)
             case events.RoundFinished():
-                self._put(usage(event))
+                paid = [one.cost for one in self.session.accounts.ledger.now().entries if one.priced]
+                self._put(usage(event, sum(paid) if paid else None))
             case events.Notice():
                 self._put(shower.notice(event))
             case events.AnswerRestarted():

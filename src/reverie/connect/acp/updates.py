@@ -71,8 +71,10 @@ def progress(id: str, status: schema.ToolCallStatus) -> schema.ToolCallProgress:
     return schema.ToolCallProgress(session_update="tool_call_update", tool_call_id=id, status=status)
 
 
-def usage(event: RoundFinished) -> schema.UsageUpdate:
-    return schema.UsageUpdate(session_update="usage_update", used=event.used, size=event.window)
+def usage(event: RoundFinished, dollars: float | None) -> schema.UsageUpdate:
+    """How full the window is, and what the session has cost so far, if that is known."""
+    cost = schema.Cost(amount=round(dollars, 6), currency="USD") if dollars is not None else None
+    return schema.UsageUpdate(session_update="usage_update", used=event.used, size=event.window, cost=cost)
 
 
 @dataclass(frozen=True, slots=True)
