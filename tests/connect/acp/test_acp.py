@@ -13,6 +13,8 @@ import pytest
 from acp import RequestError, embedded_text_resource, image_block, resource_block, resource_link_block, text_block
 from acp.schema import ClientCapabilities, FileSystemCapabilities
 
+from reverie.context.ledger import Ledger, Totals
+from reverie.models.catalogue import Catalogue
 from tests.connect.acp.editor import Editor, choose, in_loop, running
 
 PIXEL = b64encode(bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de")).decode()
@@ -28,6 +30,8 @@ call Write {"file_path": "new.txt", "content": "made"}
 say Done: {result}
 ---
 say Second answer.
+---
+call Write {"file_path": "never.txt", "content": "no"}
 ---
 say Third answer.
 """
@@ -65,6 +69,11 @@ def said(home: Path) -> list[tuple[str, str]]:
     return found
 
 
+def costs(home: Path) -> Totals:
+    """What all sessions together have cost."""
+    return Ledger.of_transcripts(sorted(home.glob(".reverie/projects/*/*.jsonl")), Catalogue.load()).total
+
+
 @in_loop
 async def test_a_conversation_with_tools_diffs_fork_load_and_resume_after_kill(
     work: Path, tmp_path: Path, own_home: Path
@@ -95,14 +104,23 @@ async def test_a_conversation_with_tools_diffs_fork_load_and_resume_after_kill(
         assert editor.of("usage_update")[-1].size > editor.of("usage_update")[-1].used > 0
         assert (work / "port.txt").read_text() == "port = 9090\n"
 
+        spent = costs(own_home)
         forked = await one.agent.fork_session(cwd=str(work), session_id=id, mcp_servers=[])
-        assert forked.session_id != id
+        assert forked.session_id != id and costs(own_home) == spent
         answer = await one.agent.prompt(forked.session_id, [text_block("And now?")])
         assert editor.text(session=forked.session_id).startswith("Second answer.")
         listed = await one.agent.list_sessions(cwd=str(work))
         assert {row.session_id for row in listed.sessions} == {id, forked.session_id}
         assert listed.sessions[0].title == "Change the port."
-        await one.kill()
+
+        def crash(*_asked: Any) -> Any:
+            one.process.kill()
+            return choose("once")(*_asked)
+
+        editor.answer = crash
+        with pytest.raises((ConnectionError, RequestError)):
+            await one.agent.prompt(forked.session_id, [text_block("Write it.")])
+        await one.ended()
 
     again = Editor()
     async with running(again, script(tmp_path, WORK)) as one:
@@ -115,6 +133,9 @@ async def test_a_conversation_with_tools_diffs_fork_load_and_resume_after_kill(
         assert not again.of("user_message_chunk", forked.session_id)
         await one.agent.prompt(forked.session_id, [text_block("Once more.")])
         assert again.text(session=forked.session_id).startswith("Third answer.")
+        assert not (work / "never.txt").exists()
+        ends = [block for record in records(own_home) for block in blocks(record) if block["type"] == "tool_result"]
+        assert sum("ended before this call was finished" in str(end["content"]) for end in ends) == 1
         with pytest.raises(RequestError, match="belongs to"):
             await one.agent.load_session(cwd=str(tmp_path), session_id=id, mcp_servers=[])
         with pytest.raises(RequestError, match="no session"):
