@@ -65,7 +65,8 @@ class Editor:
     ) -> schema.RequestPermissionResponse:
         self.questions.append((tool_call, options))
         self.changed.set()
-        return self.answer(tool_call, options)
+        given: Any = self.answer(tool_call, options)
+        return await given if asyncio.isfuture(given) else given
 
     async def read_text_file(self, session_id: str, path: str, **_more: Any) -> schema.ReadTextFileResponse:
         self.asked_files.append(path)

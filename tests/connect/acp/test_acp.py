@@ -291,6 +291,35 @@ def wait_for(path: Path) -> None:
         time.sleep(0.01)
 
 
+AGENT = """
+call Agent {"description": "log it", "prompt": "Log the time"}
+---
+say It runs.
+---
+call Agent {"description": "log it", "prompt": "Log the time"}
+---
+say It runs again.
+[agent]
+call Bash {"command": "date >> log.txt"}
+---
+say Logged.
+"""
+
+
+@in_loop
+async def test_a_question_of_another_agent_is_asked_after_the_turn(work: Path, tmp_path: Path) -> None:
+    editor = Editor(choose("once"))
+    async with running(editor, script(tmp_path, AGENT)) as one:
+        id = (await one.agent.new_session(cwd=str(work), mcp_servers=[])).session_id
+        await one.agent.prompt(id, [text_block("Do it.")])
+        await asyncio.to_thread(wait_for, work / "log.txt")
+        assert editor.questions[0][0].title == "Bash $ date >> log.txt"
+        editor.answer = lambda *_asked: asyncio.get_running_loop().create_future()  # the user does not answer
+        await one.agent.prompt(id, [text_block("Do it again.")])
+        await editor.until(lambda: len(editor.questions) == 2)
+    assert len((work / "log.txt").read_text().splitlines()) == 1  # and the process has ended all the same
+
+
 UNSAVED = """
 call Read {"file_path": "port.txt"}
 ---

@@ -231,9 +231,10 @@ class Chat:
 
     def _show_between_turns(self, event: Event) -> None:
         if isinstance(event, PermissionAsked):
+            if not self.session.gate.is_open(event.id):  # it was of the turn that has ended
+                return
             self.view.tell(f"{event.reason} /agents allow {event.id}, or deny {event.id}", "warning")
-            cwd = Path(event.cwd or self.session.places.cwd)
-            self.show_question(event.id, event.tool, event.input, cwd)
+            self.show_question(event.id, event.tool, event.input, Path(event.cwd or self.session.places.cwd))
         self.view.show(event)
 
     # -- questions ------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class Conversation:
         self._calls = set[str]()
         """The tool calls that run."""
         self._offered: list[OfferedCommand] | None = None
-        self._questions = set[asyncio.Task[None]]()
+        self._questions = dict[str, asyncio.Task[None]]()
 
     # -- opening and closing ----------------------------------------------------------------------------------------
 
@@ -104,10 +104,11 @@ class Conversation:
     async def close(self) -> None:
         """Stops what runs, finishes background work as far as that is possible, and gives the session free."""
         self.cancel()
+        self.session.gate.close("The user has closed the session, so nobody can be asked.")
         if self._work is not None:
             await asyncio.wait([self._work])
         await self.session.close()
-        for task in (*self._questions, self._sending):
+        for task in (*self._questions.values(), self._sending):
             task.cancel()
 
     # -- turns ------------------------------------------------------------------------------------------------------
@@ -251,13 +252,10 @@ class Conversation:
                 self._calls.discard(event.id)
                 self._put(shower.finished(event))
             case events.TurnEnded():
-                for id in sorted(self._calls):  # they were interrupted
-                    self._put(progress(id, "failed"))
-                self._calls.clear()
+                self._end_turn()
             case events.PermissionAsked():
-                task = asyncio.create_task(self._ask(event))
-                self._questions.add(task)
-                task.add_done_callback(self._questions.discard)
+                task = self._questions[event.id] = asyncio.create_task(self._ask(event))
+                task.add_done_callback(lambda _done: self._questions.pop(event.id, None))
             case events.RoundFinished():
                 paid = [one.cost for one in self.session.accounts.ledger.now().entries if one.priced]
                 self._put(usage(event, sum(paid) if paid else None))
@@ -272,6 +270,15 @@ class Conversation:
                 self._put(note(f"Background task failed: {event.title or event.purpose}; `reverie log` says more."))
             case _:
                 pass
+
+    def _end_turn(self) -> None:
+        """Ends the calls that were interrupted, and drops the questions that nobody waits for any more."""
+        for id in sorted(self._calls):
+            self._put(progress(id, "failed"))
+        self._calls.clear()
+        for id, task in self._questions.items():
+            if not self.session.gate.is_open(id):
+                task.cancel()
 
     # -- permissions ------------------------------------------------------------------------------------------------
 
@@ -294,7 +301,11 @@ class Conversation:
             gate.settle(event.id, PermissionAnswer.deny())
             self.cancel()
             return
-        if gate.settle(event.id, verdict) and verdict.kind is not AnswerKind.DENY:
+        is_settled = gate.settle(event.id, verdict)
+        is_allowed = is_settled and verdict.kind is not AnswerKind.DENY
+        if question.call.id not in self._calls:  # a call of another agent, of which there are no more events
+            self._put(progress(question.call.id, "completed" if is_allowed else "failed"))
+        elif is_allowed:
             self._put(progress(question.call.id, "in_progress"))
 
 
