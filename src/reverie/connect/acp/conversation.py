@@ -45,7 +45,7 @@ class Conversation:
         self.id = session.id
         self._client = client
         self._capabilities = capabilities
-        self.session = self._with_buffers(session)
+        self.session: Session = self._with_buffers(session)
         self._host = host
         self._shower = Shower(host, session.places.cwd)
         self._updates: asyncio.Queue[Update] = asyncio.Queue()
@@ -303,7 +303,7 @@ class Conversation:
             return
         is_settled = gate.settle(event.id, verdict)
         is_allowed = is_settled and verdict.kind is not AnswerKind.DENY
-        if question.call.id not in self._calls:  # a call of another agent, of which there are no more events
+        if question.call.id not in self._calls:  # a call of another agent, whose end is not reported
             self._put(progress(question.call.id, "completed" if is_allowed else "failed"))
         elif is_allowed:
             self._put(progress(question.call.id, "in_progress"))
