@@ -388,8 +388,13 @@ async def test_bad_input_gets_sentences_and_the_session_goes_on(work: Path, tmp_
         other = (await one.agent.new_session(cwd=str(work), mcp_servers=[])).session_id
         assert (await one.agent.prompt(other, [text_block("Still there?")])).stop_reason == "end_turn"
         await one.agent.prompt(other, [text_block("/remember the port is 9090")])
+        await one.agent.prompt(other, [text_block("/forget the port")])
         await one.agent.prompt(other, [text_block("/exit")])
-        assert "Remembered as" in editor.text() and "/exit does not work in an editor" in editor.text()
+        assert (
+            "Remembered as" in editor.text()
+            and "Forgot " in editor.text()
+            and "/exit does not work in an editor" in editor.text()
+        )
         await one.agent.close_session(session_id=other)
         errors = one.errors.read_text()
         assert "Traceback" not in errors, errors

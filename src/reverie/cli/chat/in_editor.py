@@ -100,7 +100,7 @@ class EditorChat(Chat):
     def __init__(self, session: Session) -> None:
         self.output = MessageOutput()
         super().__init__(session, Opening(session.places.cwd), self.output, CommandSignals())
-        self._input = _NoInput()
+        self._given = _NoInput()
 
     async def run_command(self, name: str, rest: str) -> None:
         if name in _OF_THE_EDITOR:
