@@ -1,0 +1,67 @@
+"""`reverie mcp`: serves the memory of a project to any client of the Model Context Protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reverie.cli.options import examples, load_places
+from reverie.cli.output import say
+
+_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+
+
+@examples("reverie mcp", "reverie mcp --cwd ~/work/shop", "reverie mcp --http --port 8123")
+@click.group(name="mcp", invoke_without_command=True)
+@click.option("--http", is_flag=True, help="Serve over HTTP on 127.0.0.1 instead of standard input and output.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="For --http.")
+@click.option(
+    "-C",
+    "--cwd",
+    metavar="DIR",
+    type=_FOLDER,
+    help="The project whose memory is served.  [default: the first root of the client, else the current folder]",
+)
+@click.pass_context
+def command(ctx: click.Context, http: bool, port: int, cwd: Path | None) -> int | None:
+    """Serve memory to any MCP client.
+
+    An agent or editor starts this command itself; `reverie connect` writes the configuration. It offers five tools
+    (recall, remember, forget, read, history), every memory as a resource, and one prompt. What a model saves is marked
+    as its note until you confirm it, and everything can be undone. With --http a client needs a token.
+
+    Exit codes: 0: the client has closed the connection; 2: wrong usage, or the port cannot be used; 4: storage error.
+    """
+    if ctx.invoked_subcommand is not None:
+        return None
+    if port and not http:
+        raise click.UsageError("--port is for --http.")
+    import asyncio
+    import signal
+
+    from reverie.connect.mcp.server import MemoryServer
+
+    here = (cwd or Path()).absolute()
+    home = load_places(here)[1].home
+    server = MemoryServer(home, cwd.absolute() if cwd else None, here, asks_roots=not http)
+
+    async def serve() -> None:
+        from reverie.connect.mcp.http import PATH, load_token, serve_http, token_file
+        from reverie.simulator.http import address, listen
+
+        if not http:
+            await server.serve_stdio()
+            return
+        token, listener = load_token(home), listen(port)
+        say(f"Memory of {here} at {address(listener)}{PATH}. Ctrl-C ends it.")
+        say(f"Clients send the header `Authorization: Bearer TOKEN`; the token is in {token_file(home)}.")
+        await serve_http(server, listener, token)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        asyncio.run(serve())
+    finally:
+        server.close()
+    return 0
