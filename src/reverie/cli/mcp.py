@@ -37,31 +37,27 @@ def command(ctx: click.Context, http: bool, port: int, cwd: Path | None) -> int 
         return None
     if port and not http:
         raise click.UsageError("--port is for --http.")
-    import asyncio
-    import signal
-
+    from reverie.cli.event_loop import CommandSignals, run_async
     from reverie.connect.mcp.server import MemoryServer
 
     here = (cwd or Path()).absolute()
     home = load_places(here)[1].home
-    server = MemoryServer(home, cwd.absolute() if cwd else None, here, asks_roots=not http)
+    server = MemoryServer(home, cwd.absolute() if cwd else None, here, is_alone=not http)
 
-    async def serve() -> None:
+    async def serve(_signals: CommandSignals) -> int:
         from reverie.connect.mcp.http import PATH, load_token, serve_http, token_file
         from reverie.simulator.http import address, listen
 
         if not http:
             await server.serve_stdio()
-            return
+            return 0
         token, listener = load_token(home), listen(port)
         say(f"Memory of {here} at {address(listener)}{PATH}. Ctrl-C ends it.")
         say(f"Clients send the header `Authorization: Bearer TOKEN`; the token is in {token_file(home)}.")
         await serve_http(server, listener, token)
+        return 0
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
     try:
-        asyncio.run(serve())
+        return run_async(serve)
     finally:
         server.close()
-    return 0

@@ -64,3 +64,7 @@ class Conversation:
     @property
     def _book(self) -> ToldBook:
         return ToldBook(hooks_folder(self.home))
+
+
+NOBODY: Final = Conversation("", Path())
+"""A conversation that cannot be seen."""

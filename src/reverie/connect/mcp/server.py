@@ -7,11 +7,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote, unquote, urlsplit
 
 import anyio
@@ -25,7 +26,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from reverie import __version__
 from reverie.connect.mcp.answers import Tools
-from reverie.connect.mcp.conversation import Conversation
+from reverie.connect.mcp.conversation import NOBODY, Conversation
 from reverie.connect.mcp.tools import MOST_CHARACTERS, TOOLS, check_arguments
 from reverie.daemon.projects import Project, Projects
 from reverie.errors import ReverieError, UserError
@@ -42,21 +43,24 @@ _MARKDOWN: Final = "text/markdown"
 _ROOTS: Final = "roots"
 _ROOTS_S: Final = 5.0
 _LINE: Final = 160
+_WAITING: Final = 64
+"""Lines of a client that were read and not taken up yet."""
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
 
 
 class MemoryServer:
-    """One server. `cwd`: the project; None: the first root of the client, else `fallback`. `asks_roots`: there is only
-    one client, so its roots are asked for once and count from then on."""
+    """One server. `cwd`: the project; None: the first root of the client, else `fallback`. `is_alone`: there is only
+    one client, which has started us, so its roots are asked for once and count from then on."""
 
-    def __init__(self, home: Path, cwd: Path | None, fallback: Path, *, asks_roots: bool) -> None:
+    def __init__(self, home: Path, cwd: Path | None, fallback: Path, *, is_alone: bool) -> None:
         self._projects = Projects(home)
         self._conversation = Conversation.find(home)
         self._cwd = cwd
         self._fallback = fallback
-        self._asks_roots = asks_roots and cwd is None
+        self._is_alone = is_alone
+        self._asks_roots = is_alone and cwd is None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reverie-mcp")
         self._bus = InMemorySubscriptionBus()
         self.sdk: Server[Any] = Server(
@@ -78,13 +82,15 @@ class MemoryServer:
     async def serve_stdio(self) -> None:
         """Serves the client on standard input and output until it closes them."""
         options = self.sdk.create_initialization_options(NotificationOptions(resources_changed=True))
-        # Copies of the descriptors, because what anything else prints must not get between the messages.
-        given, taken = os.dup(0), os.dup(1)
+        # A copy of the descriptor, because what anything else prints must not get between the messages.
+        taken = os.dup(1)
         os.dup2(2, 1)
-        lines = anyio.wrap_file(os.fdopen(given, encoding="utf-8", errors="replace", closefd=False))
         output = anyio.wrap_file(os.fdopen(taken, "w", encoding="utf-8", closefd=False))
-        async with stdio_server(lines, output) as (reading, writing):
-            await self.sdk.run(reading, writing, options)
+        try:
+            async with stdio_server(cast("Any", _read_lines(os.dup(0))), output) as (reading, writing):
+                await self.sdk.run(reading, writing, options)
+        except* BrokenPipeError:
+            pass  # the client is gone
 
     def close(self) -> None:
         """Waits for running work, and closes the rankers."""
@@ -130,7 +136,8 @@ class MemoryServer:
     def _tools(self, project: Project, ctx: Context) -> Tools:
         client = ctx.session.client_params
         name = one_line(client.client_info.name)[:60].strip() if client is not None else ""
-        return Tools(project, self._conversation, f"{name or 'a client'} over MCP")
+        is_claude = self._is_alone and name == "claude-code"  # others may inherit its variables
+        return Tools(project, self._conversation if is_claude else NOBODY, f"{name or 'a client'} over MCP")
 
     async def _tell_change(self, ctx: Context) -> None:
         """Tells clients that the list of resources has changed, in the way of their protocol."""
@@ -251,6 +258,22 @@ class MemoryServer:
         self._cwd = next((path for root in roots if (path := _folder_of(str(root.uri)))), None)
         self._asks_roots = False
         return self._cwd or self._fallback
+
+
+async def _read_lines(given: int) -> AsyncIterator[str]:
+    """The lines of a descriptor. The thread that waits for them does not keep the process alive after a signal."""
+    loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | None](_WAITING)
+
+    def read() -> None:
+        with suppress(OSError, RuntimeError), os.fdopen(given, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                asyncio.run_coroutine_threadsafe(queue.put(line), loop).result()
+        with suppress(RuntimeError):
+            asyncio.run_coroutine_threadsafe(queue.put(None), loop)
+
+    threading.Thread(target=read, name="reverie-mcp-input", daemon=True).start()
+    while (line := await queue.get()) is not None:
+        yield line
 
 
 def _ask_for_roots() -> types.InputRequiredResult:
