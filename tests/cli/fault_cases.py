@@ -173,6 +173,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("daemon", "status"): [Case(())],
         ("daemon", "stop"): [Case(())],
         ("daemon", "run"): [Case((), slow=True, serves=True)],
+        ("mcp",): [Case(()), Case(("--http",), slow=True, serves=True)],
         ("doctor",): [Case(())],
         ("demo",): [Case(("--no-chat",), slow=True)],
         ("simulate",): [Case(("--ledger", "LEDGER"), slow=True, serves=True)],
