@@ -80,7 +80,9 @@ class Tools:
         text, shown = reminder_within([_by_name(one) for one in found], time(), RECALL_CHARACTERS)
         self.conversation.note_shown(one.name for one in shown)
         again = self._already(query, known)
-        if not shown:
+        if not shown and again:
+            text = "Nothing else fits."
+        elif not shown:
             entries = memory.directory.list()
             listed = _list(entries, _LISTED)
             nothing = "No memory clearly fits these words." if entries else "There are no memories yet."
@@ -161,7 +163,7 @@ class Tools:
             reason = "It names an address or is against what the user confirmed"
             quoted = "\n".join(quote_line(shorten(one, _LINE)) for one in saved.held[:3])
             parts.append(f"{reason}:\n{quoted}")
-        return Answer(" ".join(parts), data, changed=bool(saved.undo))
+        return _told(" ".join(parts), data, changed=bool(saved.undo))
 
     def forget(self, name: str) -> Answer:
         """Removes a memory for a model. It can be undone; what the user confirmed stays until they decide."""
@@ -172,10 +174,10 @@ class Tools:
         data: JsonObject = {"name": done.name, "waiting": done.waiting or None, "undo": done.undo or None}
         if done.waiting:
             what = f"{done.name} stays: the user confirmed it, so they decide, with `reverie memory inbox`."
-            return Answer(f"{what}\n{quoted}", data, changed=bool(done.undo))
+            return _told(f"{what}\n{quoted}", data, changed=bool(done.undo))
         more = f"\nThese say much the same: {', '.join(map(one_line, done.also_in[:5]))}." if done.also_in else ""
         undo = f"Undo: `reverie memory undo {done.undo}`."
-        return Answer(f"Removed {done.name}. {undo} Tell the user. It said:\n{quoted}{more}", data, changed=True)
+        return _told(f"Removed {done.name}. {undo} Tell the user. It said:\n{quoted}{more}", data, changed=True)
 
 
 _TRUST: Final = {
@@ -183,6 +185,11 @@ _TRUST: Final = {
     "inferred": "It counts as inferred until the user confirms it.",
     None: "",
 }
+
+
+def _told(text: str, data: JsonObject, *, changed: bool) -> Answer:
+    """An answer with its text in the data too: some clients show a model only the data."""
+    return Answer(text, {"message": text, **data}, changed)
 
 
 def _check_name(name: str) -> None:

@@ -12,7 +12,6 @@ from typing import Final
 
 from reverie.daemon.told import ToldBook
 from reverie.errors import ReverieError, UserError
-from reverie.layers.l5_extraction.recordings import read_recording
 from reverie.memory.changes import Evidence
 from reverie.memory.evidence import gather_evidence
 from reverie.paths import check_session_id, claude_home
@@ -43,6 +42,8 @@ class Conversation:
         """What was said in it, with origins; nothing if that cannot be seen."""
         if not self.session:
             return ()
+        from reverie.layers.l5_extraction.recordings import read_recording
+
         with suppress(ReverieError, OSError):
             for path in claude_home(settings).glob(f"projects/*/{self.session}.jsonl"):
                 if path.stat().st_size <= _MOST_BYTES:
