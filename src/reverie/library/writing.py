@@ -72,7 +72,6 @@ def _text(given: object) -> str:
 
 
 def _propose(memory: OpenedMemory, text: str, info: WriteInfo, kind: MemoryType | None, name: str) -> Saved:
-    existed = set(memory.directory.names())
     outcome, file, note = propose_text(memory, text, info, kind=kind, name=name)
     stored = outcome.name_of(file)
     result = replace(
@@ -82,7 +81,8 @@ def _propose(memory: OpenedMemory, text: str, info: WriteInfo, kind: MemoryType 
         note=outcome.note,
     )
     if outcome.version is not None:
-        return replace(result, action="updated" if stored in existed else "added")
+        is_new = any(change.name == stored and change.verb == "add" for change in outcome.version.files)
+        return replace(result, action="added" if is_new else "updated")
     return replace(result, action="held" if result.waiting else "unchanged")
 
 

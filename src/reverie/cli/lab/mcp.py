@@ -63,10 +63,7 @@ def saves(count: int, node: Path | None, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-@examples(
-    "reverie lab mcp calls cases.jsonl",
-    "reverie lab mcp calls evals/mcp-calls.jsonl -m anthropic:claude-sonnet-5-5 --jobs 8",
-)
+@examples("reverie lab mcp calls evals/mcp-calls.jsonl -m anthropic:claude-sonnet-5-5 --jobs 8")
 @mcp.command("calls")
 @click.argument("file", metavar="FILE", type=_FILE)
 @click.option("-m", "--model", metavar="NAME", help="The model that answers.  [default: from the settings]")

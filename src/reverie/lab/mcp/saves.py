@@ -33,7 +33,7 @@ class Saves:
     name: str
     asked: int
     answered: int
-    """Saves that the client was told are stored;"""
+    """Saves that the server called stored;"""
     kept: int
     """and facts that are in memory at the end."""
     seconds: float
@@ -92,7 +92,7 @@ def _stored(server: ServerCommand) -> Iterator[str]:
 
 
 async def _client(server: ServerCommand, numbers: range) -> int:
-    """Runs one client process; returns how many saves it was told are stored."""
+    """Runs one client process; returns how many saves the server called stored."""
     told = {**asdict(server), "cwd": str(server.cwd), "numbers": [numbers.start, numbers.stop, numbers.step]}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "reverie.lab.mcp.saves"),
