@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reverie.cli.connect import memory_steps
+from reverie.cli.connect.command import memory_steps
 from reverie.cli.doctor.checks import Check
 from reverie.connect.connecting import AGENTS
 from reverie.connect.status import find_agents, find_memory, find_model, find_service

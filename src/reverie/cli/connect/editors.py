@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from reverie.cli.connect_shown import confirm_changes, diff_lines
+from reverie.cli.connect.shown import confirm_changes, diff_lines
 from reverie.cli.output import answer, exact, get_paint, say, say_all
 from reverie.connect import claude_code, codex
 from reverie.connect.connecting import carry_out, codex_home, plan_editor

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from reverie.cli.connect_shown import confirm_changes, diff_lines
+from reverie.cli.connect.shown import confirm_changes, diff_lines
 from reverie.cli.options import examples, folder_options, load_places
 from reverie.cli.output import answer, exact, get_paint, plural, say, say_all, warn
 from reverie.connect import claude_code, codex, own_settings
@@ -102,7 +102,7 @@ def connect_command(
     """
     settings, places = load_places(cwd)
     if status or agent is None:
-        from reverie.cli.connect_status import show_status
+        from reverie.cli.connect.status import show_status
 
         return show_status(settings, places, agent, as_json)
     if agent != claude_code.AGENT and ((agent == codex.AGENT and scope == "project") or own_memory is not None):
@@ -112,7 +112,7 @@ def connect_command(
     if agent in AGENTS and acp:
         raise click.UsageError("--acp is for editors.")
     if only_print or agent in EDITORS:
-        from reverie.cli.connect_editors import choose_protocols, connect_editor, print_configuration
+        from reverie.cli.connect.editors import choose_protocols, connect_editor, print_configuration
 
         protocols = choose_protocols(EDITORS[agent], mcp, acp) if agent in EDITORS else []
         if only_print or not EDITORS[agent].user:

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
-from reverie.cli.connect import memory_steps
+from reverie.cli.connect.command import memory_steps
 from reverie.cli.output import answer, exact, format_age, get_paint, plural
 from reverie.connect.connecting import AGENTS
 from reverie.connect.editors import EDITORS
