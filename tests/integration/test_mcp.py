@@ -101,3 +101,34 @@ def test_langchain_uses_the_server(run: Run, tmp_path: Path, transport: str) -> 
     assert "is not the name of a memory" in refused and "Done." in done
     assert said["prompt"].startswith("install the packages with pnpm") and "Use pnpm instead" in said["prompt"]
     assert len(said["resources"]) == 1 and "Use pnpm instead of npm" in said["resources"][0]
+
+
+def test_saves_of_two_clients_at_once_are_not_lost(run: Run) -> None:
+    """With fewer saves than `reverie lab mcp saves`, and server-memory beside it if it is installed."""
+    node = installed("node", "node_modules/@modelcontextprotocol/server-memory/dist/index.js").parents[4]
+    said = json.loads(run(*REVERIE, "lab", "mcp", "saves", "--count", "60", "--node", node, "--json"))
+    own, other = said["servers"]
+    assert own["name"] == "reverie" and own["answered"] == own["kept"] == 60
+    assert other["name"] == "server-memory" and other["answered"] == 60
+    sizes = json.loads(run(*REVERIE, "lab", "mcp", "sizes", "--node", node, "--json"))["servers"]
+    measured = {one["name"]: one for one in sizes if one["is_measured"]}
+    assert measured["reverie"]["tools"] == 5 and measured["reverie"]["bytes"] <= 4_096
+    assert measured["server-memory"]["bytes"] > measured["reverie"]["bytes"]
+
+
+def test_a_model_behind_an_address_is_asked_whether_to_recall(run: Run, tmp_path: Path) -> None:
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text(
+        '{"memory": "Use pnpm instead of npm in this project"}\n'
+        '{"id": "a", "prompt": "Add a package with npm", "needs": true}\n'
+        '{"id": "b", "prompt": "What is 2+2?", "needs": false}\n'
+        '{"id": "c", "prompt": "Deploy it as usual", "needs": true, "memories": ["Deploy with make ship"]}\n'
+    )
+    script = 'when /package with/\n  call mcp__reverie__recall {"query": "npm package"}\n  ---\n  say Ok.\nend\nsay 4\n'
+    with serve(script) as server:
+        variables = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "simulated"}
+        command = ("lab", "mcp", "calls", cases, "--model", "anthropic:claude-opus-5", "--jobs", "3", "--json")
+        said = json.loads(run(*REVERIE, *command, **variables))
+    assert (said["recalled"], said["needs_memory"], said["found"]) == (1, 2, 1)
+    assert (said["left_alone"], said["needs_none"], said["problems"]) == (1, 1, 0)
+    assert [one["calls"] for one in said["cases"]] == [["recall"], [], []]
