@@ -120,7 +120,8 @@ def test_what_claude_code_recorded_counts_and_is_not_said_twice(
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", session)
     said = {"role": "user", "content": "please deploy only on Tuesdays from now on"}
     record = {"type": "user", "uuid": "1", "sessionId": session, "timestamp": "2026-03-05T10:00:00Z", "message": said}
-    machine.write(machine.user / ".claude" / "projects" / "x" / f"{session}.jsonl", json.dumps(record) + "\n")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(machine.user / "claude"))
+    machine.write(machine.user / "claude" / "projects" / "x" / f"{session}.jsonl", json.dumps(record) + "\n")
     with memory(machine) as known:
         shown = known.remember("Ship the release with make ship", origin="typed").name
     told = {"memories": [shown]}

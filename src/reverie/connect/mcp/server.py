@@ -56,6 +56,7 @@ class MemoryServer:
 
     def __init__(self, home: Path, cwd: Path | None, fallback: Path, *, is_alone: bool) -> None:
         self._projects = Projects(home)
+        self._variables = {**os.environ}  # they say where other programs keep their files
         self._conversation = Conversation.find(home)
         self._cwd = cwd
         self._fallback = fallback
@@ -229,7 +230,7 @@ class MemoryServer:
 
         def run() -> T:
             self._projects.close_unused()
-            return work(self._projects.of(cwd, {}))
+            return work(self._projects.of(cwd, self._variables))
 
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, run)
