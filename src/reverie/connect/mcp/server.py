@@ -129,7 +129,7 @@ class MemoryServer:
                 return _ask_for_roots()
             answer = await self._work(cwd, lambda project: self._tools(project, ctx).call(spec.name, given))
         except ReverieError as error:
-            return types.CallToolResult(content=[_text(str(error))], is_error=True)
+            return types.CallToolResult(content=[_text(one_line(str(error)))], is_error=True)
         if answer.changed:
             await self._tell_change(ctx)
         return types.CallToolResult(content=[_text(answer.text)], structured_content=answer.data)
@@ -223,7 +223,7 @@ class MemoryServer:
             return await self._work(cwd, lambda project: work(self._tools(project, ctx)))
         except ReverieError as error:
             code = types.INVALID_PARAMS if isinstance(error, UserError) else types.INTERNAL_ERROR
-            raise MCPError(code, str(error)) from error
+            raise MCPError(code, one_line(str(error))) from error
 
     async def _work(self, cwd: Path, work: Callable[[Project], T]) -> T:
         """Runs work on the disk in the one thread of this server: calls wait for each other."""
