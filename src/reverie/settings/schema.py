@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from reverie.settings import background_sections, layer_sections, sections
+from reverie.settings import background_sections, layer_sections, mcp_section, sections
 from reverie.settings.fields import Setting, list_section_settings
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Settings:
     hooks: sections.HookSettings = field(default_factory=sections.HookSettings)
     claude: sections.ClaudeSettings = field(default_factory=sections.ClaudeSettings)
     tools: sections.ToolSettings = field(default_factory=sections.ToolSettings)
+    mcp: mcp_section.McpSettings = field(default_factory=mcp_section.McpSettings)
     tool_results: sections.ToolResultSettings = field(default_factory=sections.ToolResultSettings)
     microcompact: sections.MicrocompactSettings = field(default_factory=sections.MicrocompactSettings)
     notes: layer_sections.NoteSettings = field(default_factory=layer_sections.NoteSettings)

@@ -70,7 +70,7 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
             try:
                 start = file.read(_SNIFFED_BYTES)
                 file.seek(0)
-                if media_type := _find_image_type(start):
+                if media_type := find_image_type(start):
                     return self._image(where, file, status, media_type)
                 _refuse_binary(where, start, status.st_size)
                 if offset is None and limit is None and status.st_size > self.max_bytes:
@@ -169,7 +169,7 @@ def _remember(where: Located, seen: SeenFile, known: ReadCache) -> None:
     known.note(where.key, SeenFile(seen.mtime_ns, seen.size, seen.digest, partial, known.next_order()))
 
 
-def _find_image_type(start: bytes) -> str | None:
+def find_image_type(start: bytes) -> str | None:
     """The type by content, not by name: the API refuses an image with a wrong type."""
     if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
         return "image/webp"
