@@ -1,7 +1,7 @@
-"""A small MCP server as a process, for tests: `python server.py [MODE] [FOLDER]`. It uses no library, so it starts fast.
+"""A small MCP server as a process, for tests: `python server.py [MODE] [FOLDER]`. Without a library it starts fast.
 
-Modes: `silent` never answers, `rubbish` prints text first, `dies` ends after the first line, `flood` answers a call with
-a message without end. Tools can be replaced while it runs: it lists what `FOLDER/tools.json` says, if that exists.
+Modes: `silent` never answers, `rubbish` prints text first, `dies` ends after the first line, `flood` answers a call
+with a message without end. Tools can be replaced while it runs: it lists what `FOLDER/tools.json` says, if that exists.
 """
 
 from __future__ import annotations

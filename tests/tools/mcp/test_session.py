@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
-from reverie.events import PermissionAsked, ToolFinished, ToolStarted, TurnEnded
+from reverie.events import PermissionAsked, ToolStarted, TurnEnded
 from reverie.permissions.answers import PermissionAnswer
 from reverie.session import Session
 from reverie.storage.transcript.records import CompactBoundary, from_record
 from reverie.types import ImageBlock
 from tests.sessions import ended, in_session, of_kind, script, turn
-from tests.tools.mcp.small import entry, notices, results, shown, user_servers
+from tests.tools.mcp.small import entry, notices, results, shown, user_servers, wait_until_gone
 
 ALLOWED = {"permissions.allow": ["mcp__small"]}
 
@@ -67,6 +66,7 @@ def test_tools_are_listed_loaded_and_called_and_survive_compaction_and_resume(tm
         seen.update(id=session.id, shown=again, tools=header.tools)
 
     in_session(work, cwd=tmp_path, model=model, overrides=ALLOWED)
+    assert not wait_until_gone(tmp_path / "s", 2)
 
     async def resumed(session: Session) -> None:
         events = await turn(session, "again")
@@ -110,12 +110,12 @@ command = "cat >> {tmp_path}/seen; echo >> {tmp_path}/seen"
 
     in_session(work, cwd=tmp_path, model=model, interactive=True)
     calls = [json.loads(line) for line in (tmp_path / "seen").read_text().splitlines() if line.strip()]
-    assert [(one["tool_name"], one["tool_input"]) for one in calls][0] == ("mcp__small__look", {"text": "a"})
+    assert (calls[0]["tool_name"], calls[0]["tool_input"]) == ("mcp__small__look", {"text": "a"})
 
 
 def test_a_changed_tool_is_announced_shown_and_asked_for_again(tmp_path: Path, own_home: Path) -> None:
     user_servers(own_home, small=entry(tmp_path / "s"))
-    wait = 'call Bash {"command": "sleep 1.2"}'
+    wait = 'call Bash {"command": "sleep 0.8"}'
     play = [call("echo", text="a"), call("grow"), wait, "say Done.", call("echo", text="b"), "say Denied."]
     model = script(tmp_path, "\n---\n".join(play))
     allow = {"permissions.allow": ["mcp__small__echo", "mcp__small__grow", "Bash"]}
@@ -163,7 +163,7 @@ def test_bad_servers_are_reported_once_and_the_session_goes_on(tmp_path: Path, o
         "say Still here.",
     ]
     model = script(tmp_path, "\n---\n".join(play))
-    limits = {"mcp.start_s": 2.5, "permissions.mode": "accept_all"}
+    limits = {"mcp.start_s": 1.5, "permissions.mode": "accept_all"}
 
     async def work(session: Session) -> None:
         events = list[Any]()
@@ -178,7 +178,7 @@ def test_bad_servers_are_reported_once_and_the_session_goes_on(tmp_path: Path, o
         assert "REVERIE_HOME" not in json.loads(env.text) and "PATH" in json.loads(env.text)
         told = notices(events)
         for name, words in {
-            "silent": "did not start within 2.5 s",
+            "silent": "did not start within 1.5 s",
             "rubbish": "not a message",
             "dies": "no licence found",
             "absent": "was not found",
@@ -189,17 +189,3 @@ def test_bad_servers_are_reported_once_and_the_session_goes_on(tmp_path: Path, o
             assert len(about) == 1 and words in about[0], (name, about)
 
     in_session(work, cwd=tmp_path, model=model, overrides=limits)
-
-
-def test_a_slow_server_does_not_delay_a_message(tmp_path: Path, own_home: Path) -> None:
-    user_servers(own_home, silent=entry(tmp_path / "silent", "silent"))
-    model = script(tmp_path, "say Hi.\n")
-
-    async def work(session: Session) -> None:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        await turn(session, "hello")
-        assert loop.time() - began < 1.5
-        assert not of_kind(await turn(session, "and?"), ToolFinished)
-
-    in_session(work, cwd=tmp_path, model=model, interactive=True, overrides={"mcp.first_wait_s": 0.1})
