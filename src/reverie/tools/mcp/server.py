@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +21,7 @@ from reverie.settings.mcp_section import McpSettings
 from reverie.tools.mcp.config import ServerConfig
 from reverie.tools.mcp.definitions import ToolDefinition, clean, define
 from reverie.tools.mcp.leash import Leash
+from reverie.tools.mcp.library import is_timeout, load_library, lost_session, say
 from reverie.tools.mcp.stdio import StdioServer
 from reverie.types import JsonObject
 
@@ -140,20 +140,22 @@ class McpServer:
             raise ServerGone(self._say_gone()) from error
         except MCPError as error:
             await asyncio.sleep(0)  # if the server has died, the reader knows it now
+            if self._process is None and lost_session(error):
+                self._stop.set()  # the next call connects again
             if self._is_gone:
-                raise ServerGone(self._say_gone()) from error
-            if error.code == _timeout_code():
+                raise ServerGone(self._say_gone(str(error))) from error
+            if is_timeout(error):
                 raise UserError(
                     f"{self.name} did not answer within {limit:g} s (setting mcp.call_s), so the call was given up; "
                     "it may still have an effect."
                 ) from error
             raise UserError(f"{self.name} refused the call: {clean(str(error), 2_000)}") from error
         except (RuntimeError, ValueError) as error:  # its result does not have the form that it promised
-            raise UserError(f"{self.name} sent a result that cannot be used: {clean(_say(error), 1_000)}") from error
+            raise UserError(f"{self.name} sent a result that cannot be used: {clean(say(error), 1_000)}") from error
 
     @property
     def _is_gone(self) -> bool:
-        return self._process is not None and self._process.closed.is_set()
+        return self._stop.is_set() or (self._process is not None and self._process.closed.is_set())
 
     async def _connected(self) -> Client:
         if self._client is not None and self._is_gone and self._task is not None:
@@ -169,8 +171,8 @@ class McpServer:
             raise ServerGone(f"{self.name} is not running: {self.problem or 'the session is closing'}.")
         return self._client
 
-    def _say_gone(self) -> str:
-        why = self._process.problem or self._process.last_words if self._process is not None else ""
+    def _say_gone(self, why: str = "") -> str:
+        why = self._process.problem or self._process.last_words if self._process is not None else why
         return (
             f"{self.name} ended during the call{f': {clean(why, 300)}' if why else ''}. The next call starts it again."
         )
@@ -179,7 +181,7 @@ class McpServer:
 
     async def _hold(self) -> None:
         """Opens the connection, lists the tools, and keeps it open until the server ends or `_stop` is set."""
-        await asyncio.to_thread(_load_library)
+        await asyncio.to_thread(load_library)
         try:
             async with asyncio.timeout(self.settings.start_s) as limit, self._open() as client:
                 self._note(client)
@@ -276,7 +278,7 @@ class McpServer:
             try:
                 self._take(await self._list(self._client))
             except (MCPError, UserError, ValueError) as error:
-                self.report(self, f"it changed its tools, but the new list cannot be read: {clean(_say(error), 200)}")
+                self.report(self, f"it changed its tools, but the new list cannot be read: {clean(say(error), 200)}")
                 return
             self.changed(self)
 
@@ -344,7 +346,7 @@ class McpServer:
             found = cast("BaseExceptionGroup[BaseException]", found).exceptions[0]
         known = self._process.problem if self._process is not None else ""
         said = self._process.last_words if self._process is not None else ""
-        why = known or _say(found) or type(found).__name__
+        why = known or say(found) or type(found).__name__
         return f"{why} (it said: {said})" if said and not known else why
 
     async def _end(self) -> None:
@@ -365,25 +367,5 @@ class McpServer:
             self.changed(self)
 
 
-def _say(error: BaseException | None) -> str:
-    """Returns an error in one line. A message with a wrong form is named by its first mistake."""
-    if (list_errors := getattr(error, "errors", None)) is not None and callable(list_errors):
-        first = cast("list[dict[str, Any]]", list_errors())[0]
-        where = ".".join(map(str, first.get("loc", ())))
-        return f"it does not follow the protocol: {where}: {first.get('msg', '')}"
-    return " ".join(str(error or "").split())
-
-
 def _sorted(found: Mapping[str, ToolDefinition]) -> tuple[ToolDefinition, ...]:
     return tuple(found[name] for name in sorted(found))
-
-
-def _load_library() -> None:
-    """Loads the library in a thread: it takes about a second, and the session goes on meanwhile."""
-    import_module("mcp.client.client")
-
-
-def _timeout_code() -> int:
-    from mcp_types import REQUEST_TIMEOUT
-
-    return int(REQUEST_TIMEOUT)
