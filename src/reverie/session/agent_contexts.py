@@ -86,7 +86,7 @@ class AgentContexts:
 
     def _kinds_for(self, wanted: ContextOrder, tools: Mapping[str, Tool]) -> list[TextBlock]:
         text = self.listed() if wanted.kind is not None and "Agent" in tools else ""
-        behind = self.listed_tools() if wanted.kind is not None and CALL_TOOL in tools else ()
+        behind = self.listed_tools() if CALL_TOOL in tools else ()
         return [*([TextBlock(text, Origin.CODE)] if text else []), *behind]
 
     async def close(self, point: ForkPoint) -> None:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from reverie.events import Event, Notice
 from reverie.layers.base import Companion
+from reverie.models.window import scaled
 from reverie.paths import Places
 from reverie.session.gate import PermissionGate
 from reverie.session.parts import SessionParts
 from reverie.settings import Settings
+from reverie.settings.schema import with_values
 from reverie.storage.transcript.view import View
 from reverie.tools.base import CALL_TOOL, Tool
 from reverie.types import Block, TextBlock
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from reverie.tools.mcp.servers import McpServers
 
 _SHOWN = 300
+_SCALED = ("listed_characters", "description_characters", "instructions_characters", "restore_characters")
+"""Settings that shrink with the window."""
 
 
 def open_servers(parts: SessionParts, emit: Callable[[Event], None]) -> McpServers | None:
@@ -35,14 +39,22 @@ def open_servers(parts: SessionParts, emit: Callable[[Event], None]) -> McpServe
     if not may_have_servers(parts.places, settings):
         return None
     from reverie.tools.mcp.config import find_servers
-    from reverie.tools.mcp.servers import McpServers
+    from reverie.tools.mcp.servers import LONGEST_LOAD, McpServers
 
     found = find_servers(parts.places, settings)
     for problem in found.problems:
         emit(Notice(problem, "warning", "mcp"))
     if not found.servers:
         return None
-    return McpServers(found.servers, parts.places, settings, lambda: parts.flags.on("mcp"))
+    window = parts.limits.window
+    smaller = {f"mcp.{name}": max(1, scaled(getattr(settings.mcp, name), window)) for name in _SCALED}
+    return McpServers(
+        found.servers,
+        parts.places,
+        with_values(settings, smaller),
+        lambda: parts.flags.on("mcp"),
+        longest_load=scaled(LONGEST_LOAD, window),
+    )
 
 
 def may_have_servers(places: Places, settings: Settings) -> bool:
@@ -101,7 +113,7 @@ class SessionMcp(Companion):
         from reverie.tools.mcp.announcements import announce
 
         self._has_news = False
-        return announce(self.servers, view, self.parts.settings.mcp)
+        return announce(self.servers, view, self.servers.settings.mcp)
 
     def attachments(self) -> list[TextBlock]:
         """Returns the lists and the loaded definitions, for the context after a compaction."""
@@ -109,7 +121,7 @@ class SessionMcp(Companion):
             return []
         from reverie.tools.mcp.announcements import restore
 
-        return restore(list(self.servers), self.parts.log.view, self.parts.settings.mcp)
+        return restore(list(self.servers), self.parts.log.view, self.servers.settings.mcp)
 
     def listed(self) -> list[TextBlock]:
         """Returns the lists alone, for an agent with a context of its own."""
@@ -117,7 +129,7 @@ class SessionMcp(Companion):
             return []
         from reverie.tools.mcp.announcements import announce
 
-        return announce(self.servers, View(), self.parts.settings.mcp)
+        return announce(self.servers, View(), self.servers.settings.mcp)
 
     def discovered(self) -> tuple[str, ...]:
         """Returns the names of the tools whose definitions the model has loaded."""

@@ -92,7 +92,7 @@ def find_servers(places: Places, settings: Settings) -> FoundServers:
             else:
                 own.append(one)
     off = set(settings.mcp.off)
-    used = [one for one in own if one.name not in off]
+    used = [one for one in own if one.name not in off and not _is_ourselves(one)]
     if waiting:
         names = ", ".join(one.name for one in waiting)
         problems.append(
@@ -102,6 +102,12 @@ def find_servers(places: Places, settings: Settings) -> FoundServers:
     return FoundServers(
         tuple(sorted(used, key=lambda one: one.name)), tuple(waiting), tuple(parts), tuple(dict.fromkeys(problems))
     )
+
+
+def _is_ourselves(one: ServerConfig) -> bool:
+    """Whether it is `reverie mcp`, which `reverie connect` writes for other agents: ours has its memory already."""
+    is_ours = Path(one.command).name == "reverie" or ("-m" in one.args and "reverie" in one.args)
+    return is_ours and "mcp" in one.args
 
 
 def trusted_parts(places: Places, settings: Settings) -> tuple[ActingPart, ...]:

@@ -22,8 +22,6 @@ from reverie.tools.text_form import replace_surrogates
 from reverie.types import JsonObject
 
 LONGEST_SCHEMA = 12_000
-LONGEST_LOAD = 40_000
-"""In characters: a result of LoadTools stays below the limit of layer 1, so the model sees all of it."""
 _LONGEST_LINE = 120
 _HEAD = "### "
 _DEFINED = late(r"^### (mcp__[A-Za-z0-9_-]+)(?: .*)?$((?:\n(?!### ).*)*)", 8)

@@ -23,6 +23,10 @@ from reverie.tools.mcp.server import McpServer, ServerState
 from reverie.tools.mcp.tools import CallTool, LoadTools, McpTool
 
 
+LONGEST_LOAD = 40_000
+"""In characters: a result of LoadTools stays below the limit of layer 1, so the model sees all of it."""
+
+
 @dataclass(slots=True, eq=False)
 class McpServers:
     """The servers of one session. `tell` gets sentences for the user; `changed` is called with a changed server."""
@@ -34,6 +38,7 @@ class McpServers:
     """Asked at each use: a kill switch also stops sessions that run."""
     tell: Callable[[str], None] = lambda _text: None
     changed: Callable[[McpServer], None] = lambda _server: None
+    longest_load: int = LONGEST_LOAD
     owned: bool = field(default=False, init=False)
     """Whether a session has taken them: it starts and closes them."""
     approved: ApprovedTools = field(init=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from reverie.errors import UserError
 from reverie.tools.base import BuiltIn, Tool, ToolContext, ToolOutput
-from reverie.tools.mcp.definitions import LONGEST_LOAD, ToolDefinition, find_tools, join_definitions
+from reverie.tools.mcp.definitions import ToolDefinition, find_tools, join_definitions
 from reverie.tools.mcp.server import McpServer, ServerState
 from reverie.types import JsonObject
 
@@ -81,7 +81,7 @@ class LoadTools(BuiltIn, prompt="load_tools.md", properties=_LOAD_PROPERTIES, re
             found += [tool for tool in find_tools(query, known.values(), _MOST_FOUND) if tool.name not in wanted]
         if not found:
             raise UserError(self._explain_missing(missing, query))
-        text, left = join_definitions([tool.text() for tool in found], LONGEST_LOAD)
+        text, left = join_definitions([tool.text() for tool in found], self.servers.longest_load)
         if left:
             text += f"\n\n({len(left)} more did not fit: load them with another call.)"
         if missing:
