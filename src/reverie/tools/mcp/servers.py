@@ -22,7 +22,6 @@ from reverie.tools.mcp.names import clean_server
 from reverie.tools.mcp.server import McpServer, ServerState
 from reverie.tools.mcp.tools import CallTool, LoadTools, McpTool
 
-
 LONGEST_LOAD = 40_000
 """In characters: a result of LoadTools stays below the limit of layer 1, so the model sees all of it."""
 
