@@ -77,7 +77,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_port_in_use_is_said(tmp_path: Path) -> None:
-    from reverie.simulator.http import listen
+    from reverie.runtime.loopback import listen
 
     taken = listen(0)
     try:

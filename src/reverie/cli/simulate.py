@@ -67,8 +67,9 @@ def command(
     minutes expires. Both need the control key, which is printed at the start, so that no other program can use them.
     """
     from reverie.models.script import Script
+    from reverie.runtime.loopback import address, listen
     from reverie.simulator import BridgeResponder, Clock, Ledger, ScriptResponder, Simulator
-    from reverie.simulator.http import address, listen, serve
+    from reverie.simulator.http import serve
 
     if script is not None and bridge is not None:
         raise UserError("Choose --script or --bridge: only one of them can answer.")

@@ -1,4 +1,4 @@
-"""Limits our local servers to programs of this machine; pages in a browser are refused.
+"""What our local servers have in common: a socket on loopback, and a check that only this machine asks.
 
 A page can make a browser send requests to 127.0.0.1, under its own name (Origin) or under a name that its DNS server
 points here (Host). Both headers must name this machine. One ASGI middleware for every server, without state.
@@ -7,9 +7,12 @@ points here (Host). Both headers must name this machine. One ASGI middleware for
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from ipaddress import ip_address
 from typing import Any, TypeAlias
+
+from reverie.errors import UserError
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -63,3 +66,25 @@ def is_here(authority: str) -> bool:
         return ip_address(match["six"] or match["name"]).is_loopback
     except ValueError:
         return False
+
+
+def listen(port: int) -> socket.socket:
+    """A socket on loopback; port 0 means any free port. A bad port is a `UserError`."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+        # From here on a client waits, so the address can be printed before the server is up.
+        listener.listen(128)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(
+            f"Port {port} cannot be used: {reason}. Choose another one with --port, or 0 for any."
+        ) from error
+    return listener
+
+
+def address(listener: socket.socket) -> str:
+    """The base URL of a listening socket."""
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from reverie.errors import ReverieError, Unreachable, UserError
-from reverie.runtime.loopback import App, LoopbackOnly
+from reverie.runtime.loopback import App, LoopbackOnly, address, listen
 from reverie.simulator.check import MAX_NAME
 from reverie.simulator.control import ROUTES, fault_of, profile_of, step_of
 from reverie.simulator.errors import ApiError, invalid
@@ -62,28 +62,6 @@ def app(simulator: Simulator) -> Starlette:
         middleware=[Middleware(LoopbackOnly, refuse=_refuse_origin)],
         exception_handlers={HTTPException: _refuse_route},
     )
-
-
-def listen(port: int) -> socket.socket:
-    """A socket on loopback; port 0 means any free port. A bad port is a `UserError`."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(("127.0.0.1", port))
-        # From here on a client waits, so the address can be printed before the server is up.
-        listener.listen(128)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(
-            f"Port {port} cannot be used: {reason}. Choose another one with --port, or 0 for any."
-        ) from error
-    return listener
-
-
-def address(listener: socket.socket) -> str:
-    """The base URL of a listening socket."""
-    return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def serve(simulator: Simulator, listener: socket.socket) -> None:

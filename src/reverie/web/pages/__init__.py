@@ -1,0 +1,22 @@
+"""The pages of the web view, one module per subject, and the order of the navigation."""
+
+from __future__ import annotations
+
+from reverie.web.pages import about, dreams, memory, money, overview, replay, sessions, window
+from reverie.web.visit import Action, Page, Stream
+
+_MODULES = (overview, sessions, window, money, memory, dreams, replay, about)
+
+PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in module.PAGES)
+ACTIONS: tuple[Action, ...] = tuple(action for module in _MODULES for action in getattr(module, "ACTIONS", ()))
+STREAMS: tuple[Stream, ...] = tuple(stream for module in _MODULES for stream in getattr(module, "STREAMS", ()))
+
+SECTIONS = (
+    ("overview", "/", "Overview"),
+    ("sessions", "/sessions", "Sessions"),
+    ("money", "/money", "Money"),
+    ("memory", "/memory", "Memory"),
+    ("dreams", "/dreams", "Dreams"),
+    ("replay", "/replay", "Replay"),
+)
+"""The navigation: section, address, label."""

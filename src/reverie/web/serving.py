@@ -1,0 +1,84 @@
+"""Runs the web view on loopback, and finds one that already runs: a file in the home has its address and token."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reverie.parsing import Unparsable, load_json
+from reverie.paths import make_private
+from reverie.regular_files import read_regular
+from reverie.storage.atomic import write_atomic
+from reverie.web.access import Access
+from reverie.web.site import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A web view that runs."""
+
+    url: str
+    token: str
+    pid: int
+    read_only: bool
+
+    def link(self, path: str = "/") -> str:
+        """The address of a page, with the token."""
+        mark = "&" if "?" in path else "?"
+        return f"{self.url}{path}{mark}token={self.token}"
+
+
+def state_file(home: Path) -> Path:
+    return home / "run" / "web.json"
+
+
+def find_running(home: Path) -> Running | None:
+    """The web view of this home, if it answers."""
+    try:
+        found: Any = load_json(read_regular(state_file(home)))
+        running = Running(str(found["url"]), str(found["token"]), int(found["pid"]), bool(found["read_only"]))
+        request = urllib.request.Request(
+            f"{running.url}/api/about", headers={"authorization": f"Bearer {running.token}"}
+        )
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=2) as answer:
+            return running if answer.status == 200 else None
+    except (OSError, Unparsable, KeyError, TypeError, ValueError, urllib.error.URLError):
+        return None
+
+
+def serve(site: Site, listener: socket.socket, tell: Callable[[Running], None]) -> None:
+    """Serves until interrupted. `tell` gets the address before the first request."""
+    import uvicorn
+
+    from reverie.web.app import create_app
+
+    port = int(listener.getsockname()[1])
+    access = Access()
+    running = Running(f"http://127.0.0.1:{port}", access.token, os.getpid(), site.read_only)
+    home = site.settings.places.home
+    path = state_file(home)
+    make_private(path.parent)
+    state = {"url": running.url, "token": running.token, "pid": running.pid, "read_only": running.read_only}
+    write_atomic(path, json.dumps(state).encode(), mode=0o600)
+    try:
+        tell(running)
+        config = uvicorn.Config(
+            create_app(site, access, port),
+            log_level="error",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=2,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        with suppress(OSError, Unparsable, ValueError):
+            if load_json(read_regular(path)).get("pid") == running.pid:
+                path.unlink()
