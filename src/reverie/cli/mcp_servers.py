@@ -213,6 +213,7 @@ def attach(group: click.Group) -> click.Group:
     return group
 
 
+@examples("reverie mcp list", "reverie mcp test")
 @click.group("mcp")
 def command() -> None:
     """MCP servers: list, add, remove and test those whose tools the agent uses."""
