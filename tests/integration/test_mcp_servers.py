@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +130,43 @@ def test_no_server_outlives_a_killed_session(project: Path, tmp_path: Path) -> N
         process.kill()
     subprocess.run(["sleep", "2"], check=True)
     assert not any(map(is_running, pids))
+
+
+@pytest.mark.parametrize(("kind", "mode", "path"), [("http", "streamableHttp", "/mcp"), ("sse", "sse", "/sse")])
+def test_a_server_behind_an_address_that_is_started_again(
+    kind: str, mode: str, path: str, tmp_path: Path, own_home: Path
+) -> None:
+    program = installed("mcp", "node_modules/.bin/mcp-server-everything")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    user_servers(own_home, far={"type": kind, "url": f"http://127.0.0.1:{port}{path}"})
+    sums = [call("far__get-sum", a=number, b=1) for number in (1, 2, 3)]
+
+    def start() -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [str(program), mode], env={**os.environ, "PORT": str(port)}, stderr=subprocess.DEVNULL
+        )
+        for _ in range(300):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.1):
+                return process
+            time.sleep(0.1)
+        raise AssertionError("it does not listen")
+
+    async def work(session: Session) -> None:
+        nonlocal process
+        await turn(session, "go")
+        assert "is 2" in results(session)[-1].text
+        process.kill()
+        process.wait()
+        process = await asyncio.to_thread(start)
+        await turn(session, "and again")  # the first call finds out that the server has forgotten us
+        assert "is 4" in results(session)[-1].text
+
+    process = start()
+    try:
+        model = script(tmp_path, "\n---\n".join([sums[0], "say Done.", sums[1], sums[2], "say Done."]))
+        in_session(work, cwd=tmp_path, model=model, overrides={"permissions.allow": ["mcp__far"]})
+    finally:
+        process.kill()
+        process.wait()

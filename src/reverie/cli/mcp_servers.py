@@ -32,7 +32,8 @@ def list_command(cwd: Path, as_json: bool) -> None:
 
     settings, places = load_places(cwd)
     found = find_servers(places, settings)
-    rows = [_describe(one, settings.mcp.off) for one in (*found.servers, *found.waiting)]
+    rows = [_describe(one, one.problem or "used") for one in found.servers]
+    rows += [_describe(one, "waits for your trust") for one in found.waiting]
     rows += [{"name": name, "state": "off (setting mcp.off)"} for name in settings.mcp.off]
     shown = [(row["name"], row.get("from", ""), row["state"], one_line(row.get("runs", ""), 80)) for row in rows]
     lines = list(table(shown))
@@ -43,10 +44,7 @@ def list_command(cwd: Path, as_json: bool) -> None:
     answer(as_json, {"servers": rows, "problems": list(found.problems)}, *lines, *map(exact, found.problems))
 
 
-def _describe(one: ServerConfig, off: tuple[str, ...]) -> dict[str, Any]:
-    state = one.problem or "used"
-    if one.is_project and one.name not in off and not one.problem:
-        state = "used, this folder is trusted"
+def _describe(one: ServerConfig, state: str) -> dict[str, Any]:
     return {
         "name": exact(one.name),
         "from": "project" if one.is_project else "you",

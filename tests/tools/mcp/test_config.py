@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.cli.mcp_servers import command
+from reverie.cli.mcp_servers import attach
 from reverie.cli.trust import command as trust_command
 from reverie.paths import Places
 from reverie.permissions.patterns import find_applying_rule, parse_rule
@@ -34,7 +35,7 @@ def find(folder: Path, **env: str) -> FoundServers:
 
 
 def run(*args: str) -> tuple[int, str]:
-    done = CliRunner().invoke(command, args, standalone_mode=False)
+    done = CliRunner().invoke(attach(click.Group("mcp")), args, standalone_mode=False)
     return int(done.return_value or (done.exception is not None)), done.output + str(done.exception or "")
 
 
@@ -101,11 +102,13 @@ def test_servers_of_a_project_wait_for_trust(tmp_path: Path, own_home: Path) -> 
 
     said, told = in_session(work, **options)
     assert "no tool named CallTool" in said and not list(state.glob("*.pid")), "nothing was started"
-    assert "small not started" in told and "reverie trust" in told
+    assert "do not start: small" in told and "reverie trust" in told
     asked = CliRunner().invoke(trust_command, [str(folder), "--yes"], standalone_mode=False)
     assert "server.py" in asked.output and "could run" in asked.output
     assert in_session(work, **options) == ["x"]
+    assert "used" in run("list", "-C", str(folder))[1]
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"small": entry(state, "rubbish")}}))
+    assert "waits for your trust" in run("list", "-C", str(folder))[1]
     assert find(folder).waiting and not find(folder).servers, "another command needs another yes"
 
 

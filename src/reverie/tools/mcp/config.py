@@ -96,8 +96,8 @@ def find_servers(places: Places, settings: Settings) -> FoundServers:
     if waiting:
         names = ", ".join(one.name for one in waiting)
         problems.append(
-            f"{places.checkout / PROJECT_FILE}: {names} not started: {parts[0].ignored}; "
-            "`reverie trust` shows what would run, and asks."
+            f"{places.checkout / PROJECT_FILE}: MCP servers that do not start: {names}; {parts[0].ignored}, and "
+            "`reverie trust` shows what would run and asks."
         )
     return FoundServers(
         tuple(sorted(used, key=lambda one: one.name)), tuple(waiting), tuple(parts), tuple(dict.fromkeys(problems))

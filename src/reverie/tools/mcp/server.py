@@ -278,6 +278,8 @@ class McpServer:
             try:
                 self._take(await self._list(self._client))
             except (MCPError, UserError, ValueError) as error:
+                if isinstance(error, MCPError) and lost_session(error):
+                    return  # its end is reported elsewhere
                 self.report(self, f"it changed its tools, but the new list cannot be read: {clean(say(error), 200)}")
                 return
             self.changed(self)
