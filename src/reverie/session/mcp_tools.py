@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from reverie.tools.mcp.servers import McpServers
 
 _SHOWN = 300
+_LATER = (
+    "This conversation began without MCP servers: their tools join it with the next compaction (/compact) or /clear."
+)
 _SCALED = ("listed_characters", "description_characters", "instructions_characters", "restore_characters")
 """Settings that shrink with the window."""
 
@@ -98,17 +101,29 @@ class SessionMcp(Companion):
         if self.servers is None:
             return []
         self.start()
+        if not self._has_tools(view):
+            self._tell_later()
+            return []
         if self._is_first:
             self._is_first, limits = False, self.parts.settings.mcp
             await self.servers.settled(limits.first_wait_s if self.interactive else limits.start_s)
         return self._announce(view)
 
+    def _tell_later(self) -> None:
+        if ("", _LATER) not in self._shown:
+            self._shown.add(("", _LATER))
+            self.emit(Notice(_LATER, source="mcp"))
+
     async def between_rounds(self) -> Sequence[Block]:
         """Tells the model about tools that appeared or changed while it works."""
         return self._announce(self.parts.log.view) if self._has_news else ()
 
+    def _has_tools(self, view: View) -> bool:
+        """Whether the conversation began with the tools that load and call; else they come with a new prefix."""
+        return view.header is None or any(tool.get("name") == CALL_TOOL for tool in view.header.tools)
+
     def _announce(self, view: View) -> list[TextBlock]:
-        if self.servers is None:
+        if self.servers is None or not self._has_tools(view):
             return []
         from reverie.tools.mcp.announcements import announce
 

@@ -189,3 +189,22 @@ def test_bad_servers_are_reported_once_and_the_session_goes_on(tmp_path: Path, o
             assert len(about) == 1 and words in about[0], (name, about)
 
     in_session(work, cwd=tmp_path, model=model, overrides=limits)
+
+
+def test_an_older_conversation_gets_the_tools_with_its_next_prefix(tmp_path: Path, own_home: Path) -> None:
+    async def begin(session: Session) -> str:
+        await turn(session, "hello " + "and explain every step of it " * 200)
+        return session.id
+
+    name = in_session(begin, cwd=tmp_path, model=script(tmp_path, "say Hi.\n"))
+    user_servers(own_home, small=entry(tmp_path / "s"))
+
+    async def work(session: Session) -> None:
+        events = await turn(session, "and now?")
+        assert not shown(session) and "/compact" in notices(events)[0]
+        await session.clear()
+        await turn(session, "once more")
+        assert len(shown(session)) == 1 and results(session)[-1].text == "late"
+
+    model = script(tmp_path, f"{call('echo', text='late')}\n---\nsay Done.\n", "later.script")
+    in_session(work, cwd=tmp_path, model=model, resume=name, overrides=ALLOWED)
