@@ -150,6 +150,7 @@ def test_bad_servers_are_reported_once_and_the_session_goes_on(tmp_path: Path, o
         silent=entry(tmp_path / "silent", "silent"),
         rubbish=entry(tmp_path / "rubbish", "rubbish"),
         dies=entry(tmp_path / "dies", "dies"),
+        flood=entry(tmp_path / "flood", "flood"),
         absent={"command": "no-such-program"},
         secret={"command": "echo", "env": {"KEY": "${NOT_SET_ANYWHERE}"}},
     )
@@ -159,22 +160,24 @@ def test_bad_servers_are_reported_once_and_the_session_goes_on(tmp_path: Path, o
         'call CallTool {"tool": "mcp__silent__x", "input": {}}',
         'call CallTool {"tool": "mcp__rubbish__echo", "input": "{\\"text\\": \\"as text\\"}"}',
         call("env"),
+        'call CallTool {"tool": "mcp__flood__echo", "input": {"text": "x"}}',
         "say Done.",
         "say Still here.",
     ]
     model = script(tmp_path, "\n---\n".join(play))
-    limits = {"mcp.start_s": 1.5, "permissions.mode": "accept_all"}
+    limits = {"mcp.start_s": 1.5, "mcp.message_bytes": 1_000_000, "permissions.mode": "accept_all"}
 
     async def work(session: Session) -> None:
         events = list[Any]()
         session.listen(events.append)
         events += await turn(session, "go")
         events += await turn(session, "and now?")
-        died, back, silent, rubbish, env = results(session)
+        died, back, silent, rubbish, env, flood = results(session)
         assert died.is_error and "ended during the call" in died.text
         assert back.text == "back"
         assert silent.is_error and "no tool named" in silent.text
         assert rubbish.text == "as text"
+        assert flood.is_error and "more than 1,000,000 bytes" in flood.text
         assert "REVERIE_HOME" not in json.loads(env.text) and "PATH" in json.loads(env.text)
         told = notices(events)
         for name, words in {
@@ -184,6 +187,7 @@ def test_bad_servers_are_reported_once_and_the_session_goes_on(tmp_path: Path, o
             "absent": "was not found",
             "secret": "NOT_SET_ANYWHERE is not set",
             "small": "it ended",
+            "flood": "more than 1,000,000 bytes",
         }.items():
             about = [text for text in told if f"server {name}:" in text]
             assert len(about) == 1 and words in about[0], (name, about)
