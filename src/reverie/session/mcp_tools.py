@@ -96,7 +96,7 @@ class SessionMcp(Companion):
     async def new_reminders(self, view: View) -> list[TextBlock]:
         """Returns what the model does not know yet. The first message waits a moment for servers that are starting.
 
-        Where nobody sits at the keyboard it waits longer: there may be no second message.
+        Where nobody sits at the keyboard it waits longer: the first message may be the only one.
         """
         if self.servers is None:
             return []

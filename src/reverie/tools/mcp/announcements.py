@@ -1,6 +1,6 @@
-"""What the model is told about MCP servers, beside the conversation: which tools there are, and what has changed.
+"""What the model learns about MCP servers, beside the conversation: which tools there are, and what has changed.
 
-It is computed from what the model already sees, so a resumed session says nothing twice. After a compaction the lists
+It is computed from what the model already sees, so a resumed session repeats nothing. After a compaction the lists
 and the loaded definitions are shown again. Everything here is marked as text of a tool.
 """
 

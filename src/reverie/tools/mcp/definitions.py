@@ -44,7 +44,7 @@ class ToolDefinition:
 
     @property
     def digest(self) -> str:
-        """Changes with everything that the model is told about the tool."""
+        """Changes with everything that the model learns about the tool."""
         made = json.dumps([self.description, self.schema], sort_keys=True, default=str)
         return hashlib.sha256(made.encode("utf-8", "replace")).hexdigest()[:24]
 

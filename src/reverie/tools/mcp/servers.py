@@ -1,7 +1,7 @@
 """All MCP servers of one session: started together in the background, found by the names of their tools.
 
-It reports each problem once, and never stops a session. Definitions that the user let run are kept in the home; if one
-has changed since, `changed_since_allowed` says so.
+It reports each problem once, and never stops a session. Definitions that the user let run are kept in the home;
+`changed_since_allowed` finds those that have changed since then.
 """
 
 from __future__ import annotations
