@@ -47,7 +47,13 @@ class Reach:
 
 
 _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
-    (FolderRule.FREE, Risk.NOTHING, "transcript.fsync permissions.ask permissions.deny background.fallback mcp.off"),
+    (
+        FolderRule.FREE,
+        Risk.NOTHING,
+        """
+        transcript.fsync permissions.ask permissions.deny background.fallback chat.vi_keys chat.bell chat.theme mcp.off
+        """,
+    ),
     (
         FolderRule.LOWER,
         Risk.SPEND,
