@@ -7,7 +7,7 @@ mistake of the model: it returns an error result that says what to do.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast, runtime_checkable
 
@@ -15,6 +15,7 @@ from reverie.errors import ReverieError
 from reverie.parsing import load_json
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.types import Block, Json, JsonObject, Origin, Purpose, ToolUseBlock
 
 CALL_TOOL = "CallTool"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
 from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, RecordedSession
 from reverie.lab.replay.run import PolicyOutcome, replay
 from reverie.lab.replay.uses import needs_of
+from reverie.quick import dataclass
 from reverie.simulator.errors import ApiError
 from reverie.text.columns import table as columns_of
 
