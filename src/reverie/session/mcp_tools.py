@@ -7,13 +7,14 @@ shown, and its permission ends. A server never delays a message for more than a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from reverie.events import Event, Notice
 from reverie.layers.base import Companion
 from reverie.models.window import scaled
 from reverie.paths import Places
+from reverie.quick import dataclass
 from reverie.session.gate import PermissionGate
 from reverie.session.parts import SessionParts
 from reverie.settings import Settings

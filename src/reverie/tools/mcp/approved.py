@@ -7,12 +7,13 @@ is asked for again. Only the newest definition of a tool is kept.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import StorageError
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.locks import exclusive

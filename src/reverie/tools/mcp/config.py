@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from reverie.errors import UserError
 from reverie.paths import Places
+from reverie.quick import dataclass
 from reverie.settings import Settings
 from reverie.settings.claude_files import JsonFile
 from reverie.settings.reach import Risk

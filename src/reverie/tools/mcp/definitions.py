@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from reverie.errors import UserError
 from reverie.origins import escape_tags
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.text.folding import visible
 from reverie.text.patterns import late
 from reverie.tools.mcp.names import make_name

@@ -10,13 +10,14 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from reverie import __version__
 from reverie.errors import ReverieError, UserError
+from reverie.quick import dataclass
 from reverie.settings.mcp_section import McpSettings
 from reverie.tools.mcp.config import ServerConfig
 from reverie.tools.mcp.definitions import ToolDefinition, clean, define

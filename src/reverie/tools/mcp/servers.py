@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from reverie.paths import Places
+from reverie.quick import dataclass
 from reverie.settings import Settings
 from reverie.tools.base import BEHIND, Tool
 from reverie.tools.mcp.approved import ApprovedTools

@@ -10,10 +10,11 @@ import asyncio
 import errno
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 from reverie.runtime.process_family import ProcessFamily, end_marked
 from reverie.tools.mcp.config import ServerConfig
 from reverie.tools.mcp.leash import VARIABLE, Leash

@@ -7,10 +7,10 @@ servers list. A call of CallTool is a call of the tool that it names: permission
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 from reverie.tools.base import BuiltIn, Tool, ToolContext, ToolOutput
 from reverie.tools.mcp.definitions import ToolDefinition, find_tools, join_definitions
 from reverie.tools.mcp.server import McpServer, ServerState
