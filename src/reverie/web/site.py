@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from reverie.errors import ReverieError
 from reverie.paths import Places, slug
+from reverie.quick import dataclass
 from reverie.settings import Settings, load_settings
 from reverie.web.visit import NotFound
 
