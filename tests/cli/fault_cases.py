@@ -56,6 +56,10 @@ def in_transcripts(text: str) -> Stored:
     return lambda home: any(text in path.read_text() for path in home.glob("projects/*/*.jsonl"))
 
 
+def in_file(name: str, text: str) -> Stored:
+    return lambda home: (home / name).exists() and text in (home / name).read_text()
+
+
 def in_memory(text: str) -> Stored:
     return lambda home: any(text in path.read_text() for path in home.glob("projects/*/memory/*.md"))
 
@@ -151,6 +155,10 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ],
         ("disconnect",): [Case(())],
         ("settings",): [Case(()), Case(("model.name",))],
+        ("mcp", "list"): [Case(("--json",))],
+        ("mcp", "add"): [Case(("notes", "--", "notes-mcp"), stored=in_file("mcp.json", "notes-mcp"))],
+        ("mcp", "remove"): [Case(("nonesuch",), works=False)],
+        ("mcp", "test"): [Case(())],
         ("permissions",): [Case(())],
         ("permissions", "list"): [Case(("--json",))],
         ("permissions", "remove"): [Case(("Bash(nonesuch:*)",), works=False)],
@@ -180,6 +188,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("simulate",): [Case(("--ledger", "LEDGER"), slow=True, serves=True)],
         ("web",): [Case(("--no-open",), slow=True, serves=True)],
         ("proxy",): [Case((), slow=True, serves=True)],
+        ("proxy", "stats"): [Case(("--json",))],
         ("models", "add"): [Case(("nonesuch",), works=False)],
         ("models", "list"): [Case(())],
         ("models", "path"): [Case(())],

@@ -68,7 +68,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "extract": CommandEntry("memory.extract:command", "Write memories from recorded sessions."),
     "connect": CommandEntry("connect.command:connect_command", "Put Reverie into Claude Code, Codex or an editor."),
     "disconnect": CommandEntry("connect.command:disconnect_command", "Take Reverie out of other agents and editors."),
-    "mcp": CommandEntry("mcp:command", "Serve memory to any MCP client."),
+    "mcp": CommandEntry("mcp:command", "Serve memory to any MCP client; use MCP servers of others."),
     "acp": CommandEntry("acp:command", "Run as an agent inside an editor (Zed, JetBrains, Toad)."),
     "settings": CommandEntry("settings:command", "Show every setting and where its value comes from."),
     "permissions": CommandEntry("permissions:command", "List the permission rules, and remove saved ones."),

@@ -7,18 +7,19 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from reverie.cli.mcp_servers import COMMANDS
 from reverie.cli.options import examples, folder_options, load_places
 from reverie.cli.output import answer
 
 
-@examples("reverie mcp", "reverie mcp --cwd ~/work/shop", "reverie mcp --http --port 8123")
+@examples("reverie mcp", "reverie mcp --cwd ~/work/shop", "reverie mcp --http --port 8123", "reverie mcp list")
 @click.group(name="mcp", invoke_without_command=True)
 @click.option("--http", is_flag=True, help="Serve over HTTP on 127.0.0.1 instead of standard input and output.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="For --http.")
 @folder_options
 @click.pass_context
 def command(ctx: click.Context, http: bool, port: int, as_json: bool, cwd: Path) -> int | None:
-    """Serve memory to any MCP client.
+    """Serve memory to any MCP client; or list, add, remove and test the MCP servers that the agent uses.
 
     An agent or editor starts this command itself; `reverie connect` writes the configuration. It offers five tools
     (recall, remember, forget, read, history), every memory as a resource, and one prompt. What a model saves is marked
@@ -41,7 +42,7 @@ def command(ctx: click.Context, http: bool, port: int, as_json: bool, cwd: Path)
 
     async def serve(_signals: CommandSignals) -> int:
         from reverie.connect.mcp.http import PATH, load_token, serve_http, token_file
-        from reverie.simulator.http import address, listen
+        from reverie.runtime.loopback import address, listen
 
         if not http:
             await server.serve_stdio()
@@ -60,3 +61,7 @@ def command(ctx: click.Context, http: bool, port: int, as_json: bool, cwd: Path)
         return run_async(serve)
     finally:
         server.close()
+
+
+for _one in COMMANDS:
+    command.add_command(_one)
