@@ -142,3 +142,54 @@ class Recorder:
         finally:
             server.shutdown()
             server.server_close()
+
+
+class Tee:
+    """Passes every request on to `to`, and keeps the paths and bodies in the order in which they came."""
+
+    def __init__(self, to: str) -> None:
+        self.bodies: list[tuple[str, bytes]] = []
+        self.url = ""
+        self._to = urlsplit(to).netloc
+
+    @contextmanager
+    def running(self) -> Generator[Tee]:
+        tee = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                tee.bodies.append((self.path, body))
+                connection = HTTPConnection(tee._to, timeout=120)
+                try:
+                    given = {name: value for name, value in self.headers.items() if name.lower() != "host"}
+                    connection.request(self.command, self.path, body, given)
+                    answer = connection.getresponse()
+                    self.send_response(answer.status)
+                    for name, value in answer.getheaders():
+                        if name.lower() not in ("transfer-encoding", "content-length", "connection"):
+                            self.send_header(name, value)
+                    self.send_header("transfer-encoding", "chunked")
+                    self.end_headers()
+                    while part := answer.read1(65_536):
+                        self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+                        self.wfile.flush()
+                    self.wfile.write(b"0\r\n\r\n")
+                finally:
+                    connection.close()
+
+            do_GET = do_POST
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{server.server_address[1]}"
+        try:
+            yield self
+        finally:
+            server.shutdown()
+            server.server_close()

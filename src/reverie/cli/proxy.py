@@ -81,7 +81,8 @@ def stats_command(as_json: bool, cwd: Path) -> None:
     if not path.is_file():
         answer(as_json, summary([], {}), "Nothing went through a proxy yet. Start one with `reverie proxy`.")
         return
-    found = summary(Book(path).rows(), {})
+    book = Book(path)
+    found = summary(book.rows(), book.failures())
     answer(as_json, found, *_lines(found, get_paint()))
 
 
@@ -92,6 +93,9 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
         f"saved {paint.bold('$' + format(total['saved'], '.2f'))} ({1 - total['ratio']:.0%}); "
         f"{total['cache_share']:.0%} read from the cache"
     )
+    if found["failures"]:
+        said = ", ".join(f"{name.replace('_', ' ')} {times}" for name, times in sorted(found["failures"].items()))
+        yield paint.bad(f"failed inside Reverie, and passed on all the same: {said}")
     rows = [("conversation", "model", "requests", "prompt", "cache", "paid", "directly", "saved", "breaks")]
     for one in found["sessions"][:_ROWS]:
         breaks = ", ".join(f"{cause} {times}" for cause, times in one["breaks"].items())

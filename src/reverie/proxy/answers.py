@@ -5,6 +5,7 @@ It never changes what passes, and gives nothing for a response that is broken or
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
@@ -119,21 +120,24 @@ _EVENTS: dict[Api, type[_Messages] | type[_Chat] | type[_Responses]] = {
 class Listener:
     """Listens to one response. Give it every chunk; `message` is the response when all have come."""
 
-    def __init__(self, api: Api, *, streams: bool) -> None:
+    def __init__(self, api: Api, *, streams: bool, encoding: str = "") -> None:
         self.streams = streams
         self._events: Events | None = _EVENTS[api]() if streams else None
-        self._rest = b""
+        self._rest = list[bytes]()
         self._size = 0
+        self._plain = _decoder(encoding)
 
     def take(self, chunk: bytes) -> None:
+        chunk = self._plain(chunk)
         self._size += len(chunk)
         if self._size > _MOST_BYTES:
-            self._rest = b""
+            self._rest.clear()
             return
-        self._rest += chunk
-        if self._events is None:
+        self._rest.append(chunk)
+        if self._events is None or b"\n" not in chunk:
             return
-        *lines, self._rest = self._rest.split(b"\n")
+        *lines, rest = b"".join(self._rest).split(b"\n")
+        self._rest = [rest]
         for line in lines:
             if line.startswith(b"data:") and line[5:].strip() == b"[DONE]":
                 self._events.take({_DONE: True})
@@ -150,5 +154,27 @@ class Listener:
         if self._size > _MOST_BYTES:
             return None
         with suppress(ValueError, TypeError, KeyError, AttributeError):
-            return self._events.message() if self._events is not None else as_object(load_json(self._rest)) or None
+            return self._events.message() if self._events is not None else _whole(b"".join(self._rest))
         return None
+
+
+def _whole(raw: bytes) -> JsonObject | None:
+    return as_object(load_json(raw)) or None
+
+
+def _decoder(encoding: str) -> Callable[[bytes], bytes]:
+    """Reads a response that is compressed although nobody asked for it. A form that we do not know gives nothing."""
+    if encoding in ("", "identity"):
+        return bytes
+    if encoding not in ("gzip", "deflate"):
+        return lambda _chunk: b""
+    import zlib
+
+    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
+
+    def plain(chunk: bytes) -> bytes:
+        with suppress(zlib.error):
+            return reader.decompress(chunk, _MOST_BYTES)
+        return b""
+
+    return plain

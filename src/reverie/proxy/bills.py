@@ -43,18 +43,17 @@ class Bills:
         self._direct = Meter(catalogue, window=10**9)
         self._lock = Lock()
 
-    def book(
-        self, api: Api, came: bytes, sent: bytes, client: str, usage: Usage, *, is_ours: bool = False
-    ) -> TwoBills | None:
-        """Bills one answered request; None if the meter does not know its form. `is_ours`: without us there would be
-        no such request. Call it in a thread."""
+    def book(self, api: Api, came: bytes, sent: bytes, client: str, usage: Usage, *, is_ours: bool = False) -> TwoBills:
+        """Bills one answered request; with zeros if the meters do not know its form. `is_ours`: without us there would
+        be no such request. Call it in a thread."""
+        direct = own = 0.0
         with self._lock:
             now = time.time()
             try:
                 direct = 0.0 if is_ours else self._bill(self._direct, api, came, client, now, usage)
                 own = self._bill(self._sent, api, sent, client, now, usage)
             except (ApiError, ValueError, KeyError, TypeError, AttributeError):
-                return None
+                direct = own = 0.0
         facts = self._catalogue.facts(_model(came))
         return TwoBills(own, direct, cost(usage, facts))
 

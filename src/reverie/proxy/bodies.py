@@ -6,7 +6,8 @@ Nothing else of a body is touched, so fields and blocks that nobody knows stay a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast
 
 from reverie.models.wire import as_object
@@ -24,15 +25,15 @@ PATHS: Mapping[str, Api] = {
 }
 """Which paths are conversations. Some clients have the version in their base URL."""
 
-_RESULTS = {"chat": ("tool_call_id", "content"), "responses": ("call_id", "output")}
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output")
 
 
 @dataclass(frozen=True, slots=True)
 class GivenResult:
-    """A tool result in a body. `holder[key]` is its content."""
+    """A tool result in a body. `holder[key]` is its content. `number`: it is the n-th one with this id."""
 
     id: str
+    number: int
     holder: JsonObject
     key: str
 
@@ -46,21 +47,42 @@ def items_of(api: Api, body: Mapping[str, Any]) -> list[JsonObject]:
     given = body.get("input" if api == "responses" else "messages")
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
-    return [as_object(one) for one in cast("list[Json]", given)] if isinstance(given, list) else []
+    return _objects(given)
 
 
 def results_of(api: Api, body: Mapping[str, Any]) -> Iterator[GivenResult]:
-    """Every tool result, in order."""
+    """Every tool result, in order. Left out are those that answer no open call before them: a view repairs them."""
+    asked, told = Counter[str](), Counter[str]()
     for item in items_of(api, body):
-        if api == "messages":
-            content = item.get("content")
-            for block in cast("list[Json]", content) if isinstance(content, list) else []:
-                given = as_object(block)
-                if given.get("type") == "tool_result":
-                    yield GivenResult(str(given.get("tool_use_id")), given, "content")
-        elif (api == "chat" and item.get("role") == "tool") or item.get("type") in _OUTPUTS:
-            name, key = _RESULTS[api]
-            yield GivenResult(str(item.get(name)), item, key)
+        for call, holder, key in _parts_of(api, item):
+            if holder is None:
+                asked[call] += 1
+            elif told[call] < asked[call]:
+                told[call] += 1
+                yield GivenResult(call, told[call], holder, key)
+
+
+def _parts_of(api: Api, item: JsonObject) -> Iterator[tuple[str, JsonObject | None, str]]:
+    """The calls (without a holder) and results of one item."""
+    if api == "messages":
+        for given in _objects(item.get("content")):
+            if given.get("type") == "tool_use":
+                yield str(given.get("id")), None, ""
+            elif given.get("type") == "tool_result":
+                yield str(given.get("tool_use_id")), given, "content"
+    elif api == "chat":
+        for call in _objects(item.get("tool_calls")):
+            yield str(call.get("id")), None, ""
+        if item.get("role") == "tool":
+            yield str(item.get("tool_call_id")), item, "content"
+    elif item.get("type") in _OUTPUTS:
+        yield str(item.get("call_id")), item, "output"
+    elif str(item.get("type")).endswith("_call") and "call_id" in item:
+        yield str(item["call_id"]), None, ""
+
+
+def _objects(given: Json) -> list[JsonObject]:
+    return [as_object(one) for one in cast("list[Json]", given)] if isinstance(given, list) else []
 
 
 def last_calls(api: Api, body: Mapping[str, Any]) -> str:
@@ -82,8 +104,7 @@ def text_of(content: Json) -> str | None:
     if not isinstance(content, list):
         return None
     texts = list[str]()
-    for part in cast("list[Json]", content):
-        given = as_object(part)
+    for given in _objects(content):
         if given.get("type") not in ("text", "input_text", "output_text") or not isinstance(given.get("text"), str):
             return None
         texts.append(cast(str, given["text"]))
@@ -93,19 +114,15 @@ def text_of(content: Json) -> str | None:
 def tool_names(api: Api, body: Mapping[str, Any]) -> list[str]:
     """The names of the tools that the client offers; server tools by their type."""
     found = list[str]()
-    given = body.get("tools")
-    for tool in cast("list[Json]", given) if isinstance(given, list) else []:
-        named = as_object(tool)
+    for named in _objects(body.get("tools")):
         named = as_object(named.get("function")) or named
         found.append(str(named.get("name") or named.get("type") or ""))
     return found
 
 
-def change_results(api: Api, body: JsonObject, results: Mapping[str, str]) -> None:
-    """Gives these results another text, in place. All else stays the same object."""
-    for result in results_of(api, body):
-        if (text := results.get(result.id)) is None:
-            continue
+def change_results(changes: Sequence[tuple[GivenResult, str]]) -> None:
+    """Gives results another text, in the body that they are in. All else stays the same object."""
+    for result, text in changes:
         marker = _marker_inside(result.content)
         result.holder[result.key] = text
         if marker is not None and "cache_control" not in result.holder:
@@ -114,8 +131,7 @@ def change_results(api: Api, body: JsonObject, results: Mapping[str, str]) -> No
 
 def _marker_inside(content: Json) -> Json:
     """The last cache marker inside a content that is replaced; it moves to the result."""
-    parts = cast("list[Json]", content) if isinstance(content, list) else []
-    found = [as_object(part).get("cache_control") for part in parts]
+    found = [part.get("cache_control") for part in _objects(content)]
     return next((one for one in reversed(found) if one is not None), None)
 
 
@@ -138,13 +154,31 @@ def dump(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode()
 
 
-def results_to_change(given: Sequence[GivenResult], sent: Mapping[str, Json]) -> dict[str, str] | None:
-    """The results whose text the engine changed, by id; None if it left one out, because the history was compacted."""
-    found = dict[str, str]()
+def results_to_change(
+    given: Sequence[GivenResult], sent: Iterable[GivenResult]
+) -> list[tuple[GivenResult, str]] | None:
+    """The results whose text the engine changed; None if it left one out, because the history was compacted. Results
+    with the same id are told apart by their order."""
+    contents = {(one.id, one.number): one.content for one in sent}
+    found = list[tuple[GivenResult, str]]()
     for one in given:
-        if one.id not in sent:
+        renamed = f"{one.id}-{one.number}", 1  # a view needs ids that are unique
+        key = renamed if (one.id, one.number) not in contents else (one.id, one.number)
+        if key not in contents:
             return None
-        before, after = text_of(one.content), text_of(sent[one.id])
+        before, after = text_of(one.content), text_of(contents[key])
         if before and after is not None and after != before and before.strip():
-            found[one.id] = after
+            found.append((one, after))
     return found
+
+
+def kept_by_server(api: Api, body: Mapping[str, Any]) -> str:
+    """The name of the history that the server keeps, if a request has only what is new; else empty."""
+    if api != "responses":
+        return ""
+    for key in ("previous_response_id", "conversation"):
+        named = body.get(key)
+        named = as_object(named).get("id") or named
+        if isinstance(named, str) and named:
+            return named
+    return ""

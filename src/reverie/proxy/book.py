@@ -9,11 +9,12 @@ import hashlib
 import sqlite3
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from reverie.errors import StorageError
 from reverie.paths import make_private
 from reverie.quick import dataclass
 
@@ -30,14 +31,32 @@ create table if not exists conversations (
   sent_meter real not null default 0, direct_meter real not null default 0,
   results integer not null default 0, compactions integer not null default 0
 );
+create table if not exists failures (name text primary key, times integer not null);
 create table if not exists breaks (conversation text not null, cause text not null, times integer not null,
   primary key (conversation, cause));
 """
 
+_ADDED = {
+    "said": "blob",
+    "root": "text not null default ''",
+    "rewrites": "integer not null default 0",
+    "passes": "text not null default ''",
+}
+"""Columns of conversations that older books do not have: the hash of the newest answer, the conversation of which it is
+a branch, how often its client changed what was said before, and why it is passed on as it comes."""
+_INDEXES = """
+create index if not exists by_answer on conversations (said);
+create index if not exists by_root on conversations (root);
+"""
+
+
+def hashed(*parts: str) -> bytes:
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).digest()
+
 
 def chain(seed: str, fingerprints: Sequence[str]) -> list[bytes]:
     """The state after each message."""
-    return extended(hashlib.sha256(seed.encode("utf-8", "replace")).digest(), fingerprints)[1:]
+    return extended(hashed(seed), fingerprints)[1:]
 
 
 def extended(state: bytes, fingerprints: Sequence[str]) -> list[bytes]:
@@ -67,11 +86,8 @@ class Book:
     def __init__(self, path: Path) -> None:
         make_private(path.parent)
         self._lock = Lock()
-        self._base = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+        self._base = _connect(path)
         path.chmod(0o600)
-        self._base.execute("pragma journal_mode=wal")
-        self._base.execute("pragma synchronous=normal")
-        self._base.executescript(_TABLES)
         self._base.execute("delete from states where at < ?", (time.time() - _KEPT_S,))
 
     def find(self, states: Sequence[bytes]) -> KnownState | None:
@@ -106,11 +122,41 @@ class Book:
         with self._work() as base:
             base.execute("update conversations set asked = ?, used = ? where id = ?", (state, time.time(), name))
 
-    def answered(self, name: str, state: bytes) -> None:
-        """Remembers the state after an answer."""
+    def answered(self, name: str, *states: bytes, said: bytes | None = None) -> None:
+        """Remembers the states after an answer, the last one as the newest, and the answer if it is like no other."""
+        now = time.time()
         with self._work() as base:
-            base.execute("insert or replace into states values (?,?,?)", (state, name, time.time()))
-            base.execute("update conversations set tip = ?, used = ? where id = ?", (state, time.time(), name))
+            base.executemany("insert or replace into states values (?,?,?)", [(one, name, now) for one in states])
+            base.execute(
+                "update conversations set tip = ?, said = ?, used = ? where id = ?", (states[-1], said, now, name)
+            )
+
+    def said_last(self, said: bytes) -> str:
+        """The conversation that has this newest answer, the last used one; empty if there is none."""
+        with self._work() as base:
+            row = base.execute("select id from conversations where said = ? order by used desc", (said,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def branch(self, name: str, parent: str) -> None:
+        """Remembers of which conversation this one is a branch."""
+        with self._work() as base:
+            base.execute("update conversations set root = ? where id = ?", (self._root(base, parent), name))
+
+    def branches(self, name: str) -> tuple[str, int]:
+        """The conversation with which a branch began, and how many branches it has."""
+        with self._work() as base:
+            root = self._root(base, name)
+            row = base.execute("select count(*) from conversations where root = ?", (root,)).fetchone()
+        return root, int(row[0])
+
+    def _root(self, base: sqlite3.Connection, name: str) -> str:
+        row = base.execute("select root from conversations where id = ?", (name,)).fetchone()
+        return str(row[0]) if row and row[0] else name
+
+    def pass_on(self, name: str, why: str) -> None:
+        """From now on the requests of this conversation go out as they come."""
+        with self._work() as base:
+            base.execute("update conversations set passes = ? where id = ?", (why, name))
 
     def add(self, name: str, **counts: float) -> None:
         """Adds to the numbers of a conversation."""
@@ -130,15 +176,29 @@ class Book:
         with self._work() as base:
             base.execute("update conversations set stopped = ? where id = ?", (why, name))
 
-    def row(self, name: str) -> dict[str, Any]:
-        """All numbers of one conversation; empty if it is not known."""
-        return next((one for one in self.rows() if one["id"] == name), dict[str, Any]())
-
-    def stopped(self, name: str) -> str:
-        """Why nothing is cleared in a conversation; empty if it may be."""
+    def meters(self, name: str) -> tuple[float, float]:
+        """What a conversation cost by the meters: as it was sent, and as it came."""
         with self._work() as base:
-            row = base.execute("select stopped from conversations where id = ?", (name,)).fetchone()
-        return str(row[0]) if row else ""
+            row = base.execute("select sent_meter, direct_meter from conversations where id = ?", (name,)).fetchone()
+        return (float(row[0]), float(row[1])) if row else (0.0, 0.0)
+
+    def state_of(self, name: str) -> tuple[str, str, int, int]:
+        """Why nothing is cleared in a conversation, why it is passed on as it comes (both may be empty), how many
+        requests it had, and how often its client changed what was said before."""
+        with self._work() as base:
+            row = base.execute(
+                "select stopped, passes, requests, rewrites from conversations where id = ?", (name,)
+            ).fetchone()
+        return (str(row[0]), str(row[1]), int(row[2]), int(row[3])) if row else ("", "", 0, 0)
+
+    def fail(self, name: str) -> None:
+        """Counts something of ours that failed."""
+        with self._work() as base:
+            base.execute("insert into failures values (?,1) on conflict do update set times = times + 1", (name,))
+
+    def failures(self) -> dict[str, int]:
+        with self._work() as base:
+            return dict(base.execute("select name, times from failures").fetchall())
 
     def rows(self) -> list[dict[str, Any]]:
         """All conversations, the last used first."""
@@ -148,8 +208,8 @@ class Book:
             found = [dict(zip(names, row, strict=True)) for row in cursor]
             causes = base.execute("select conversation, cause, times from breaks").fetchall()
         for one in found:
-            one.pop("tip")
-            one.pop("asked")
+            for key in ("tip", "asked", "said"):
+                one.pop(key)
             one["breaks"] = {cause: times for name, cause, times in causes if name == one["id"]}
         return found
 
@@ -160,3 +220,37 @@ class Book:
     def _work(self) -> Generator[sqlite3.Connection]:
         with self._lock:
             yield self._base
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Opens the database. A damaged one is put aside: conversations that go on are then recognised as new ones."""
+    try:
+        return _opened(path)
+    except sqlite3.OperationalError as error:
+        raise StorageError(f"The book of the proxy cannot be opened: {error} ({path}).") from error
+    except sqlite3.DatabaseError:
+        for end in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                Path(f"{path}{end}").replace(f"{path}.damaged{end}")
+        return _opened(path)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    base = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+    try:
+        base.execute("pragma journal_mode=wal")
+        base.execute("pragma synchronous=normal")
+        base.execute("begin immediate")  # several workers start at once
+        for statement in _TABLES.split(";"):
+            base.execute(statement)
+        known = {row[1] for row in base.execute("pragma table_info(conversations)")}
+        for column, kind in _ADDED.items():
+            if column not in known:
+                base.execute(f"alter table conversations add column {column} {kind}")
+        for statement in _INDEXES.split(";"):
+            base.execute(statement)
+        base.execute("commit")
+    except sqlite3.Error:
+        base.close()
+        raise
+    return base

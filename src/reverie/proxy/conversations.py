@@ -30,6 +30,7 @@ from reverie.proxy.bodies import (
     change_results,
     dump,
     items_of,
+    kept_by_server,
     last_calls,
     results_of,
     results_to_change,
@@ -37,16 +38,22 @@ from reverie.proxy.bodies import (
     text_of,
     tool_names,
 )
-from reverie.proxy.book import Book, chain, extended
+from reverie.proxy.book import Book, chain, extended, hashed
 from reverie.quick import dataclass
 from reverie.text.patterns import late
-from reverie.types import Json, JsonObject
+from reverie.types import JsonObject
 
 _MOST_OPEN = 32
+_BRANCHES = 16
+"""The most branches of one conversation with a transcript of their own."""
+_REWRITES = 8
+"""How often a client may change what was said before, and once per ten requests on top."""
 _SHORT = 2_000
 """Characters of a result that no layer does anything about."""
 _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
+_LONG, _LONG_ID = 80, 12
+"""Characters of an answer, and of the id of a call, that are not repeated by accident."""
 _READERS = late(r"(?i)read|view|cat|open|file|bash|shell|exec|command|terminal|run")
 """Names of tools with which a model can read a file again."""
 _LAYER_FLAGS: Mapping[str, tuple[str, ...]] = {
@@ -73,6 +80,8 @@ class Plan:
     breaks: tuple[str, ...] = ()
     reads_back: bool = False
     """Whether the model reads a result that we took out: without us, there would be no such request."""
+    kept: bool = False
+    """Whether the server keeps the history, and the request has only what is new."""
 
 
 @dataclass(eq=False, slots=True)
@@ -102,28 +111,30 @@ class Conversations:
         self._memory = memory
         self._learns = learns
         self._window = window
-        self._markers = markers
+        self._markers = markers and bool(layers)
         self._open = OrderedDict[str, _Open]()
         self._finding = asyncio.Lock()
 
     async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str) -> Plan:
         """Decides what to send. Raises any `ReverieError`; then the request goes out as it came."""
-        wire = wire_named(api)
         model = str(body.get("model") or "")
-        items = items_of(api, body)
-        given = wire.read_messages(items)
+        if kept := kept_by_server(api, body):  # only the server has the history: there is nothing to decide about
+            return Plan(raw, False, self._find_kept(kept, api, model, client), (), kept=True)
+        given = wire_named(api).read_messages(items_of(api, body))
         states = chain(f"{api} {model}", [one.fingerprint for one in given])
         if not states:
             return Plan(raw, False)
         async with self._finding:
-            name, known = self._find(states, api, model, client)
-        markers = self._markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
+            name, known = self._find(states, _last_answer(given), api, model, client)
         results = list(results_of(api, body))
+        if self.book.state_of(name)[1]:
+            return Plan(raw, False, name, tuple(states))
+        markers = self._markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
         if not self._has_work(api, body, raw, results):
             if markers:
                 set_markers(body)
             return Plan(dump(body) if markers else raw, markers, name, tuple(states))
-        opened = self._engine(name, model, api)
+        opened = await self._engine(name, model, api)
         async with opened.alone:
             made = await _prepare(opened.engine, api, body, seen=0 if known else _answered(given))
         return self._patched(api, raw, body, made, results, markers, name, states)
@@ -150,15 +161,14 @@ class Conversations:
         name: str,
         states: Sequence[bytes],
     ) -> Plan:
-        sent: dict[str, Json] = {one.id: one.content for one in results_of(api, made.body)}
         told = tuple(one.cause for one in made.breaks)
         again = f"{self._home / 'projects'}/" in (calls := last_calls(api, body)) and "/tool-results/" in calls
-        change = results_to_change(results, sent)
+        change = results_to_change(results, results_of(api, made.body))
         if change is None:  # a compaction: the messages are ours from here on
             key = "input" if api == "responses" else "messages"
             body[key] = made.body[key]
             return Plan(dump(body), True, name, tuple(states), True, 0, True, told, again)
-        change_results(api, body, change)
+        change_results(change)
         if markers:
             set_markers(body)
         is_changed = bool(change) or markers
@@ -170,7 +180,11 @@ class Conversations:
         if not plan.conversation:
             return
         said = wire_named(api).read_answer(message)
-        self.book.answered(plan.conversation, extended(plan.states[-1], [one.fingerprint for one in said])[-1])
+        states = [hashed("response", str(message["id"]))] if api == "responses" and message.get("id") else []
+        if not plan.kept:
+            states.append(extended(plan.states[-1], [one.fingerprint for one in said])[-1])
+        if states:
+            self.book.answered(plan.conversation, *states, said=_last_answer(said))
         opened = self._open.get(plan.conversation)
         if plan.asked_engine and opened is not None:
             async with opened.alone:
@@ -186,22 +200,56 @@ class Conversations:
 
     # Which conversation.
 
-    def _find(self, states: Sequence[bytes], api: Api, model: str, client: str) -> tuple[str, bool]:
-        """The conversation of a request, and whether it was known before."""
-        found = self.book.find(states)
-        if found is None:
-            name = f"proxy-{uuid.uuid4().hex[:16]}"
-            self.book.begin(name, api, model, client)
-        elif found.is_newest or found.asked == states[-1]:
+    def _find(self, states: Sequence[bytes], said: bytes | None, api: Api, model: str, client: str) -> tuple[str, bool]:
+        """The conversation of a request, and whether it was known before. `said`: the newest answer in the request."""
+        found, is_new = self.book.find(states), False
+        if found is not None and (found.is_newest or found.asked == states[-1]):
             name = found.conversation
-        else:
+        elif said is not None and (name := self.book.said_last(said)):
+            self._rewritten(name)
+        elif found is not None:
             name = self._branch(found.conversation, api, model, client)
+        else:
+            name = self._begin(api, model, client)
+            is_new = True
         self.book.asked(name, states[-1])
-        return name, found is not None
+        return name, not is_new
 
-    def _branch(self, parent: str, api: Api, model: str, client: str) -> str:
+    def _find_kept(self, kept: str, api: Api, model: str, client: str) -> str:
+        """The conversation of which the server keeps the history."""
+        found = self.book.find([hashed("response", kept)])
+        if found is not None:
+            return found.conversation
+        name = self._begin(api, model, client)
+        self.book.answered(name, hashed("response", kept))
+        return name
+
+    def _begin(self, api: Api, model: str, client: str) -> str:
         name = f"proxy-{uuid.uuid4().hex[:16]}"
         self.book.begin(name, api, model, client)
+        return name
+
+    def _rewritten(self, name: str) -> None:
+        """Counts that a client changed what was said before. If it does so again and again, its cache breaks in every
+        request, and each time the transcript would have the history once more: then nothing is done."""
+        self.book.add(name, rewrites=1)
+        _, passes, requests, rewrites = self.book.state_of(name)
+        if not passes and rewrites > _REWRITES + requests / 10:
+            self.book.pass_on(name, "its client changes the history all the time: passed on as it comes")
+
+    def _branch(self, parent: str, api: Api, model: str, client: str) -> str:
+        """A conversation that goes on from an earlier point of another one. After many of them, all further ones are
+        one conversation without a transcript."""
+        root, branches = self.book.branches(parent)
+        if branches >= _BRANCHES:
+            name = f"{root}-more"
+            self.book.begin(name, api, model, client)
+            self.book.pass_on(
+                name, f"after {_BRANCHES} branches of one conversation, others are passed on as they come"
+            )
+            return name
+        name = self._begin(api, model, client)
+        self.book.branch(name, parent)
         for path in self._home.glob(f"projects/*/{parent}.jsonl"):
             shutil.copyfile(path, path.with_name(f"{name}.jsonl"))
             path.with_name(f"{name}.jsonl").chmod(0o600)
@@ -219,10 +267,14 @@ class Conversations:
             return False
         return any(_READERS.search(name) for name in tool_names(api, body))
 
-    def _engine(self, name: str, model: str, api: Api) -> _Open:
-        frozen = bool(self.book.stopped(name))
+    async def _engine(self, name: str, model: str, api: Api) -> _Open:
+        frozen = bool(self.book.state_of(name)[0])
         found = self._open.pop(name, None)
-        if found is None or found.frozen != frozen:
+        if found is not None and found.frozen != frozen:
+            async with found.alone:
+                await found.engine.close()
+            found = self._open.pop(name, None)
+        if found is None:
             on = self._layers - {"2"} if frozen else self._layers
             flags = {flag: layer in on for layer, names in _LAYER_FLAGS.items() for flag in names}
             engine = Engine.open(
@@ -242,6 +294,18 @@ class Conversations:
                 break
             asyncio.get_running_loop().create_task(self._open.pop(oldest).engine.close())
         return found
+
+
+def _last_answer(given: Sequence[GivenMessage]) -> bytes | None:
+    """The hash of the newest answer, if no other one is like it by accident: it is long, or has the id of a call."""
+    end = _answered(given)
+    begin = next((at + 1 for at in range(end - 1, -1, -1) if given[at].message.role != "assistant"), 0)
+    said = given[begin:end]
+    is_unique = any(
+        len(one.message.text) >= _LONG or any(len(call.id) >= _LONG_ID for call in one.message.tool_uses)
+        for one in said
+    )
+    return hashed("answer", *(one.fingerprint for one in said)) if is_unique else None
 
 
 def _answered(given: Sequence[GivenMessage]) -> int:

@@ -9,8 +9,9 @@ import asyncio
 import hashlib
 import logging
 import secrets
-from collections import Counter
+import sqlite3
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -53,32 +54,29 @@ class Exchanges:
     client: httpx.AsyncClient
     conversations: Conversations
     bills: Bills
-    counts: Counter[str] = field(default_factory=Counter[str])
-    _key: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
+    """With it, clients get names. All workers of a proxy have the same."""
     _billing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     async def send(
         self, method: str, path: str, headers: Mapping[str, str], raw: bytes, api: Api | None
     ) -> tuple[int, list[tuple[str, str]], AsyncIterator[bytes]]:
         """Sends one request; returns the status, the headers and the bytes of the answer as they come."""
-        self.counts["requests"] += 1
         who = self._name(headers)
-        plan = await self._plan(api, raw, who) if api is not None else Plan(raw, False)
+        plan = await self._plan(api, raw, who, headers) if api is not None else Plan(raw, False)
         call = _Call(method, path, headers, api)
         response = await self._sent(call, plan.body)
         if plan.asked_engine and response.status_code in (400, 413):
             plan, response = await self._again(call, plan, raw, response)
-        given = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _NOT_ANSWERED]
+        is_read = response.is_stream_consumed  # to see why it was refused; then it is plain again
+        left_out = _NOT_ANSWERED | {"content-encoding"} if is_read else _NOT_ANSWERED
+        given = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in left_out]
         if api is None or not response.is_success:
-            if api is not None:
-                self.counts["refused"] += 1
             return response.status_code, given, _passed(response)
         streams = "event-stream" in response.headers.get("content-type", "")
-        return (
-            response.status_code,
-            given,
-            self._listened(response, Listener(api, streams=streams), api, plan, raw, who),
-        )
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        listener = Listener(api, streams=streams, encoding=encoding)
+        return response.status_code, given, self._listened(response, listener, api, plan, raw, who)
 
     async def _sent(self, call: _Call, body: bytes) -> httpx.Response:
         passed = {name: value for name, value in call.headers.items() if name.lower() not in _NOT_SENT}
@@ -107,7 +105,9 @@ class Exchanges:
         await refusal.aclose()
         return shorter, await self._sent(call, shorter.body)
 
-    async def _plan(self, api: Api, raw: bytes, who: str) -> Plan:
+    async def _plan(self, api: Api, raw: bytes, who: str, headers: Mapping[str, str]) -> Plan:
+        if headers.get("content-encoding", "identity") != "identity":
+            return Plan(raw, False)  # compressed by the client, for the server only
         try:
             with guarded(_OURS):
                 body = load_json(raw)
@@ -115,7 +115,7 @@ class Exchanges:
                     return Plan(raw, False)
                 return await self.conversations.plan(api, raw, cast(JsonObject, body), who)
         except ReverieError as error:
-            self.counts["passed_after_failure"] += 1
+            self.failed("passed_as_it_came")
             _log.warning("A request goes out as it came: %s", error)
             return Plan(raw, False)
 
@@ -123,21 +123,24 @@ class Exchanges:
         self, response: httpx.Response, listener: Listener, api: Api, plan: Plan, raw: bytes, who: str
     ) -> AsyncIterator[bytes]:
         """Passes the answer on. Before its last part, the answer is recorded: the next request may come at once."""
-        recorded, parts = False, list[bytes]()
+        recorded, held = False, b""
         try:
             async for chunk in response.aiter_raw():
                 listener.take(chunk)
                 if not recorded and (message := listener.message_of_stream()) is not None:
                     recorded = True
                     await self._record(plan, api, message, raw, who)
-                if listener.streams:
+                if not listener.streams:
+                    held, chunk = chunk, held
+                if chunk:
                     yield chunk
-                else:
-                    parts.append(chunk)
-            if not recorded and (message := listener.message()) is not None:
+            message = None if recorded else listener.message()
+            if message is not None:
                 await self._record(plan, api, message, raw, who)
-            for part in parts:
-                yield part
+            elif not recorded and plan.conversation:
+                self.failed("answer_not_read")
+            if held:
+                yield held
         finally:
             await response.aclose()
 
@@ -146,7 +149,7 @@ class Exchanges:
             with guarded(_OURS):
                 await self.conversations.answered(plan, api, message)
         except ReverieError as error:
-            self.counts["not_recorded"] += 1
+            self.failed("answer_not_recorded")
             _log.warning("An answer was not recorded: %s", error)
         if plan.conversation:
             task = asyncio.create_task(self._book(plan, api, message, raw, who))
@@ -158,7 +161,7 @@ class Exchanges:
             with guarded(_OURS):
                 await asyncio.to_thread(self._book_now, plan, api, message, raw, who)
         except ReverieError as error:
-            self.counts["not_billed"] += 1
+            self.failed("not_billed")
             _log.warning("A request was not billed: %s", error)
 
     def _book_now(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
@@ -175,22 +178,28 @@ class Exchanges:
             read=usage.cache_read_input_tokens,
             written=usage.cache_creation_input_tokens,
             output=usage.output_tokens,
-            paid=two.paid if two else 0.0,
-            direct=two.paid_directly if two else 0.0,
-            sent_meter=two.sent if two else 0.0,
-            direct_meter=two.direct if two else 0.0,
+            paid=two.paid,
+            direct=two.paid_directly,
+            sent_meter=two.sent,
+            direct_meter=two.direct,
         )
         for cause in plan.breaks:
             book.add_break(name, cause)
-        if two is None:
-            self.counts["not_billed"] += 1
+        if two.sent == 0 and plan.is_changed:
+            self.failed("not_billed")
             return
-        sums = book.row(name)
-        over = sums["sent_meter"] / sums["direct_meter"] - 1 if sums["direct_meter"] else 0.0
-        if over > WORSE - 1 and not sums["stopped"]:
+        sent, direct = book.meters(name)
+        over = sent / direct - 1 if direct else 0.0
+        stopped = book.state_of(name)[0]
+        if over > WORSE - 1 and not stopped:
             book.stop(name, f"{over:.1%} more than directly so far; nothing is cleared until that is earned back")
-        elif over <= 0 and sums["stopped"]:
+        elif over <= 0 and stopped:
             book.stop(name, "")
+
+    def failed(self, what: str) -> None:
+        """Counts something of ours that failed, where `stats` sees it."""
+        with suppress(sqlite3.Error):
+            self.conversations.book.fail(what)
 
     async def settle(self) -> None:
         """Waits for the bills of answered requests."""
@@ -200,7 +209,7 @@ class Exchanges:
     def _name(self, headers: Mapping[str, str]) -> str:
         """A name for the client: the same for the same key, and useless to anyone else."""
         key = headers.get("x-api-key") or headers.get("authorization") or ""
-        return hashlib.blake2b(key.encode("utf-8", "replace"), key=self._key, digest_size=6).hexdigest()
+        return hashlib.blake2b(key.encode("utf-8", "replace"), key=self.key, digest_size=6).hexdigest()
 
 
 async def _passed(response: httpx.Response) -> AsyncIterator[bytes]:

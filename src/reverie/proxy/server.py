@@ -97,7 +97,8 @@ class _Site:
         exchanges = self.exchanges
         assert exchanges is not None
         await exchanges.settle()
-        found = summary(exchanges.conversations.book.rows(), exchanges.counts)
+        book = exchanges.conversations.book
+        found = summary(book.rows(), book.failures())
         return JSONResponse({"upstreams": dict(self.upstreams), **found})
 
     async def pass_on(self, request: Request) -> Response:
@@ -124,7 +125,6 @@ class _Site:
         try:
             status, given, body = await exchanges.send(request.method, path + query, headers, bytes(raw), api)
         except httpx.HTTPError as error:
-            exchanges.counts["upstream_failed"] += 1
             return _error(502, f"The upstream does not answer: {type(error).__name__}: {error}"[:500])
         answer = StreamingResponse(_quiet(body), status)
         answer.raw_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given]

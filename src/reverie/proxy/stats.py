@@ -8,8 +8,9 @@ from typing import Any
 _SUMS = ("requests", "changed", "results", "compactions", "fresh", "read", "written", "output")
 
 
-def summary(rows: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> dict[str, Any]:
-    """The numbers for programs. `saved` is what would have been paid directly, less what was paid."""
+def summary(rows: Sequence[Mapping[str, Any]], failures: Mapping[str, int]) -> dict[str, Any]:
+    """The numbers for programs. `saved` is what would have been paid directly, less what was paid. `failures` counts
+    what of ours failed; the requests went through all the same."""
     sessions = [_session(row) for row in rows]
     total: dict[str, Any] = {name: sum(one[name] for one in sessions) for name in (*_SUMS, "paid", "direct")}
     clients = dict[str, dict[str, Any]]()
@@ -18,12 +19,12 @@ def summary(rows: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> dic
         own["sessions"] += 1
         for key in ("requests", "paid", "direct"):
             own[key] += one[key]
-    return {"total": _with_saved(total), "clients": clients, "sessions": sessions, "this_process": dict(counts)}
+    return {"total": _with_saved(total), "clients": clients, "sessions": sessions, "failures": dict(failures)}
 
 
 def _session(row: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("id", "api", "model", "client", "began", "used", "stopped", "breaks", *_SUMS, "paid", "direct")
-    return _with_saved({name: row[name] for name in kept})
+    return _with_saved({name: row[name] for name in kept} | {"stopped": row["passes"] or row["stopped"]})
 
 
 def _with_saved(sums: dict[str, Any]) -> dict[str, Any]:

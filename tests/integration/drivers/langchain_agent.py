@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ToolStrategy
@@ -26,6 +27,14 @@ def read_log(name: str) -> str:
     return f"{name}\n" + "the server listens on port 8080\n" * 2_000
 
 
+@tool
+def edit_file(name: str, old: str, new: str) -> str:
+    """Changes a file."""
+    path = Path(name)
+    path.write_text(path.read_text().replace(old, new) if path.exists() else new)
+    return "done"
+
+
 def model() -> object:
     if sys.argv[1] == "anthropic":
         from langchain_anthropic import ChatAnthropic
@@ -37,7 +46,9 @@ def model() -> object:
 
 
 def main() -> None:
-    agent = create_agent(model(), tools=[read_log], response_format=ToolStrategy(Answer), checkpointer=InMemorySaver())
+    agent = create_agent(
+        model(), tools=[read_log, edit_file], response_format=ToolStrategy(Answer), checkpointer=InMemorySaver()
+    )
     where = {"configurable": {"thread_id": "one"}}
     first = agent.invoke({"messages": [{"role": "user", "content": "Which port?"}]}, where)
     second = agent.invoke({"messages": [{"role": "user", "content": "And where was it?"}]}, where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 from openai import AsyncOpenAI
 from pydantic import BaseModel
@@ -22,10 +23,20 @@ def read_log(name: str) -> str:
     return f"{name}\n" + "the server listens on port 8080\n" * 2_000
 
 
+@function_tool
+def edit_file(name: str, old: str, new: str) -> str:
+    """Changes a file."""
+    path = Path(name)
+    path.write_text(path.read_text().replace(old, new) if path.exists() else new)
+    return "done"
+
+
 def main() -> None:
     set_tracing_disabled(True)
     set_default_openai_client(AsyncOpenAI(base_url=os.environ["SIMULATOR"] + "/v1", api_key="simulated", max_retries=0))
-    agent = Agent(name="reader", instructions="Be short.", model="gpt-5", tools=[read_log], output_type=Answer)
+    agent = Agent(
+        name="reader", instructions="Be short.", model="gpt-5", tools=[read_log, edit_file], output_type=Answer
+    )
     session = SQLiteSession("one", "sessions.db")
     first = Runner.run_sync(agent, "Which port?", session=session)
     second = Runner.run_sync(agent, "And where was it?", session=session)

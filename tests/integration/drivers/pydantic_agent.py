@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 
 from pydantic import BaseModel
 from pydantic_ai import Agent
@@ -36,6 +37,13 @@ def main() -> None:
     def read_log(name: str) -> str:
         """Reads a log."""
         return f"{name}\n" + "the server listens on port 8080\n" * 2_000
+
+    @agent.tool_plain
+    def edit_file(name: str, old: str, new: str) -> str:
+        """Changes a file."""
+        path = Path(name)
+        path.write_text(path.read_text().replace(old, new) if path.exists() else new)
+        return "done"
 
     first = agent.run_sync("Which port?")
     second = agent.run_sync("And where was it?", message_history=first.all_messages())

@@ -1,0 +1,275 @@
+"""Clients of today through `reverie proxy`: the same answers and edits as directly, and one conversation each.
+
+Every client is the vendor's own program, unchanged. Each has a task with an edit and long results, and goes on with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.proxy.bodies import items_of, results_of
+from tests.integration.programs import DRIVERS, Run, installed, last_object, objects
+from tests.integration.proxied_clients import Ask, Passage, passage
+
+pytestmark = pytest.mark.integration
+
+LINES = "".join(f"{number:05} the server listens on port 8080\n" for number in range(1_900))
+FIRST, SECOND = {"port": 8080, "where": "server.log"}, {"port": 8080, "where": "in the log"}
+AGENT = f"""
+when /And where/
+  say {json.dumps(SECOND)}
+end
+call read_log {{"name": "server.log"}}
+---
+call edit_file {{"name": "server.py", "old": "8080", "new": "9090"}}
+---
+call read_log {{"name": "other.log"}}
+---
+say {json.dumps(FIRST)}
+"""
+Task = Callable[[Ask], Any]
+
+
+class Compared:
+    """One task done three times: directly, through the proxy, and through a proxy without layers."""
+
+    def __init__(self, run: Run, tmp_path: Path) -> None:
+        self._run, self._work, self._home = run, tmp_path / "work", tmp_path
+
+    def __call__(
+        self, name: str, script: str, task: Task, files: dict[str, str], *, per_run: dict[str, str] | None = None
+    ) -> tuple[Passage, Passage]:
+        """Compares answers, files and bytes, prints the bills; returns what passed with layers and without."""
+        found = dict[str, tuple[Any, dict[str, str], Passage]]()
+        for way, layers in (("direct", None), ("through", ("1", "2", "4")), ("plain", ())):
+            own = self._home / way
+            own.mkdir()
+            environment = {key: value.replace("{home}", str(own)) for key, value in (per_run or {}).items()}
+            for file, text in files.items():
+                (self._work / file).write_text(text, encoding="utf-8")
+            with passage(script, self._run, own / "reverie", layers, environment) as passed:
+                answer = task(passed.ask)
+            after = {file: (self._work / file).read_text() for file in files}
+            found[way] = answer, after, passed
+            assert passed.server.errors == [], way
+        direct, through, plain = (found[way][2] for way in ("direct", "through", "plain"))
+        sums = through.stats["total"]
+        print(
+            f"{name}: {len(through.came)} requests, directly ${direct.cost:.4f}, through the proxy ${through.cost:.4f} "
+            f"({through.cost / direct.cost:.0%}), foretold ${sums['direct']:.4f}, {sums['results']} results changed"
+        )
+        assert found["through"][:2] == found["plain"][:2] == found["direct"][:2], "the same answers and edits"
+        assert sorted(plain.arrived) == sorted(plain.came), "without layers, every body is as it came"
+        _only_results_differ(through)
+        for passed in (through, plain):
+            assert not passed.stats["failures"], passed.stats["failures"]
+        return through, plain
+
+
+def _only_results_differ(passed: Passage) -> None:
+    """A body that differs from what the client sent has fewer characters in a result, or markers; nothing else."""
+    arrived, changed = list(passed.arrived), 0
+    assert len(arrived) == len(passed.came)
+    for came in passed.came:
+        if came in arrived:
+            arrived.remove(came)
+            continue
+        shown = _without_results(came)
+        same = next(one for one in arrived if _without_results(one) == shown)
+        arrived.remove(same)
+        changed += 1
+    assert passed.stats["total"]["changed"] == changed
+
+
+def _without_results(raw: bytes) -> Any:
+    body = json.loads(raw)
+    api = "responses" if "input" in body else "chat" if _is_chat(body) else "messages"
+    for result in list(results_of(api, body)):
+        result.holder[result.key] = ""
+    for item in items_of(api, body):
+        item.pop("cache_control", None)
+    return body
+
+
+def _is_chat(body: dict[str, Any]) -> bool:
+    return any(one.get("role") in ("system", "tool", "developer") for one in body["messages"])
+
+
+@pytest.fixture
+def compared(run: Run, tmp_path: Path) -> Compared:
+    return Compared(run, tmp_path)
+
+
+def test_claude_code(compared: Compared) -> None:
+    claude = installed("claude", "lib/python*/site-packages/claude_agent_sdk/_bundled/claude")
+    script = """
+    when /Look around/
+      call Bash {"command": "ls -a", "description": "list"}
+      ---
+      say Nothing there.
+    end
+    when /And where/
+      say In the log.
+    end
+    say Let me look.
+    call Read {"file_path": "{work}/server.log"}
+    ---
+    call Read {"file_path": "{work}/server.py"}
+    ---
+    call Edit {"file_path": "{work}/server.py", "old_string": "8080", "new_string": "9090"}
+    ---
+    say I ask another.
+    call Agent {"description": "look", "prompt": "Look around, please.", "subagent_type": "general-purpose"}
+    ---
+    call Bash {"command": "seq 1 5000", "description": "count"}
+    ---
+    repeat forever
+      say The port is 8080.
+    end
+    """.replace("{work}", str(compared._work))
+    environment = {
+        "ANTHROPIC_API_KEY": "simulated",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CONFIG_DIR": "{home}",
+    }
+    common = ("--allowedTools", "Bash,Agent,Read,Edit", "--output-format", "json", "--model", "claude-opus-5-5")
+
+    def task(ask: Ask) -> list[str]:
+        first = json.loads(ask(claude, "-p", "Which port?", *common))
+        second = json.loads(ask(claude, "-p", "And where was it?", "--resume", first["session_id"], *common))
+        return [first["result"], second["result"]]
+
+    through, _ = compared(
+        "Claude Code", script, task, {"server.log": LINES, "server.py": "PORT = 8080\n"}, per_run=environment
+    )
+    assert len(through.sessions("claude-opus-5-5")) == 2, "the conversation, and that of its sub-agent"
+
+
+def test_codex(compared: Compared) -> None:
+    codex = installed("node", "node_modules/.bin/codex")
+    script = """
+    when /And where/
+      say In the log.
+    end
+    say Let me look.
+    call exec_command {"cmd": "cat server.log", "login": false, "max_output_tokens": 20000}
+    ---
+    call exec_command {"cmd": "sed -i s/8080/9090/ server.py", "login": false}
+    ---
+    call exec_command {"cmd": "cat server.log server.py", "login": false, "max_output_tokens": 20000}
+    ---
+    say The port is 8080.
+    """
+    common = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--json", "-m", "gpt-5")
+
+    def task(ask: Ask) -> list[str]:
+        said = list[str]()
+        for arguments in (("Which port?",), ("resume", "--last", "And where was it?")):
+            events = objects(ask(codex, "exec", *arguments, *common))
+            assert events[-1]["type"] == "turn.completed", events
+            said.append([event["item"] for event in events if event["type"] == "item.completed"][-1]["text"])
+        return said
+
+    through, _ = compared(
+        "Codex",
+        script,
+        task,
+        {"server.log": LINES, "server.py": "PORT = 8080\n"},
+        per_run={"CODEX_HOME": "{home}", "OPENAI_API_KEY": "simulated"},
+    )
+    assert len(through.sessions("gpt-5")) == 1
+
+
+def test_opencode(compared: Compared) -> None:
+    opencode = installed("node", "node_modules/.bin/opencode")
+    script = """
+    when /And where/
+      say In the log.
+    end
+    say Let me look.
+    call read {"filePath": "{work}/server.log"}
+    ---
+    call read {"filePath": "{work}/server.py"}
+    ---
+    call edit {"filePath": "{work}/server.py", "oldString": "8080", "newString": "9090"}
+    ---
+    call bash {"command": "seq 1 5000", "description": "count"}
+    ---
+    say The port is 8080.
+    """.replace("{work}", str(compared._work))
+    models = {"claude-opus-5": {}, "claude-haiku-4-5": {}}
+    settings = {
+        "autoupdate": False,
+        "share": "disabled",
+        "model": "anthropic/claude-opus-5",
+        "small_model": "anthropic/claude-haiku-4-5",
+        "provider": {"anthropic": {"options": {"apiKey": "simulated"}, "models": models}},
+    }
+    environment = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    environment |= {"OPENCODE_CONFIG_CONTENT": json.dumps(settings), "XDG_DATA_HOME": "{home}"}
+
+    def task(ask: Ask) -> list[str]:
+        first = objects(ask(opencode, "run", "--format", "json", "Which port?"))
+        said = [event["part"]["text"] for event in first if event["type"] == "text"]
+        second = objects(ask(opencode, "run", "--format", "json", "--continue", "And where was it?"))
+        return [said[-1], *(event["part"]["text"] for event in second if event["type"] == "text")]
+
+    through, _ = compared(
+        "opencode", script, task, {"server.log": LINES, "server.py": "PORT = 8080\n"}, per_run=environment
+    )
+    assert len(through.sessions("claude-opus-5")) == 1
+
+
+def test_aider(compared: Compared) -> None:
+    """aider has no tools, and writes its history and its map of the files anew in every request."""
+    aider = installed("aider", "bin/aider")
+    edit = "server.py\n<<<<<<< SEARCH\nPORT = {}\n=======\nPORT = {}\n>>>>>>> REPLACE"
+    script = ""
+    for asked, before, after in (("9090", 8080, 9090), ("7070", 9090, 7070)):
+        first, *rest = edit.format(before, after).splitlines()
+        script += f"when /make it {asked}/i\n  say {first}\n" + "".join(f"  | {line}\n" for line in rest) + "end\n"
+    quiet = ("--no-git", "--yes-always", "--no-check-update", "--no-analytics", "--no-show-model-warnings")
+    plain = ("--no-stream", "--no-fancy-input", "--no-pretty", "--no-show-release-notes", "--edit-format", "diff")
+    common = (aider, "--model", "anthropic/claude-sonnet-4-5", *quiet, *plain)
+
+    def task(ask: Ask) -> bool:
+        applied = "Applied edit" in ask(*common, "--message", "Make it 9090", "server.py")
+        ask(*common, "--restore-chat-history", "--message", "Now make it 7070", "server.py")
+        return applied
+
+    through, _ = compared(
+        "aider",
+        script + "say Hm.",
+        task,
+        {"server.py": "PORT = 8080\n" + "# a line that says nothing much\n" * 1_500, ".aider.chat.history.md": ""},
+        per_run={"ANTHROPIC_API_KEY": "simulated", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+    )
+    assert through.stats["total"]["results"] == 0
+
+
+@pytest.mark.parametrize(
+    ("folder", "driver", "wire"),
+    [
+        ("langchain", "langchain_agent.py", "anthropic"),
+        ("langchain", "langchain_agent.py", "chat"),
+        ("pydantic-ai", "pydantic_agent.py", "anthropic"),
+        ("pydantic-ai", "pydantic_agent.py", "chat"),
+        ("pydantic-ai", "pydantic_agent.py", "responses"),
+        ("openai-agents", "openai_agent.py", "responses"),
+    ],
+)
+def test_agents(compared: Compared, folder: str, driver: str, wire: str) -> None:
+    python = installed(folder, "bin/python")
+
+    def task(ask: Ask) -> Any:
+        (compared._work / "sessions.db").unlink(missing_ok=True)
+        return last_object(ask(python, DRIVERS / driver, wire))["answers"]
+
+    through, _ = compared(f"{folder} ({wire})", AGENT, task, {"server.py": "PORT = 8080\n"})
+    assert (compared._work / "server.py").read_text() == "PORT = 9090\n"
+    assert len(through.stats["sessions"]) == (2 if folder == "langchain" else 1), "langchain asks once more, apart"
