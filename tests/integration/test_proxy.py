@@ -63,6 +63,7 @@ class Compared:
             f"{name}: {len(through.came)} requests, directly ${direct.cost:.4f}, through the proxy ${through.cost:.4f} "
             f"({through.cost / direct.cost:.0%}), foretold ${sums['direct']:.4f}, {sums['results']} results changed"
         )
+        assert through.cost <= 1.01 * direct.cost, "at most 1% more"
         assert found["through"][:2] == found["plain"][:2] == found["direct"][:2], "the same answers and edits"
         assert sorted(plain.arrived) == sorted(plain.came), "without layers, every body is as it came"
         _only_results_differ(through)
@@ -91,8 +92,12 @@ def _without_results(raw: bytes) -> Any:
     api = "responses" if "input" in body else "chat" if _is_chat(body) else "messages"
     for result in list(results_of(api, body)):
         result.holder[result.key] = ""
-    for item in items_of(api, body):
-        item.pop("cache_control", None)
+    holders = [(body, "system"), *((item, "content") for item in items_of(api, body))]
+    for holder, key in holders if api == "messages" else []:
+        if isinstance(holder.get(key), str):
+            holder[key] = [{"type": "text", "text": holder[key]}]
+        for block in holder.get(key) or []:
+            block.pop("cache_control", None)
     return body
 
 
@@ -124,7 +129,7 @@ def test_claude_code(compared: Compared) -> None:
     call Edit {"file_path": "{work}/server.py", "old_string": "8080", "new_string": "9090"}
     ---
     say I ask another.
-    call Agent {"description": "look", "prompt": "Look around, please.", "subagent_type": "general-purpose"}
+    call Agent {"description": "look", "prompt": "Look around, please.", "subagent_type": "general-purpose", "run_in_background": false}
     ---
     call Bash {"command": "seq 1 5000", "description": "count"}
     ---
@@ -238,6 +243,7 @@ def test_aider(compared: Compared) -> None:
     common = (aider, "--model", "anthropic/claude-sonnet-4-5", *quiet, *plain)
 
     def task(ask: Ask) -> bool:
+        (compared._work / ".aider.chat.history.md").unlink(missing_ok=True)
         applied = "Applied edit" in ask(*common, "--message", "Make it 9090", "server.py")
         ask(*common, "--restore-chat-history", "--message", "Now make it 7070", "server.py")
         return applied
@@ -246,7 +252,7 @@ def test_aider(compared: Compared) -> None:
         "aider",
         script + "say Hm.",
         task,
-        {"server.py": "PORT = 8080\n" + "# a line that says nothing much\n" * 1_500, ".aider.chat.history.md": ""},
+        {"server.py": "PORT = 8080\n" + "# a line that says nothing much\n" * 1_500},
         per_run={"ANTHROPIC_API_KEY": "simulated", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     )
     assert through.stats["total"]["results"] == 0

@@ -15,7 +15,13 @@ from reverie.errors import UserError
 _ANTHROPIC = "https://api.anthropic.com"
 _OPENAI = "https://api.openai.com"
 _UPSTREAM_HELP = f"The server that answers, without /v1.  [default: {_ANTHROPIC} and {_OPENAI}, by the API]"
-_LAYERS_HELP = "Which layers work: 1 (large results to disk), 2 (old ones cleared), 4 (compaction), recall."
+_LAYERS_HELP = (
+    'Which layers work: 1 (large results to disk), 2 (old ones cleared), 4 (compaction), recall; "" for none.'
+)
+_TOKEN_HELP = (
+    "File with the token that clients must give; made if it is missing.  [default: proxy/token below the home]"
+)
+_WORKERS_HELP = "Processes that serve; one that ends is started again."
 _ROWS = 20
 
 
@@ -39,6 +45,11 @@ class _Proxy(click.Group):
 )
 @click.group("proxy", cls=_Proxy, invoke_without_command=True, subcommand_metavar="[stats | -- PROGRAM [ARGS]...]")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="Local port.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; others than loopback need a token."
+)
+@click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), help=_TOKEN_HELP)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help=_WORKERS_HELP)
 @click.option("--upstream", default="", help=_UPSTREAM_HELP)
 @click.option("--layers", default="1,2,4", show_default=True, help=_LAYERS_HELP)
 @click.option("--window", type=click.IntRange(1_000), help="Keep requests below this many tokens.")
@@ -121,7 +132,8 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     from reverie.library.memory import Memory
     from reverie.models.catalogue import Catalogue
     from reverie.proxy.conversations import LAYERS
-    from reverie.proxy.server import create_app, running, serve
+    from reverie.proxy.server import TOKEN_HEADER, create_app, running, serve
+    from reverie.proxy.workers import supervise
     from reverie.runtime.loopback import address, listen
 
     layers = tuple(one.strip() for one in chosen["layers"].split(",") if one.strip())
@@ -130,33 +142,61 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     upstream = str(chosen["upstream"])
     if upstream and not upstream.startswith(("http://", "https://")):
         raise UserError(f"--upstream must be an address that begins with http:// or https://, not {upstream!r}.")
+    if program and chosen["workers"] > 1:
+        raise UserError("--workers is for a proxy that runs by itself: leave it out, or leave the program out.")
     settings, _places = load_places(cwd)
-    app = create_app(
-        settings.places.home,
-        {api: upstream or (_ANTHROPIC if api == "messages" else _OPENAI) for api in ("messages", "chat", "responses")},
-        Catalogue.load(settings.catalogue.files),
-        layers=layers,
-        memory=Memory.open(cwd=cwd) if chosen["learn"] or "recall" in layers else None,
-        learns=chosen["learn"],
-        window=chosen["window"],
-        markers=not chosen["no_markers"],
-    )
-    listener = listen(port)
-    url = address(listener)
+    home = settings.places.home
+    catalogue = Catalogue.load(settings.catalogue.files)
+    token = _token(chosen, home)
+
+    def make_app() -> Any:
+        return create_app(
+            home,
+            {
+                api: upstream or (_ANTHROPIC if api == "messages" else _OPENAI)
+                for api in ("messages", "chat", "responses")
+            },
+            catalogue,
+            layers=layers,
+            memory=Memory.open(cwd=cwd) if chosen["learn"] or "recall" in layers else None,
+            learns=chosen["learn"],
+            window=chosen["window"],
+            markers=not chosen["no_markers"],
+            token=token,
+        )
+
+    listener = listen(port, chosen["host"])
+    url = f"{address(listener)}{f'/token/{token}' if token else ''}"
     try:
         if program:
-            with running(app, listener):
+            with running(make_app(), listener):
                 return _run_program(program, url)
-        click.echo(f"Proxy at {url} (Ctrl-C stops it)\n")
+        click.echo(f"Proxy at {address(listener)} (Ctrl-C stops it)\n")
         click.echo(f"  export ANTHROPIC_BASE_URL={url}")
         click.echo(f"  export OPENAI_BASE_URL={url}/v1\n")
+        if token:
+            click.echo(f"The addresses have the token. Clients may also send it in the header {TOKEN_HEADER}.")
         click.echo("`reverie proxy stats` shows what it saved.")
-        serve(app, listener)
+        if chosen["workers"] > 1:
+            supervise(chosen["workers"], lambda: serve(make_app(), listener))
+        else:
+            serve(make_app(), listener)
     except KeyboardInterrupt:
         pass
     finally:
         listener.close()
     return 0
+
+
+def _token(chosen: dict[str, Any], home: Path) -> str:
+    """The token that clients must give; none on loopback, unless a file is named."""
+    from reverie.runtime.loopback import is_here
+    from reverie.storage.token_file import load_secret
+
+    host = str(chosen["host"])
+    if chosen["token_file"] is None and is_here(f"[{host}]" if ":" in host else host):
+        return ""
+    return load_secret(chosen["token_file"] or home / "proxy" / "token")
 
 
 def _run_program(program: Sequence[str], url: str) -> int:

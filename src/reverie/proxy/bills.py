@@ -5,8 +5,11 @@ What the server reported says how much was paid; the ratio of the two bills says
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -14,7 +17,9 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost
 from reverie.parsing import load_json
 from reverie.proxy.bodies import Api
+from reverie.proxy.caches import SharedEntries
 from reverie.quick import dataclass
+from reverie.simulator.cache import AutomaticCache, PromptCache
 from reverie.simulator.errors import ApiError
 from reverie.simulator.meter import Caller, Meter
 from reverie.types import Usage
@@ -37,11 +42,27 @@ class TwoBills:
 class Bills:
     """Two meters side by side. They know the caches of their own world only."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, caches: Path | None = None) -> None:
         self._catalogue = catalogue
-        self._sent = Meter(catalogue, window=10**9)
-        self._direct = Meter(catalogue, window=10**9)
+        self._shared = list[SharedEntries]()
+        self._sent = self._meter("sent", caches)
+        self._direct = self._meter("direct", caches)
         self._lock = Lock()
+
+    def _meter(self, world: str, caches: Path | None) -> Meter:
+        """A meter; with a file, all workers see the same caches."""
+        meter = Meter(self._catalogue, window=10**9)
+        if caches is not None:
+            with suppress(sqlite3.Error):
+                shared = SharedEntries(caches, world)
+                self._shared.append(shared)
+                meter.cache, meter.automatic = PromptCache(shared), AutomaticCache(shared)
+        return meter
+
+    def close(self) -> None:
+        with self._lock:
+            for shared in self._shared:
+                shared.close()
 
     def book(self, api: Api, came: bytes, sent: bytes, client: str, usage: Usage, *, is_ours: bool = False) -> TwoBills:
         """Bills one answered request; with zeros if the meters do not know its form. `is_ours`: without us there would
@@ -52,7 +73,7 @@ class Bills:
             try:
                 direct = 0.0 if is_ours else self._bill(self._direct, api, came, client, now, usage)
                 own = self._bill(self._sent, api, sent, client, now, usage)
-            except (ApiError, ValueError, KeyError, TypeError, AttributeError):
+            except (ApiError, ValueError, KeyError, TypeError, AttributeError, sqlite3.Error):
                 direct = own = 0.0
         facts = self._catalogue.facts(_model(came))
         return TwoBills(own, direct, cost(usage, facts))

@@ -12,11 +12,12 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from reverie.errors import PromptTooLong
+from reverie.layers.base import BreakCause
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.library.prepared import PreparedRequest
@@ -43,6 +44,8 @@ from reverie.quick import dataclass
 from reverie.text.patterns import late
 from reverie.types import JsonObject
 
+Found: TypeAlias = Literal["known", "edited", "branch", "new"]
+_TAKEN_BACK = BreakCause.TAKEN_BACK.value
 _MOST_OPEN = 32
 _BRANCHES = 16
 """The most branches of one conversation with a transcript of their own."""
@@ -52,8 +55,11 @@ _SHORT = 2_000
 """Characters of a result that no layer does anything about."""
 _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
-_LONG, _LONG_ID = 80, 12
-"""Characters of an answer, and of the id of a call, that are not repeated by accident."""
+_ANSWERS = 2
+"""The least answers of a conversation that gets cache markers: writing costs more than sending, and pays only if more
+requests follow."""
+_LONG = 80
+"""Characters of an answer that is not repeated by accident."""
 _READERS = late(r"(?i)read|view|cat|open|file|bash|shell|exec|command|terminal|run")
 """Names of tools with which a model can read a file again."""
 _LAYER_FLAGS: Mapping[str, tuple[str, ...]] = {
@@ -121,23 +127,27 @@ class Conversations:
         if kept := kept_by_server(api, body):  # only the server has the history: there is nothing to decide about
             return Plan(raw, False, self._find_kept(kept, api, model, client), (), kept=True)
         given = wire_named(api).read_messages(items_of(api, body))
-        states = chain(f"{api} {model}", [one.fingerprint for one in given])
+        states = chain(f"{api} {model}", [one.identity for one in given])
         if not states:
             return Plan(raw, False)
         async with self._finding:
-            name, known = self._find(states, _last_answer(given), api, model, client)
+            name, found = self._find(states, _last_answer(given), api, model, client)
         results = list(results_of(api, body))
-        if self.book.state_of(name)[1]:
+        stopped, passes, answers, _ = self.book.state_of(name)
+        if passes:
             return Plan(raw, False, name, tuple(states))
-        markers = self._markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
+        markers = self._markers and found == "known" and not stopped and answers >= _ANSWERS
+        markers = markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
         if not self._has_work(api, body, raw, results):
             if markers:
                 set_markers(body)
             return Plan(dump(body) if markers else raw, markers, name, tuple(states))
         opened = await self._engine(name, model, api)
         async with opened.alone:
-            made = await _prepare(opened.engine, api, body, seen=0 if known else _answered(given))
-        return self._patched(api, raw, body, made, results, markers, name, states)
+            made = await _prepare(opened.engine, api, body, seen=_answered(given) if found == "new" else 0)
+        plan = self._patched(api, raw, body, made, results, markers, name, states)
+        # A client that only completed the last answer breaks nothing.
+        return replace(plan, breaks=tuple(one for one in plan.breaks if found != "known" or one != _TAKEN_BACK))
 
     async def shorter(self, plan: Plan, api: Api, raw: bytes, refusal: str) -> Plan | None:
         """The request again after a compaction, if the server said that it is too long; else None."""
@@ -182,7 +192,7 @@ class Conversations:
         said = wire_named(api).read_answer(message)
         states = [hashed("response", str(message["id"]))] if api == "responses" and message.get("id") else []
         if not plan.kept:
-            states.append(extended(plan.states[-1], [one.fingerprint for one in said])[-1])
+            states.append(extended(plan.states[-1], [one.identity for one in said])[-1])
         if states:
             self.book.answered(plan.conversation, *states, said=_last_answer(said))
         opened = self._open.get(plan.conversation)
@@ -200,20 +210,22 @@ class Conversations:
 
     # Which conversation.
 
-    def _find(self, states: Sequence[bytes], said: bytes | None, api: Api, model: str, client: str) -> tuple[str, bool]:
-        """The conversation of a request, and whether it was known before. `said`: the newest answer in the request."""
-        found, is_new = self.book.find(states), False
+    def _find(
+        self, states: Sequence[bytes], said: bytes | None, api: Api, model: str, client: str
+    ) -> tuple[str, Found]:
+        """The conversation of a request, and how it was found. `said`: the newest answer in the request."""
+        found, how = self.book.find(states), "known"
         if found is not None and (found.is_newest or found.asked == states[-1]):
             name = found.conversation
         elif said is not None and (name := self.book.said_last(said)):
             self._rewritten(name)
+            how = "edited"
         elif found is not None:
-            name = self._branch(found.conversation, api, model, client)
+            name, how = self._branch(found.conversation, api, model, client), "branch"
         else:
-            name = self._begin(api, model, client)
-            is_new = True
+            name, how = self._begin(api, model, client), "new"
         self.book.asked(name, states[-1])
-        return name, not is_new
+        return name, how
 
     def _find_kept(self, kept: str, api: Api, model: str, client: str) -> str:
         """The conversation of which the server keeps the history."""
@@ -301,11 +313,9 @@ def _last_answer(given: Sequence[GivenMessage]) -> bytes | None:
     end = _answered(given)
     begin = next((at + 1 for at in range(end - 1, -1, -1) if given[at].message.role != "assistant"), 0)
     said = given[begin:end]
-    is_unique = any(
-        len(one.message.text) >= _LONG or any(len(call.id) >= _LONG_ID for call in one.message.tool_uses)
-        for one in said
-    )
-    return hashed("answer", *(one.fingerprint for one in said)) if is_unique else None
+    # A message that is recognised by something else than its fingerprint has the id of a call.
+    is_unique = any(len(one.message.text) >= _LONG or one.identity != one.fingerprint for one in said)
+    return hashed("answer", *(one.identity for one in said)) if is_unique else None
 
 
 def _answered(given: Sequence[GivenMessage]) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import socket
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
 
 from reverie.models.catalogue import Catalogue
 from reverie.proxy.bills import Bills
@@ -18,7 +20,8 @@ from reverie.proxy.book import Book
 from reverie.proxy.conversations import LAYERS, Conversations
 from reverie.proxy.exchange import Exchanges
 from reverie.proxy.stats import summary
-from reverie.runtime.loopback import App, LoopbackOnly
+from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send
+from reverie.storage.token_file import load_secret
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
 _MOST_BODY = 256_000_000
 _STOP_S = 15.0
 TOKEN_HEADER = "x-reverie-token"
+_TOKEN_PATH = b"/token/"
+_TOKEN_HELP = "in the base URL (http://…/token/TOKEN)"
+T = TypeVar("T")
 _log = logging.getLogger("reverie.proxy")
 
 
@@ -49,12 +55,13 @@ def create_app(
     markers: bool = True,
     token: str = "",
 ) -> Starlette:
-    """The application in front of one server per API. With a `token`, other machines may use it too."""
+    """The application in front of one server per API. With a `token`, other machines may use it too: it is in a header,
+    or at the start of the path (`/token/TOKEN/v1/…`), because every client has a setting for the address."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    site = _Site({api: address.rstrip("/") for api, address in upstreams.items()}, token)
+    site = _Site({api: address.rstrip("/") for api, address in upstreams.items()})
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncGenerator[None]:
@@ -65,12 +72,15 @@ def create_app(
             conversations = Conversations(
                 Book(book_path(home)), home, layers=layers, memory=memory, learns=learns, window=window, markers=markers
             )
-            site.exchanges = Exchanges(site.upstreams, client, conversations, Bills(catalogue))
+            bills = Bills(catalogue, home / "proxy" / "caches.sqlite")
+            key = load_secret(home / "proxy" / "names.key").encode()[:64]
+            site.exchanges = Exchanges(site.upstreams, client, conversations, bills, key)
             try:
                 yield
             finally:
                 await site.exchanges.settle()
                 await conversations.close()
+                bills.close()
 
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
     return Starlette(
@@ -78,22 +88,45 @@ def create_app(
             Route("/reverie/stats", site.stats),
             Route("/{path:path}", site.pass_on, methods=methods),
         ],
-        middleware=[] if token else [Middleware(LoopbackOnly, refuse=_refuse)],
+        middleware=[Middleware(_NeedsToken, token) if token else Middleware(LoopbackOnly, refuse=_refuse)],
         lifespan=life,
     )
 
 
+class _NeedsToken:
+    """Passes on requests that have the token, without it."""
+
+    def __init__(self, app: App, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        given = next((value for name, value in headers if name == TOKEN_HEADER.encode()), b"")
+        path = bytes(scope.get("raw_path") or b"")
+        if path.startswith(_TOKEN_PATH):
+            given, slash, rest = path.removeprefix(_TOKEN_PATH).partition(b"/")
+            path = slash + rest or b"/"
+        if not hmac.compare_digest(given, self._token):
+            refusal = _error(401, f"This proxy needs a token: in the header {TOKEN_HEADER}, or {_TOKEN_HELP}.")
+            await refusal(scope, receive, send)
+            return
+        kept = [(name, value) for name, value in headers if name != TOKEN_HEADER.encode()]
+        plain = unquote(path.decode("latin-1"))
+        await self._app({**scope, "headers": kept, "raw_path": path, "path": plain}, receive, send)
+
+
 class _Site:
-    def __init__(self, upstreams: Mapping[str, str], token: str) -> None:
+    def __init__(self, upstreams: Mapping[str, str]) -> None:
         self.upstreams = upstreams
         self.exchanges: Exchanges | None = None
-        self._token = token
 
-    async def stats(self, request: Request) -> Response:
+    async def stats(self, _request: Request) -> Response:
         from starlette.responses import JSONResponse
 
-        if (refused := self._refused(request)) is not None:
-            return refused
         exchanges = self.exchanges
         assert exchanges is not None
         await exchanges.settle()
@@ -106,8 +139,6 @@ class _Site:
         from starlette.requests import ClientDisconnect
         from starlette.responses import Response, StreamingResponse
 
-        if (refused := self._refused(request)) is not None:
-            return refused
         exchanges = self.exchanges
         assert exchanges is not None
         raw = bytearray()
@@ -118,23 +149,41 @@ class _Site:
                     return _error(413, f"The request is larger than {_MOST_BODY:,} bytes.")
         except ClientDisconnect:
             return Response(status_code=499)
-        path = request.url.path
+        path = bytes(request.scope.get("raw_path") or b"/").decode("latin-1")  # as it came, with its escapes
         api = PATHS.get(path) if request.method == "POST" else None
         query = f"?{request.url.query}" if request.url.query else ""
-        headers = {name: value for name, value in request.headers.items() if name != TOKEN_HEADER}
+        sending = exchanges.send(request.method, path + query, dict(request.headers), bytes(raw), api)
         try:
-            status, given, body = await exchanges.send(request.method, path + query, headers, bytes(raw), api)
+            sent = await _unless_gone(request, sending)
+        except httpx.InvalidURL as error:
+            return _error(400, f"The address cannot be passed on: {error}"[:500])
         except httpx.HTTPError as error:
             return _error(502, f"The upstream does not answer: {type(error).__name__}: {error}"[:500])
+        if sent is None:
+            return Response(status_code=499)
+        status, given, body = sent
         answer = StreamingResponse(_quiet(body), status)
         answer.raw_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given]
         return answer
 
-    def _refused(self, request: Request) -> Response | None:
-        given = request.headers.get(TOKEN_HEADER, "") or request.query_params.get("token", "")
-        if not self._token or hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
-            return None
-        return _error(401, f"This proxy needs the header {TOKEN_HEADER}.")
+
+async def _unless_gone(request: Request, sending: Coroutine[Any, Any, T]) -> T | None:
+    """The answer; None if the client closes its connection first. Then the upstream is not asked any longer."""
+    task = asyncio.create_task(sending)
+    gone = asyncio.create_task(_wait_until_gone(request))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        return await task if task.done() else None
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait((task,))
+
+
+async def _wait_until_gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _quiet(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -68,17 +68,23 @@ def is_here(authority: str) -> bool:
         return False
 
 
-def listen(port: int) -> socket.socket:
-    """A socket on loopback; port 0 means any free port. A bad port is a `UserError`."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
+    """A socket on loopback, or on another address of this machine; port 0 means any free port. A bad port or host is a
+    `UserError`."""
+    listener = None
     try:
-        listener.bind(("127.0.0.1", port))
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
         # From here on a client waits, so the address can be printed before the server is up.
         listener.listen(128)
-    except (OSError, OverflowError) as error:
-        listener.close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        if listener is not None:
+            listener.close()
         reason = getattr(error, "strerror", None) or error
+        if isinstance(error, socket.gaierror | UnicodeError):
+            raise UserError(f"{host[:80]!r} is not an address of this machine: {reason}.") from error
         raise UserError(
             f"Port {port} cannot be used: {reason}. Choose another one with --port, or 0 for any."
         ) from error
@@ -87,4 +93,6 @@ def listen(port: int) -> socket.socket:
 
 def address(listener: socket.socket) -> str:
     """The base URL of a listening socket."""
-    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+    host, port = str(listener.getsockname()[0]), int(listener.getsockname()[1])
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

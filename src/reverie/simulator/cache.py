@@ -7,6 +7,7 @@ first. Chat-completions servers cache prefixes without markers (`AutomaticCache`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from reverie.quick import dataclass
 from reverie.simulator.prompt import Mark, Prompt
@@ -18,7 +19,7 @@ TTL_SECONDS = {"5m": 300.0, "1h": 3_600.0}
 _MANY = 20_000
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class CacheEntry:
     """One cached prefix. `edits`: what `cache_edits` had deleted from it at its last use."""
 
@@ -37,11 +38,45 @@ class Split:
     usage: Usage
 
 
+class CacheEntries(Protocol):
+    """Where the entries of a server are."""
+
+    def get(self, key: bytes) -> CacheEntry | None: ...
+
+    def put(self, keys: Sequence[bytes], entry: CacheEntry) -> None:
+        """Writes the same entry under all keys."""
+        ...
+
+    def forget(self, now: float) -> None:
+        """Drops expired entries if there are many. Some stay for a while, to explain misses."""
+        ...
+
+
+class EntriesInMemory:
+    """The entries of this process."""
+
+    def __init__(self, many: int = _MANY, most: int | None = None) -> None:
+        self._entries = dict[bytes, CacheEntry]()
+        self._many = many
+        self._most = most
+
+    def get(self, key: bytes) -> CacheEntry | None:
+        return self._entries.get(key)
+
+    def put(self, keys: Sequence[bytes], entry: CacheEntry) -> None:
+        self._entries.update(dict.fromkeys(keys, entry))
+
+    def forget(self, now: float) -> None:
+        if len(self._entries) > self._many:
+            kept = {key: entry for key, entry in self._entries.items() if now <= entry.expires}
+            self._entries = kept if self._most is None else dict(list(kept.items())[-self._most :])
+
+
 class PromptCache:
     """All entries of one server. The hash includes the model and the workspace."""
 
-    def __init__(self) -> None:
-        self._entries: dict[bytes, CacheEntry] = {}
+    def __init__(self, entries: CacheEntries | None = None) -> None:
+        self._entries = entries or EntriesInMemory()
 
     def read(self, prompt: Prompt, minimum: int, now: float) -> Split:
         """What this request reads and what it will write. Changes nothing; see `use`."""
@@ -66,7 +101,7 @@ class PromptCache:
             self._refresh(prompt.chain[split.hit], _edits_before(prompt, split.hit), started)
         if prompt.edits:
             self._delete_from(prompt, split.hit)
-        self._forget_old(started)
+        self._entries.forget(started)
         return tuple(written)
 
     def state(self, key: bytes, now: float) -> str:
@@ -90,27 +125,23 @@ class PromptCache:
     def _refresh(self, key: bytes, edits: tuple[str, ...], started: float) -> None:
         entry = self._entries.get(key)
         if entry is not None and started <= entry.expires:
-            entry.expires = max(entry.expires, started + TTL_SECONDS[entry.ttl])
-            entry.edits = edits
+            expires = max(entry.expires, started + TTL_SECONDS[entry.ttl])
+            self._entries.put([key], CacheEntry(entry.ttl, expires, edits))
 
     def _delete_from(self, prompt: Prompt, hit: int) -> None:
         """Deletes in the cache itself: every entry on the way that held the result loses it."""
         for position in range(min(at for _, at in prompt.edits), hit + 1):
             entry = self._entries.get(prompt.chain[position])
             if entry is not None:
-                entry.edits = _edits_before(prompt, position)
+                edits = _edits_before(prompt, position)
+                self._entries.put([prompt.chain[position]], CacheEntry(entry.ttl, entry.expires, edits))
 
     def _write(self, key: bytes, ttl: str, edits: tuple[str, ...], started: float) -> None:
         entry = self._entries.get(key)
         expires = started + TTL_SECONDS[ttl]
         if entry is not None and entry.expires > expires and entry.edits == edits:
             return
-        self._entries[key] = CacheEntry(ttl, expires, edits)
-
-    def _forget_old(self, now: float) -> None:
-        """Drops expired entries. Some stay for a while, to explain misses."""
-        if len(self._entries) > _MANY:
-            self._entries = {key: entry for key, entry in self._entries.items() if now <= entry.expires}
+        self._entries.put([key], CacheEntry(ttl, expires, edits))
 
 
 def effective_marks(prompt: Prompt, minimum: int) -> list[Mark]:
@@ -148,8 +179,8 @@ _MOST_PREFIXES = 200_000
 class AutomaticCache:
     """Recent prefixes by hash, from 1,024 tokens on, in steps of 128. Writing is free."""
 
-    def __init__(self) -> None:
-        self._seen: dict[bytes, float] = {}
+    def __init__(self, entries: CacheEntries | None = None) -> None:
+        self._entries = entries or EntriesInMemory(_MOST_PREFIXES, _MOST_PREFIXES)
 
     def read(self, prompt: Prompt, minimum: int, now: float) -> Split:
         """How much of the prompt is cached. If a position is cached, everything before it is too."""
@@ -168,11 +199,10 @@ class AutomaticCache:
 
     def is_alive(self, key: bytes, now: float) -> bool:
         """Whether a prefix is cached."""
-        return self._seen.get(key, 0.0) >= now
+        entry = self._entries.get(key)
+        return entry is not None and entry.expires >= now
 
     def use(self, prompt: Prompt, now: float) -> None:
         """Caches the whole prompt, when the response begins."""
-        self._seen.update(dict.fromkeys(prompt.chain, now + LIFETIME_S))
-        if len(self._seen) > _MOST_PREFIXES:
-            kept = {key: until for key, until in self._seen.items() if until >= now}
-            self._seen = dict(list(kept.items())[-_MOST_PREFIXES:])
+        self._entries.put(prompt.chain, CacheEntry("", now + LIFETIME_S))
+        self._entries.forget(now)

@@ -4,20 +4,15 @@ token, which is in a file that only this user can read; requests that name anoth
 from __future__ import annotations
 
 import hmac
-import secrets
 import socket
 from pathlib import Path
 from typing import Any, Final
 
 from reverie.connect.mcp.server import MemoryServer
-from reverie.errors import UserError
-from reverie.regular_files import read_regular
 from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send
-from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error
+from reverie.storage.token_file import load_secret
 
 PATH: Final = "/mcp"
-_LEAST_TOKEN: Final = 32
-_MOST_TOKEN: Final = 200
 _CONNECTIONS: Final = 100
 _WHY: Final = "Send the header `Authorization: Bearer TOKEN`; `reverie mcp --http` says where the token is."
 
@@ -28,20 +23,8 @@ def token_file(home: Path) -> Path:
 
 
 def load_token(home: Path) -> str:
-    """The token; made at the first use. A file that others can read is refused."""
-    path = token_file(home)
-    try:
-        if not path.exists():
-            make_private_dir(path.parent)
-            create_exclusive(path, f"{secrets.token_urlsafe(32)}\n".encode())  # if another server is first, its counts
-        if path.stat().st_mode & 0o077:
-            raise UserError(f"{path}: others can read it, so it is not a secret; delete it and start again.")
-        token = read_regular(path, _MOST_TOKEN).decode("ascii", "replace").strip()
-    except OSError as error:
-        raise storage_error(error, path, "use the token in") from error
-    if len(token) < _LEAST_TOKEN:
-        raise UserError(f"{path}: is not a token; delete it and start again.")
-    return token
+    """The token; made at the first use."""
+    return load_secret(token_file(home))
 
 
 class _NeedsToken:

@@ -34,6 +34,8 @@ from reverie.types import (
 ORIGIN = "reverie_origin"
 """The field with which a caller says who wrote a text. It is never sent."""
 
+LONG_ID = 12
+"""Characters of the id of a call that no other call has by accident."""
 NOT_COUNTED = ("cache_control", ORIGIN, ITEM)
 """Fields that say nothing."""
 _DEPTH = 100
@@ -45,6 +47,15 @@ class GivenMessage:
 
     message: Message
     fingerprint: str
+
+    @property
+    def identity(self) -> str:
+        """What recognises the message although its client completed it: the ids of its calls, if it has long ones.
+        Some clients add defaults to the input of a call before they give it back."""
+        calls = self.message.tool_uses
+        if not calls or not all(len(call.id) >= LONG_ID for call in calls):
+            return self.fingerprint
+        return hashlib.blake2b(json.dumps([call.id for call in calls]).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
