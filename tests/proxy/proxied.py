@@ -67,13 +67,18 @@ def post(url: str, path: str, body: Mapping[str, Any] | bytes, **headers: str) -
         connection.close()
 
 
-def stats(url: str) -> Any:
+def get(url: str, path: str) -> tuple[int, bytes]:
     connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     try:
-        connection.request("GET", "/reverie/stats")
-        return json.loads(connection.getresponse().read())
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
     finally:
         connection.close()
+
+
+def stats(url: str) -> Any:
+    return json.loads(get(url, "/reverie/stats")[1])
 
 
 @dataclass
@@ -110,6 +115,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.status = 200
         self.kind = "application/json"
@@ -121,6 +127,7 @@ class Recorder:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
+                recorder.paths.append(self.path)
                 recorder.bodies.append(self.rfile.read(int(self.headers["content-length"])))
                 recorder.headers.append({name.lower(): value for name, value in self.headers.items()})
                 self.send_response(recorder.status)
