@@ -67,6 +67,6 @@ def passage(
 def _ask(run: Run, url: str, environment: Mapping[str, str]) -> Ask:
     def ask(*arguments: str | Path) -> str:
         child = child_of([str(one) for one in arguments], url, {**os.environ, **environment})
-        return run(*child.arguments, **environment, **child.environment, SIMULATOR=url)
+        return run(*child.arguments, **{**environment, **child.environment, "SIMULATOR": url})
 
     return ask

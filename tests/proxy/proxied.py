@@ -200,3 +200,18 @@ class Tee:
         finally:
             server.shutdown()
             server.server_close()
+
+
+def same_but_cleared(before: list[Any], after: list[Any]) -> None:
+    """Every message is the same, apart from markers; a clearing changes results, and then all of them at once."""
+    for one, two in zip(plain(before), plain(after), strict=False):
+        if one != two:
+            assert "cleared" in json.dumps(two).lower(), (one, two)
+
+
+def plain(messages: list[Any]) -> list[Any]:
+    copy = json.loads(json.dumps(messages))
+    for message in copy:
+        for block in message["content"]:
+            block.pop("cache_control", None)
+    return copy

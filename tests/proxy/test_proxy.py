@@ -5,11 +5,21 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.proxy.proxied import AGENT, TOOLS, Agent, Recorder, post, proxy, stats, upstream
+from tests.proxy.proxied import (
+    AGENT,
+    TOOLS,
+    Agent,
+    Recorder,
+    plain,
+    post,
+    proxy,
+    same_but_cleared,
+    stats,
+    upstream,
+)
 
 ODD = (
     b'{ "model":"claude-sonnet-4-5", "max_tokens" : 9, "unknown_field": {"b": 1, "a": [1.0, 1e2, "\\ud800"]},\n'
@@ -100,22 +110,7 @@ def test_a_restart_and_a_second_worker_send_the_same_bytes(tmp_path: Path) -> No
                 agent.step(lines(number, 20_000 if number % 3 else 70_000))
     bodies = [json.loads(body)["messages"] for body in recorder.bodies]
     for before, after in itertools.pairwise(bodies):
-        _same_but_cleared(before, after)
-
-
-def _same_but_cleared(before: list[Any], after: list[Any]) -> None:
-    """Every message is the same, apart from markers; a clearing changes results, and then all of them at once."""
-    for one, two in zip(_plain(before), _plain(after), strict=False):
-        if one != two:
-            assert "cleared" in json.dumps(two).lower(), (one, two)
-
-
-def _plain(messages: list[Any]) -> list[Any]:
-    copy = json.loads(json.dumps(messages))
-    for message in copy:
-        for block in message["content"]:
-            block.pop("cache_control", None)
-    return copy
+        same_but_cleared(before, after)
 
 
 def test_two_branches_of_one_conversation_do_not_disturb_each_other(tmp_path: Path) -> None:
@@ -134,8 +129,8 @@ def test_two_branches_of_one_conversation_do_not_disturb_each_other(tmp_path: Pa
     own = {name: [json.loads(b)["messages"] for b in recorder.bodies[3 + at :: 2]] for at, name in enumerate("ab")}
     for bodies in own.values():
         for before, after in itertools.pairwise(bodies):
-            _same_but_cleared(before, after)
-    shared = [_plain(bodies[0])[:6] for bodies in own.values()]
+            same_but_cleared(before, after)
+    shared = [plain(bodies[0])[:6] for bodies in own.values()]
     assert shared[0] == shared[1], "the common start has the same bytes in both"
 
 

@@ -85,6 +85,17 @@ def _objects(given: Json) -> list[JsonObject]:
     return [as_object(one) for one in cast("list[Json]", given)] if isinstance(given, list) else []
 
 
+def longest_text(api: Api, body: Mapping[str, Any]) -> int:
+    """The characters of the longest text that is not a tool result."""
+    found = 0
+    for item in items_of(api, body):
+        content = item.get("content")
+        texts = [content] if item.get("role") != "tool" else []
+        for text in (*texts, *(part.get("text") for part in _objects(content) if part.get("type") != "tool_result")):
+            found = max(found, len(text) if isinstance(text, str) else 0)
+    return found
+
+
 def last_calls(api: Api, body: Mapping[str, Any]) -> str:
     """The tool calls of the newest answer in a body, as one text."""
     found = list[str]()

@@ -33,6 +33,7 @@ from reverie.proxy.bodies import (
     items_of,
     kept_by_server,
     last_calls,
+    longest_text,
     results_of,
     results_to_change,
     set_markers,
@@ -53,6 +54,8 @@ _REWRITES = 8
 """How often a client may change what was said before, and once per ten requests on top."""
 _SHORT = 2_000
 """Characters of a result that no layer does anything about."""
+_MOST_SAID = 2_000_000
+"""Characters of one text that no compaction makes fit: then nothing is tried."""
 _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
 _ANSWERS = 2
@@ -269,7 +272,7 @@ class Conversations:
 
     def _has_work(self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult]) -> bool:
         """Whether a layer could do anything: a result that is not short and can be read again, or a full window."""
-        if not self._layers:
+        if not self._layers or (len(raw) > _MOST_SAID and longest_text(api, body) > _MOST_SAID):
             return False
         if self._memory is not None and "recall" in self._layers:
             return True

@@ -12,10 +12,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from types import FrameType
 
 from reverie.errors import UserError
 
+_NEEDED = ("httpx", "uvicorn", "starlette.applications", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")
+"""Loaded once for all workers, so that a new one serves at once."""
 _YOUNG_S = 2.0
 _MOST_YOUNG = 10
 """How many workers in a row may end as soon as they begin."""
@@ -29,6 +32,8 @@ class _Stop(Exception):
 def supervise(count: int, work: Callable[[], None]) -> None:
     """Runs `work` in `count` processes until a signal comes; starts each one that ends again. Call it before there are
     threads."""
+    for name in _NEEDED:
+        import_module(name)
     alive, guard = os.pipe()
     running = dict[int, float]()
     young = 0
