@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import queue
 import socket
+import subprocess
+import sys
 import time
 from http.client import HTTPConnection, IncompleteRead, RemoteDisconnected
 from pathlib import Path
@@ -392,3 +395,25 @@ def test_an_upstream_that_says_nothing_leaves_others_alone(tmp_path: Path) -> No
 def _call(call: str) -> bytes:
     content = [{"type": "tool_use", "id": call, "name": "Bash", "input": {"n": call}}]
     return json.dumps({"id": f"msg_{call}", "content": content, "usage": {"input_tokens": 5}}).encode()
+
+
+def test_other_machines_need_the_token_that_is_printed(tmp_path: Path) -> None:
+    recorder = Recorder()
+    recorder.answer = ANSWER
+    environment = {**os.environ, "REVERIE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    with recorder.running() as to:
+        command = [sys.executable, "-m", "reverie", "proxy", "--host", "0.0.0.0", "--upstream", to, "--layers", ""]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+            try:
+                assert process.stdout is not None
+                url = process.stdout.readline().split()[2]
+                printed = (
+                    next(line for line in process.stdout if "ANTHROPIC_BASE_URL" in line).partition("=")[2].strip()
+                )
+                assert post(url, "/v1/messages", ASKED)[0] == 401
+                assert post(url, f"{urlsplit(printed).path}/v1/messages", ASKED)[0] == 200
+            finally:
+                process.terminate()
+    token = tmp_path / "proxy" / "token"
+    assert token.stat().st_mode & 0o777 == 0o600 and token.read_text().strip() in printed
+    assert recorder.bodies == [json.dumps(ASKED).encode()]
