@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+from reverie.parsing import load_json
 from reverie.simulator.cache import CacheEntry
 
 _TABLE = """
@@ -37,7 +38,7 @@ class SharedEntries:
         row = self._base.execute(
             "select ttl, expires, edits from entries where world = ? and key = ?", (self._world, key)
         ).fetchone()
-        return CacheEntry(row[0], row[1], tuple(json.loads(row[2]))) if row else None
+        return CacheEntry(row[0], row[1], tuple(load_json(row[2]))) if row else None
 
     def put(self, keys: Sequence[bytes], entry: CacheEntry) -> None:
         edits = json.dumps(entry.edits)
