@@ -310,6 +310,20 @@ def test_a_client_that_rewrites_its_history_costs_no_more_and_leaves_little_behi
     assert "cache_control" not in recorder.bodies[-1].decode()
 
 
+def test_a_first_request_that_is_refused_many_times_is_one_conversation(tmp_path: Path) -> None:
+    recorder = Recorder()
+    with recorder.running() as to, proxy(tmp_path, to) as url:
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "tools": TOOLS, "messages": ODD_BLOCKS}
+        recorder.status = 529
+        for _ in range(5):
+            post(url, "/v1/messages", body)
+        assert stats(url)["sessions"] == []
+        recorder.status, recorder.answer = 200, ANSWER
+        post(url, "/v1/messages", body)
+        assert [one["requests"] for one in stats(url)["sessions"]] == [1]
+    assert len(set(recorder.bodies)) == 1 and len(list(tmp_path.rglob("proxy-*.jsonl"))) == 1
+
+
 def test_branches_without_end_share_one_conversation(tmp_path: Path) -> None:
     recorder = Recorder()
     with recorder.running() as to, proxy(tmp_path, to) as url:

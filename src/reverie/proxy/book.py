@@ -19,6 +19,7 @@ from reverie.paths import make_private
 from reverie.quick import dataclass
 
 _KEPT_S = 30 * 86_400.0
+_UNANSWERED_S = 86_400.0
 _AT_ONCE = 500
 _TABLES = """
 create table if not exists states (hash blob primary key, conversation text not null, at real not null);
@@ -46,6 +47,7 @@ _ADDED = {
 a branch, how often its client changed what was said before, and why it is passed on as it comes."""
 _INDEXES = """
 create index if not exists by_answer on conversations (said);
+create index if not exists by_request on conversations (asked) where tip is null;
 create index if not exists by_root on conversations (root);
 """
 
@@ -89,6 +91,7 @@ class Book:
         self._base = _connect(path)
         path.chmod(0o600)
         self._base.execute("delete from states where at < ?", (time.time() - _KEPT_S,))
+        self._base.execute("delete from conversations where requests = 0 and used < ?", (time.time() - _UNANSWERED_S,))
 
     def find(self, states: Sequence[bytes]) -> KnownState | None:
         """The longest stored start of a request with these states."""
@@ -135,6 +138,14 @@ class Book:
         """The conversation that has this newest answer, the last used one; empty if there is none."""
         with self._work() as base:
             row = base.execute("select id from conversations where said = ? order by used desc", (said,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def unanswered(self, asked: bytes, client: str) -> str:
+        """The conversation of a client whose first request was this one and got no answer; empty if there is none."""
+        with self._work() as base:
+            row = base.execute(
+                "select id from conversations where asked = ? and tip is null and client = ?", (asked, client)
+            ).fetchone()
         return str(row[0]) if row else ""
 
     def branch(self, name: str, parent: str) -> None:
@@ -201,9 +212,9 @@ class Book:
             return dict(base.execute("select name, times from failures").fetchall())
 
     def rows(self) -> list[dict[str, Any]]:
-        """All conversations, the last used first."""
+        """All conversations that were answered, the last used first."""
         with self._work() as base:
-            cursor = base.execute("select * from conversations order by used desc")
+            cursor = base.execute("select * from conversations where requests > 0 order by used desc")
             names = [one[0] for one in cursor.description]
             found = [dict(zip(names, row, strict=True)) for row in cursor]
             causes = base.execute("select conversation, cause, times from breaks").fetchall()

@@ -225,8 +225,8 @@ class Conversations:
             how = "edited"
         elif found is not None:
             name, how = self._branch(found.conversation, api, model, client), "branch"
-        else:
-            name, how = self._begin(api, model, client), "new"
+        else:  # a client that asks again, because nobody answered, has the same conversation
+            name, how = self.book.unanswered(states[-1], client) or self._begin(api, model, client), "new"
         self.book.asked(name, states[-1])
         return name, how
 
