@@ -15,7 +15,6 @@ from reverie.models.calibration import Calibrator
 from reverie.models.features import Features, measure_blocks
 from reverie.models.wire import model_id
 from reverie.storage.transcript.records import (
-    CacheBreak,
     CacheEdits,
     Clears,
     CompactBoundary,
@@ -28,7 +27,7 @@ from reverie.storage.transcript.records import (
 from reverie.storage.transcript.view import View
 from reverie.types import Block, Message, Record, ToolResultBlock, ToolUseBlock, Usage
 
-EventKind: TypeAlias = Literal["compaction", "clearing", "offload", "fold", "break"]
+EventKind: TypeAlias = Literal["compaction", "clearing", "offload", "fold"]
 Key: TypeAlias = tuple[str, str]
 """A source, and the tool of its results."""
 
@@ -75,8 +74,7 @@ class LifeEvent:
     at: str | None
     what: str
     tokens: int = 0
-    """Compaction: before it. Clearing: saved. Break: paid again."""
-    is_announced: bool = True
+    """Compaction: before it. Clearing and folding: saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +241,8 @@ class WindowLife:
         known.append(Gone(kind, len(self.requests) + 1, size or (known[-1].size if known else 0)))
 
     def _note(self, payload: Payload, record: Record) -> None:
-        def happened(kind: EventKind, what: str, tokens: int = 0, announced: bool = True) -> None:
-            self.events.append(LifeEvent(kind, len(self.requests) + 1, record.timestamp, what, tokens, announced))
+        def happened(kind: EventKind, what: str, tokens: int = 0) -> None:
+            self.events.append(LifeEvent(kind, len(self.requests) + 1, record.timestamp, what, tokens))
 
         match payload:
             case CompactBoundary():
@@ -264,9 +262,6 @@ class WindowLife:
                 happened("offload", f"{len(replaced)} results put on disk")
             case Fold():
                 happened("fold", "old messages folded", payload.tokens)
-            case CacheBreak() if payload.thread == "main":
-                what = f"{payload.cause}: {payload.detail}"
-                happened("break", what, payload.lost_tokens, payload.announcement is not None)
             case _:
                 pass
 

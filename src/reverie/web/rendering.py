@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from reverie.cli.output import format_age, format_seconds, format_size, format_tokens, plural
+from reverie.web import drawing
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -82,6 +83,10 @@ def environment() -> Environment:
     filters: dict[str, Any] = found.filters
     filters.update(
         age=format_age,
+        down=drawing.down,
+        region=drawing.region,
+        stacked=drawing.stacked,
+        wall=drawing.wall,
         dollars=dollars,
         percent=percent,
         plural=plural,
