@@ -22,9 +22,9 @@ PARTS = {
 """The classes of tokens that have prices of their own, in display order."""
 
 
-def row_data(costs: RequestCosts, row: CostRow, number: int, windows: Mapping[str | None, WindowAt]) -> Data:
-    """One request of a session, with the reason of its cost."""
-    one, window = costs.entry(row), windows.get(row.uuid)
+def row_data(costs: RequestCosts, row: CostRow, number: int, windows: Sequence[WindowAt], at: int | None) -> Data:
+    """One request of a session, with the reason of its cost. `at`: its number in the life of the window."""
+    one, window = costs.entry(row), windows[at - 1] if at is not None else None
     used = one.usage
     return {
         "row": number,
@@ -45,12 +45,11 @@ def row_data(costs: RequestCosts, row: CostRow, number: int, windows: Mapping[st
     }
 
 
-def _grown(window: WindowAt | None, windows: Mapping[str | None, WindowAt]) -> Share | None:
+def _grown(window: WindowAt | None, windows: Sequence[WindowAt]) -> Share | None:
     """The source that grew most since the request before."""
     if window is None or window.number < 2:
         return None
-    before = next((one for one in windows.values() if one.number == window.number - 1), None)
-    had = {(share.source, share.tool): share.tokens for share in before.shares} if before is not None else {}
+    had = {(share.source, share.tool): share.tokens for share in windows[window.number - 2].shares}
     grown = [
         Share(share.source, share.tokens - had.get((share.source, share.tool), 0), share.blocks, share.tool)
         for share in window.shares
@@ -129,11 +128,6 @@ def causes(breaks: Iterable[DatedBreak]) -> list[Data]:
         found["lost_tokens"] += broken.lost_tokens
         found["cost"] += broken.cost
     return sorted(sums.values(), key=lambda one: (-one["cost"], -one["lost_tokens"]))
-
-
-def totals_data(sums: Totals) -> Data:
-    """A sum, with the share that came from the cache."""
-    return sums.to_json()
 
 
 def parts_data(parts: Mapping[str, Totals]) -> list[Data]:

@@ -31,7 +31,11 @@ def _money(visit: Visit, reading: SessionReading) -> Data:
     from reverie.web import money_tables
 
     costs, ledger = reading.costs, reading.costs.health.ledger
-    windows = {one.uuid: one for one in reading.life.requests}
+    numbers = {one.uuid: one.number for one in reading.life.requests}
+
+    def describe_row(number: int, row: CostRow) -> Data:
+        return money_tables.row_data(costs, row, number, reading.life.requests, numbers.get(row.uuid))
+
     rows = list(enumerate(costs.rows, 1))
     layer, sort = visit.query.get("layer", ""), visit.query.get("sort", "") or "time"
     chosen = [item for item in rows if not layer or costs.entry(item[1]).purpose == layer]
@@ -47,14 +51,9 @@ def _money(visit: Visit, reading: SessionReading) -> Data:
         "layer": layer,
         "sort": sort,
         "usual": costs.usual(),
-        "rows": [money_tables.row_data(costs, row, number, windows) for number, row in pager.of(ordered)],
+        "rows": [describe_row(number, row) for number, row in pager.of(ordered)],
         "pages": pager.describe(len(ordered)),
-        "selected": None
-        if picked is None
-        else {
-            **money_tables.row_data(costs, picked[1], picked[0], windows),
-            **money_tables.detail_data(costs, picked[1]),
-        },
+        "selected": None if picked is None else {**describe_row(*picked), **money_tables.detail_data(costs, picked[1])},
         "breaks": _breaks(reading, rows),
         "health": money_tables.health_data(costs.health),
     }
