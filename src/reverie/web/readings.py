@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reverie.regular_files import open_regular
 from reverie.storage.atomic import storage_error
@@ -103,8 +103,16 @@ class SessionReading:
         self.life: WindowLife = WindowLife()
         self.costs: RequestCosts = RequestCosts(self._catalogue, self.path.stem, self.path.parent.name)
         self.now = self.life.now()
+        self._derived = dict[str, Any]()
         self._seen = set[str]()
         self._ordered = list[Record]()
+
+    def once(self, name: str, derive: Callable[[], T]) -> T:
+        """What a page derives from all of it: once, until there is more to read."""
+        found = self._derived
+        if name not in found:
+            found[name] = derive()
+        return found[name]
 
     def is_current(self) -> bool:
         return self.file.offset > 0 and not self.file.is_another() and not self.file.has_more()
@@ -135,6 +143,7 @@ class SessionReading:
             self.life.add(record)
         self._ordered = ordered
         self.now = self.life.now()
+        self._derived = {}
 
 
 class Work(Generic[T]):

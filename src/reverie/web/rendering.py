@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -99,6 +100,14 @@ def environment() -> Environment:
         when=when,
     )
     return found
+
+
+def warm_up() -> None:
+    """Loads what the first visits would wait for: templates, and modules that read transcripts."""
+    for name in ("home_tables", "money_tables", "window_map"):
+        import_module(f"reverie.web.{name}")
+    for name in environment().list_templates(["html"]):
+        environment().get_template(name)
 
 
 def render(name: str, data: Mapping[str, Any], part: str = "") -> str | None:

@@ -200,7 +200,8 @@ def text_of(block: Block) -> str:
         case ToolUseBlock():
             return json.dumps(block.input, ensure_ascii=False, indent=1)
         case ToolResultBlock():
-            other = [part for part in block.content or () if not isinstance(part, str | TextBlock)]
+            parts = block.content if isinstance(block.content, tuple) else ()
+            other = [part for part in parts if not isinstance(part, TextBlock)]
             return "\n".join(filter(None, (block.text, *(_media(part) for part in other))))
         case _:
             return _media(block)

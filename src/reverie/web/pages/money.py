@@ -101,6 +101,7 @@ def _link(**query: str) -> str:
 
 def _chart(costs: HomeCosts, keep: Callable[[Cell], bool]) -> list[Data]:
     """One column per day with requests, by layer, in millionths of a dollar (or tokens where nothing has a price)."""
+    from reverie.web.window_map import COLUMNS
 
     sums = dict[str, Counter[str]]()
     is_priced = any(one.cost for one in costs.cells.values())
@@ -108,10 +109,8 @@ def _chart(costs: HomeCosts, keep: Callable[[Cell], bool]) -> list[Data]:
         if keep(cell):
             amount = round(one.cost * 1_000_000) if is_priced else round(one.equivalents)
             sums.setdefault(cell.day, Counter())["conversation" if cell.layer == "main" else cell.layer] += amount
-    return [
-        {"day": day, "tokens": sum(parts.values()), "sources": dict(parts)}
-        for day, parts in sorted(sums.items())[-400:]
-    ]
+    last = sorted(sums.items())[-COLUMNS:]
+    return [{"day": day, "tokens": sum(parts.values()), "sources": dict(parts)} for day, parts in last]
 
 
 def _sessions(visit: Visit, costs: HomeCosts, project: str) -> Data:

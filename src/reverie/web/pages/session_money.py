@@ -44,18 +44,18 @@ def _money(visit: Visit, reading: SessionReading) -> Data:
     picked = _picked(visit, reading, rows)
     main = [item for item in rows if costs.entry(item[1]).purpose == "main"]
     return {
-        **money_tables.session_totals(ledger),
+        **reading.once("totals", lambda: money_tables.session_totals(ledger)),
         "requests": len(rows),
         "priced": any(one.priced for one in ledger.entries),
-        "columns": money_tables.columns(costs, main),
+        "columns": reading.once("costs", lambda: money_tables.columns(costs, main)),
         "layer": layer,
         "sort": sort,
-        "usual": costs.usual(),
+        "usual": reading.once("usual", costs.usual),
         "rows": [describe_row(number, row) for number, row in pager.of(ordered)],
         "pages": pager.describe(len(ordered)),
         "selected": None if picked is None else {**describe_row(*picked), **money_tables.detail_data(costs, picked[1])},
-        "breaks": _breaks(reading, rows),
-        "health": money_tables.health_data(costs.health),
+        "breaks": reading.once("breaks", lambda: _breaks(reading, rows)),
+        "health": reading.once("health", lambda: money_tables.health_data(costs.health)),
     }
 
 

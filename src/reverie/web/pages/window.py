@@ -43,7 +43,7 @@ def _window(visit: Visit, reading: SessionReading) -> Data:
     blocks = life.blocks(chosen)
     pager = Pager(visit, size=50)
     gone = [window_map.gone_data(one) for one in blocks if one.gone is not None]
-    shown = {source for one in requests for source in (share.source for share in one.shares)}
+    shown = reading.once("sources", lambda: {share.source for one in requests for share in one.shares})
     compactions = [one for one in life.events if one.kind == "compaction" and one.number <= chosen.number]
     return {
         "requests": len(life.requests),
@@ -53,9 +53,9 @@ def _window(visit: Visit, reading: SessionReading) -> Data:
             "prompt": limits.effective,
             "compaction": limits.autocompact,
         },
-        "columns": window_map.columns(requests),
-        "events": _events(reading, len(requests)),
-        "left_out": _left_out(reading),
+        "columns": reading.once("columns", lambda: window_map.columns(requests)),
+        "events": reading.once("events", lambda: _events(reading, len(requests))),
+        "left_out": reading.once("left out", lambda: _left_out(reading)),
         "selected": {
             "number": chosen.number,
             "is_next": not chosen.is_sent,
