@@ -25,19 +25,21 @@ if TYPE_CHECKING:
 @click.group("dream", invoke_without_command=True)
 @click.option("--now", is_flag=True, help="Dream even if no dream is due.")
 @click.option("--dry-run", is_flag=True, help="Dream and show the changes, but do not save them.")
+@click.option("--wait", "waits", is_flag=True, help="Dream now; the changes wait for your decision.")
 @click.option("-m", "--model", metavar="NAME", help="The model that dreams.  [default: from the settings]")
 @folder_options
 @click.pass_context
 def command(
-    context: click.Context, now: bool, dry_run: bool, model: str | None, as_json: bool, cwd: Path
+    context: click.Context, now: bool, dry_run: bool, waits: bool, model: str | None, as_json: bool, cwd: Path
 ) -> int | None:
     """Tidy up memory across sessions.
 
     A dream joins duplicates, replaces relative dates ("tomorrow") by calendar dates, removes memories that turned out
     to be wrong, and shortens the index. It works on a copy. At the end, its changes are saved together, as one version
-    with a reason for each file (if the setting `dream.mode` is `ask` or `inbox`, after you accept them). If the dream
-    fails, nothing is saved. Without an option, the command dreams only if a dream is due: by default if the last one is
-    at least 24 hours ago and at least five sessions have changed since then. Sessions also start dreams by themselves.
+    with a reason for each file (with --wait, or if the setting `dream.mode` is `ask` or `inbox`, after you accept
+    them). If the dream fails, nothing is saved. Without an option, the command dreams only if a dream is due: by
+    default if the last one is at least 24 hours ago and at least five sessions have changed since then. Sessions also
+    start dreams by themselves.
 
     Exit codes: 0: done, or no dream is due; 1: failed or refused; 2: wrong usage; 4: storage error; 5: the model could
     not answer.
@@ -47,11 +49,15 @@ def command(
     open_memory_in(cwd).require_on("there are no dreams")
     from reverie.cli.event_loop import run_async
 
-    forced = now or dry_run
-    return run_async(lambda signals: _dream(signals, cwd, model, forced=forced, dry_run=dry_run, as_json=as_json))
+    forced = now or dry_run or waits
+    return run_async(
+        lambda signals: _dream(signals, cwd, model, forced=forced, dry_run=dry_run, waits=waits, as_json=as_json)
+    )
 
 
-async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dry_run: bool, as_json: bool) -> int:
+async def _dream(
+    signals: Any, cwd: Path, model: str | None, *, forced: bool, dry_run: bool, waits: bool, as_json: bool
+) -> int:
     import asyncio
     from datetime import UTC, datetime
 
@@ -67,7 +73,7 @@ async def _dream(signals: Any, cwd: Path, model: str | None, *, forced: bool, dr
             text = f"Not yet ({found.gate.value}): {found.reason}. `reverie dream --now` dreams anyway."
             answer(as_json, {"outcome": "not yet", "gate": found.gate.value, "reason": found.reason}, text)
             return 0
-        task = dreaming.start(dry_run=dry_run)
+        task = dreaming.start(dry_run=dry_run, waits=waits)
         killing: list[asyncio.Task[Any]] = []
 
         def kill() -> bool:
@@ -178,21 +184,29 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, result, *show_version(memory.directory, version, paint))
 
 
-@examples("reverie dream accept")
+@examples("reverie dream accept", "reverie dream accept 3f2a --only project_oven.md --keep-rest")
 @command.command("accept")
 @click.argument("id", required=False, default="")
+@click.option(
+    "--only", "only", metavar="FILE", multiple=True, help="Accept only this file; drop the rest. Repeatable."
+)
+@click.option("--keep-rest", is_flag=True, help="With --only: the rest waits for your decision.")
 @with_memory
-def accept_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
+def accept_command(id: str, only: tuple[str, ...], keep_rest: bool, as_json: bool, memory: OpenedMemory) -> None:
     """Save the changes of the dream that waits for your decision.
 
-    Changes that were made to memory after the dream began are kept.
+    Changes that were made to memory after the dream began are kept. With --only, the index follows the files that you
+    accept, and text that was to move into another file stays where it is.
     """
     from reverie.cli.dream.display import show_landed
     from reverie.layers.l6_dreaming.landing import accept
     from reverie.layers.l6_dreaming.proposal import Proposals
 
     memory.require_on("nothing is written")
-    proposal, landed = accept(memory.directory, Proposals(memory.directory.root), id)
+    if keep_rest and not only:
+        raise UserError("--keep-rest needs --only FILE: it says what happens to the other files.")
+    proposals = Proposals(memory.directory.root)
+    proposal, landed = accept(memory.directory, proposals, id, only=only or None, keep_rest=keep_rest)
     result = {"id": proposal.id, "version": version_json(landed.version), "left": dict(landed.left)}
     answer(as_json, result, *show_landed(landed, get_paint()))
 
