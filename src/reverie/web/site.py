@@ -6,11 +6,11 @@ A project is a folder below `projects/` in the home; its name is the name of tha
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reverie.errors import ReverieError
 from reverie.paths import Places, slug
@@ -20,6 +20,9 @@ from reverie.web.visit import NotFound
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
     from reverie.storage.transcript.sessions import SessionInfo
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,22 @@ class Site:
     cwd: Path
     settings: Settings
     read_only: bool = False
-    _folders: dict[str, Path] = field(default_factory=dict[str, Path], init=False)
-    _lock: Lock = field(default_factory=Lock, init=False)
+    _folders: dict[str, tuple[int, Path | None]] = field(
+        default_factory=dict[str, tuple[int, "Path | None"]], init=False
+    )
+    _kept: dict[str, Any] = field(default_factory=dict[str, Any], init=False)
+    _lock: RLock = field(default_factory=RLock, init=False)
 
     @classmethod
     def open(cls, cwd: Path, *, read_only: bool = False) -> Site:
         return cls(Path(os.path.realpath(cwd)), load_settings(cwd), read_only)
+
+    def keep(self, name: str, make: Callable[[], T]) -> T:
+        """What a page module keeps in memory between visits, under a name of its own; made at the first call."""
+        with self._lock:
+            if name not in self._kept:
+                self._kept[name] = make()
+            return self._kept[name]
 
     @property
     def places(self) -> Places:
@@ -108,14 +121,18 @@ class Site:
         raise NotFound(f"There is no session {id[:80]!r}.")
 
     def _folder_of(self, name: str, path: Path) -> Path | None:
+        """The working folder of a project; what is known counts until a session is added or removed."""
+        try:
+            stamp = path.stat().st_mtime_ns
+        except OSError:
+            stamp = 0
         with self._lock:
             known = self._folders.get(name)
-        if known is not None:
-            return known
+        if known is not None and (known[1] is not None or known[0] == stamp):
+            return known[1]
         found = next((one for one in (self.cwd, self.places.root) if slug(one) == name), None) or _recorded(path, name)
-        if found is not None:
-            with self._lock:
-                self._folders[name] = found
+        with self._lock:
+            self._folders[name] = stamp, found
         return found
 
 

@@ -22,6 +22,14 @@ class NotFound(UserError):
     """What the address names does not exist (404)."""
 
 
+class TryAgain(UserError):
+    """An action could not be done (409). A browser is sent to `location`, which shows what the user typed."""
+
+    def __init__(self, message: str, location: str) -> None:
+        super().__init__(message)
+        self.location = location
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """One request: the site, and what the address and the form say."""
@@ -63,11 +71,22 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Undo:
+    """How to take an action back: the action to post to, and its form."""
+
+    path: str
+    form: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
-    """What an action did: one sentence, and which page shows it."""
+    """What an action did: one sentence, and which page shows it. `undo` becomes a button beside the sentence."""
 
     message: str
     location: str
+    undo: Undo | None = None
+    is_problem: bool = field(default=False, kw_only=True)
+    """The sentence says why nothing was done."""
     data: Data = field(default_factory=dict[str, Any])
     """More for programs."""
 

@@ -187,9 +187,7 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 @examples("reverie dream accept", "reverie dream accept 3f2a --only project_oven.md --keep-rest")
 @command.command("accept")
 @click.argument("id", required=False, default="")
-@click.option(
-    "--only", "only", metavar="FILE", multiple=True, help="Accept only this file; drop the rest. Repeatable."
-)
+@click.option("--only", "only", metavar="FILE", multiple=True, help="Accept only this file; drop the rest. Repeatable.")
 @click.option("--keep-rest", is_flag=True, help="With --only: the rest waits for your decision.")
 @with_memory
 def accept_command(id: str, only: tuple[str, ...], keep_rest: bool, as_json: bool, memory: OpenedMemory) -> None:

@@ -11,12 +11,12 @@ from reverie.cli.memory.opening import version_json
 from reverie.cli.output import Paint, diff_line, one_line, plural
 from reverie.cli.screen import printable
 from reverie.errors import UserError
-from reverie.layers.l6_dreaming.landing import LandingResult, dreams, is_dream
+from reverie.layers.l6_dreaming.landing import LandingResult, changes_of, dreams, is_dream
 from reverie.layers.l6_dreaming.proposal import Proposal, ProposedChange
 from reverie.layers.l6_dreaming.reporter import DreamOutcome
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import is_index
-from reverie.memory.topic_file import body_statements, decode
+from reverie.memory.topic_file import body_statements
 from reverie.moments import local_minutes
 from reverie.runtime.background_log import LogEntry
 from reverie.storage.history.versions import Version
@@ -44,16 +44,7 @@ def show_proposal(proposal: Proposal, paint: Paint) -> Iterator[str]:
 def show_version(directory: MemoryDirectory, version: Version, paint: Paint) -> Iterator[str]:
     """The same for a dream that changed memory."""
     when = version.when.astimezone().strftime("%Y-%m-%d %H:%M")
-    history = directory.history
-    changes = [
-        ProposedChange(
-            change.name,
-            None if change.before is None else decode(history.read(change.before)),
-            None if change.after is None else decode(history.read(change.after)),
-            version.info.reasons.get(change.name, ""),
-        )
-        for change in version.files
-    ]
+    changes = list(changes_of(directory, version))
     head = f"{paint.bold(one_line(version.info.why))}  {paint.accent(version.short)}  {paint.dim(when)}"
     yield f"{head}  {_count_changes(changes)}"
     yield from _files(changes, paint)

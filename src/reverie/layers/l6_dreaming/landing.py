@@ -19,7 +19,7 @@ from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, Evidence, 
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import entries, entry_of, linked_files, with_entry, without_entry
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_topic, pointer_of
-from reverie.memory.topic_file import TopicFile
+from reverie.memory.topic_file import TopicFile, decode
 from reverie.storage.history.merge import merge
 from reverie.storage.history.versions import Version
 
@@ -243,6 +243,15 @@ def dreams(directory: MemoryDirectory) -> Iterator[Version]:
 
 def is_dream(version: Version) -> bool:
     return not version.info.reverses and bool(_DREAM.match(version.info.why))
+
+
+def changes_of(directory: MemoryDirectory, version: Version) -> Iterator[ProposedChange]:
+    """What a version changed, file by file with its reason."""
+    history = directory.history
+    for change in version.files:
+        before = None if change.before is None else decode(history.read(change.before))
+        after = None if change.after is None else decode(history.read(change.after))
+        yield ProposedChange(change.name, before, after, version.info.reasons.get(change.name, ""))
 
 
 def undo(directory: MemoryDirectory, spec: str = "") -> tuple[Version, Version | None]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reverie.web.pages import about, dreams, memory, money, overview, replay, sessions, window
+from reverie.web.pages import about, dreams, inbox, memory, memory_actions, money, overview, replay, sessions, window
 from reverie.web.visit import Action, Page, Stream
 
-_MODULES = (overview, sessions, window, money, memory, dreams, replay, about)
+_MODULES = (overview, sessions, window, money, memory, memory_actions, inbox, dreams, replay, about)
 
-PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in module.PAGES)
+PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in getattr(module, "PAGES", ()))
 ACTIONS: tuple[Action, ...] = tuple(action for module in _MODULES for action in getattr(module, "ACTIONS", ()))
 STREAMS: tuple[Stream, ...] = tuple(stream for module in _MODULES for stream in getattr(module, "STREAMS", ()))
 
