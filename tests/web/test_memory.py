@@ -99,6 +99,7 @@ def test_the_list_is_filtered_and_searched(browser: Browser, memory: OpenedMemor
     found = browser.json("/memory?q=who+approves+a+deploy")["memories"]
     assert found[0]["file"] == "project_deploys.md" and "deploy" in found[0]["why"]
     assert "No memory fits" in browser.get("/memory?q=zebra").text
+    assert browser.get("/memory?part=list").text.strip().startswith('<div id="list">')
     assert browser.get("/memory?type=zebra").status == 400
     (memory.directory.root / "by_hand.md").write_text("Written in an editor.\n")
     assert "by_hand.md" in browser.get("/memory").text, "a new file is there at once"

@@ -14,7 +14,6 @@ from reverie.cli.output import answer, get_paint, show_progress, warn
 from reverie.errors import ReverieError, UserError
 
 if TYPE_CHECKING:
-    from reverie.layers.l6_dreaming.proposal import Proposal
     from reverie.memory.opening import OpenedMemory
     from reverie.types import JsonObject
 
@@ -111,34 +110,16 @@ def _show_event(event: Any, *, quiet: bool) -> None:
 @with_memory
 def status_command(as_json: bool, memory: OpenedMemory) -> None:
     """Show when the last dream ran, its result and its cost, and why the next one has not started."""
-    from reverie.cli.dream.status import read_status_from_disk
+    from reverie.cli.dream.status import find_running, read_status_from_disk
 
     found, paint = read_status_from_disk(memory), get_paint()
-    running = [one for one, _ in _find_running(memory)]
+    running = [one for one, _ in find_running(memory)]
     lines = list(found.lines(paint))
     for one in running:
         phase, touched = f"{one['phase']:<13}", ", ".join(one["touched"]) or "no file yet"
         lines.append(f"{paint.bold(phase)} {one['tools']} tool calls; {touched}")
         lines += [paint.dim(f"  {turn}") for turn in one["turns"]]
     answer(as_json, {**found.to_json(), "running": running}, *lines)
-
-
-def _find_running(memory: OpenedMemory) -> list[tuple[JsonObject, Path]]:
-    """The running dreams of live sessions in this memory, each with the socket of its session."""
-    from reverie.runtime.live_client import ask_live, live_sessions
-
-    found: list[tuple[JsonObject, Path]] = []
-    for live in live_sessions(memory.places.projects):
-        if live.socket is None:
-            continue
-        try:
-            reply = ask_live(live.socket, {"do": "dream"})
-        except ReverieError:
-            continue
-        progress = cast("JsonObject | None", reply.get("running"))
-        if progress is not None and reply.get("memory") == str(memory.directory.root):
-            found.append(({"session": live.id, "pid": live.pid, "task": reply.get("task"), **progress}, live.socket))
-    return found
 
 
 @examples("reverie dream log -n 5")
@@ -148,13 +129,11 @@ def _find_running(memory: OpenedMemory) -> list[tuple[JsonObject, Path]]:
 def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
     """List dreams and failures, newest first."""
     from reverie.cli.dream.display import log_json, show_log
+    from reverie.cli.dream.status import dream_runs
     from reverie.layers.l6_dreaming.proposal import Proposals
-    from reverie.runtime.background_log import BackgroundLog
 
     versions = list(memory.directory.log()) if memory.directory.history.head() else []
-    entries = BackgroundLog(memory.places.background_log).read(kind="dream_")
-    own = memory.places.below_home(memory.directory.root).parts  # the log stays valid when the home is moved
-    runs = [entry for entry in entries if Path(str(entry.fields.get("memory"))).parts[-len(own) :] == own]
+    runs = dream_runs(memory)
     waiting = {proposal.id for proposal in Proposals(memory.directory.root).list()}
     lines = show_log(versions, runs, waiting, limit, get_paint())
     answer(as_json, log_json(versions, runs, limit), *lines)
@@ -169,7 +148,7 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 
     ID is the id of a dream or of a version; its first characters are enough.
     """
-    from reverie.cli.dream.display import find_landed, show_proposal, show_version
+    from reverie.cli.dream.display import find_landed, proposal_json, show_proposal, show_version
     from reverie.layers.l6_dreaming.proposal import Proposals
 
     proposals, paint = Proposals(memory.directory.root), get_paint()
@@ -177,7 +156,7 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
     if waiting:
         shown = [line for proposal in waiting for line in (*show_proposal(proposal, paint), "")]
         then = paint.dim("Next: reverie dream accept, or reverie dream reject")
-        answer(as_json, {"waiting": [_proposal_json(one) for one in waiting]}, *shown, then)
+        answer(as_json, {"waiting": [proposal_json(one) for one in waiting]}, *shown, then)
         return
     version = find_landed(memory.directory, id)
     result = {**(version_json(version) or {}), "diff": memory.directory.history.diff(version)}
@@ -240,23 +219,8 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
 @with_memory
 def kill_command(as_json: bool, memory: OpenedMemory) -> None:
     """Stop a running dream. Memory does not change."""
-    from reverie.runtime.live_client import ask_live
+    from reverie.cli.dream.status import kill_running
 
-    running = _find_running(memory)
-    if not running:
-        raise UserError("No live session is dreaming.")
-    ended = [ask_live(socket, {"do": "kill", "id": one["task"]}, timeout_s=30) for one, socket in running]
+    ended = kill_running(memory)
     states = [str(cast("JsonObject", one.get("task") or {}).get("state")) for one in ended]
     answer(as_json, {"ended": ended}, f"The dream is {', '.join(states)}. Memory did not change.")
-
-
-def _proposal_json(proposal: Proposal) -> JsonObject:
-    return {
-        "id": proposal.id,
-        "created": proposal.created,
-        "changes": [
-            {"file": one.name, "change": one.verb, "reason": one.reason, "diff": one.diff()} for one in proposal.changes
-        ],
-        "lost": list(proposal.lost),
-        "statements": proposal.statements,
-    }

@@ -50,6 +50,19 @@ def show_version(directory: MemoryDirectory, version: Version, paint: Paint) -> 
     yield from _files(changes, paint)
 
 
+def proposal_json(proposal: Proposal) -> JsonObject:
+    """A proposal as JSON."""
+    return {
+        "id": proposal.id,
+        "created": proposal.created,
+        "changes": [
+            {"file": one.name, "change": one.verb, "reason": one.reason, "diff": one.diff()} for one in proposal.changes
+        ],
+        "lost": list(proposal.lost),
+        "statements": proposal.statements,
+    }
+
+
 def find_landed(directory: MemoryDirectory, id: str) -> Version:
     """The last dream that changed memory, or the one whose version begins with `id`."""
     made = dreams(directory) if directory.history.head() else iter(())
@@ -67,7 +80,7 @@ def _count_changes(changes: Sequence[ProposedChange]) -> str:
 
 
 def _files(changes: Sequence[ProposedChange], paint: Paint) -> Iterator[str]:
-    trail = _Trail(changes)
+    trail = Trail(changes)
     for change in sorted(changes, key=lambda one: is_index(one.name)):
         yield ""
         yield f"{paint.accent(change.verb)} {paint.bold(one_line(change.name))}: {one_line(change.reason)}"
@@ -76,7 +89,7 @@ def _files(changes: Sequence[ProposedChange], paint: Paint) -> Iterator[str]:
             yield diff_line(line, paint) + (paint.dim(f"   {where}") if where else "")
 
 
-class _Trail:
+class Trail:
     """Where statements moved between the files of one dream."""
 
     def __init__(self, changes: Sequence[ProposedChange]) -> None:
@@ -128,7 +141,8 @@ def describe_cost(rounds: int, way: str, hit_rate: float, cost_usd: float | None
     return f"{plural(rounds, 'round')} ({way} agent), {hit_rate:.0%} cached{money}"
 
 
-_ENDS: Final = ("dream_completed", "dream_failed", "dream_killed")
+ENDS: Final = ("dream_completed", "dream_failed", "dream_killed")
+"""Kinds of lines in the background log that say how a dream ended."""
 
 
 class _Line(NamedTuple):
@@ -143,7 +157,7 @@ def log_json(versions: Sequence[Version], runs: Sequence[LogEntry], limit: int) 
     dreams = [version for version in versions if is_dream(version)][:limit]
     return {
         "dreams": [version_json(one) for one in dreams],
-        "runs": [entry.to_json() for entry in runs if entry.kind in _ENDS][-limit:],
+        "runs": [entry.to_json() for entry in runs if entry.kind in ENDS][-limit:],
     }
 
 
@@ -151,7 +165,7 @@ def show_log(
     versions: Sequence[Version], runs: Sequence[LogEntry], waiting: Collection[str], limit: int, paint: Paint
 ) -> Iterator[str]:
     """One line per dream. `versions`: all versions, newest first. `waiting`: dreams without a decision."""
-    ends = [entry for entry in runs if entry.kind in _ENDS]
+    ends = [entry for entry in runs if entry.kind in ENDS]
     costs = {str(entry.fields["version"]): _cost(entry) for entry in ends if entry.fields.get("version")}
     undone = {version.info.reverses for version in versions if version.info.reverses}
     made = [version for version in versions if is_dream(version)]

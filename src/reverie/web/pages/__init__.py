@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from reverie.web.pages import about, dreams, inbox, memory, memory_actions, money, overview, replay, sessions, window
+from reverie.web.pages import (
+    about,
+    dream_actions,
+    dreams,
+    inbox,
+    memory,
+    memory_actions,
+    money,
+    overview,
+    replay,
+    sessions,
+    window,
+)
 from reverie.web.visit import Action, Page, Stream
 
-_MODULES = (overview, sessions, window, money, memory, memory_actions, inbox, dreams, replay, about)
+_MODULES = (overview, sessions, window, money, memory, memory_actions, inbox, dreams, dream_actions, replay, about)
 
 PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in getattr(module, "PAGES", ()))
 ACTIONS: tuple[Action, ...] = tuple(action for module in _MODULES for action in getattr(module, "ACTIONS", ()))
