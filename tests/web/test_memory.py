@@ -110,7 +110,7 @@ def test_one_memory_has_evidence_links_and_what_is_gone(browser: Browser, page: 
     by_text = {one["statement"]: one for one in found["statements"]}
     inferred = by_text["Anna approves each deploy."]
     assert inferred["trust"] == "inferred" and "anna looks at it first" in inferred["evidence"]
-    assert inferred["link"] == f"/sessions/{SESSION}?message=m-7#message-m-7"
+    assert inferred["link"] == f"/sessions/{SESSION}?at=m-7#message-m-7"
     assert [(one["as"], one["file"]) for one in found["links"]] == [
         ("Runbook", "reference_runbook.md"),
         ("nowhere", None),

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reverie.errors import ReverieError
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
     from reverie.storage.transcript.sessions import SessionInfo
 
-
 T = TypeVar("T")
+_MOST_ASKED = 20
+"""Sessions that are asked for the working folder of a project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +47,25 @@ class Site:
     cwd: Path
     settings: Settings
     read_only: bool = False
-    _folders: dict[str, tuple[int, Path | None]] = field(
-        default_factory=dict[str, tuple[int, "Path | None"]], init=False
-    )
-    _kept: dict[str, Any] = field(default_factory=dict[str, Any], init=False)
-    _lock: RLock = field(default_factory=RLock, init=False)
+    _folders: dict[str, tuple[int, Path | None]] = field(default_factory=dict[str, tuple[int, Path | None]], init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _kept: dict[type, Any] = field(default_factory=dict[type, Any], init=False)
 
     @classmethod
     def open(cls, cwd: Path, *, read_only: bool = False) -> Site:
         return cls(Path(os.path.realpath(cwd)), load_settings(cwd), read_only)
 
-    def keep(self, name: str, make: Callable[[], T]) -> T:
-        """What a page module keeps in memory between visits, under a name of its own; made at the first call."""
-        with self._lock:
-            if name not in self._kept:
-                self._kept[name] = make()
-            return self._kept[name]
-
     @property
     def places(self) -> Places:
         """The places of the folder in which the server was started."""
         return Places.of(self.cwd, self.settings)
+
+    def keep(self, kind: type[T], make: Callable[[], T]) -> T:
+        """The one object of this kind that lives as long as the server, such as a table or a running job."""
+        with self._lock:
+            if kind not in self._kept:
+                self._kept[kind] = make()
+            return self._kept[kind]
 
     def projects(self) -> list[Project]:
         """All projects with sessions or memories, by name."""
@@ -121,26 +121,27 @@ class Site:
         raise NotFound(f"There is no session {id[:80]!r}.")
 
     def _folder_of(self, name: str, path: Path) -> Path | None:
-        """The working folder of a project; what is known counts until a session is added or removed."""
+        found = next((one for one in (self.cwd, self.places.root) if slug(one) == name), None)
+        if found is not None:
+            return found
         try:
-            stamp = path.stat().st_mtime_ns
+            changed = path.stat().st_mtime_ns
         except OSError:
-            stamp = 0
+            return None
         with self._lock:
             known = self._folders.get(name)
-        if known is not None and (known[1] is not None or known[0] == stamp):
-            return known[1]
-        found = next((one for one in (self.cwd, self.places.root) if slug(one) == name), None) or _recorded(path, name)
-        with self._lock:
-            self._folders[name] = stamp, found
-        return found
+        if known is None or (known[1] is None and known[0] != changed):
+            known = (changed, _recorded(path, name))
+            with self._lock:
+                self._folders[name] = known
+        return known[1]
 
 
 def _recorded(path: Path, name: str) -> Path | None:
-    """The working folder that a session of the project names."""
+    """The working folder that a session of the project names. Imported sessions may name folders of others."""
     from reverie.storage.transcript.sessions import describe
 
-    for transcript in path.glob("*.jsonl"):
+    for transcript in islice(path.glob("*.jsonl"), _MOST_ASKED):
         info = describe(transcript)
         if info is not None and info.cwd and slug(Path(info.cwd)) == name:
             return Path(info.cwd)

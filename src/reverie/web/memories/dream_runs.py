@@ -9,13 +9,13 @@ import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from reverie.cli.dream.status import find_running, why_not_now
 from reverie.context.day_book import DayBook, Spending
 from reverie.errors import UserError
 from reverie.parsing import Unparsable, load_json
+from reverie.web.memories.kept import Kept
 from reverie.web.memories.stores import Store
 from reverie.web.site import Site
 from reverie.web.visit import Data
@@ -62,10 +62,6 @@ def _read(file: IO[bytes]) -> str:
     return file.read().decode("utf-8", "replace")
 
 
-def _runs(site: Site) -> dict[Path, DreamRun]:
-    return site.keep("dream runs", dict[Path, DreamRun])
-
-
 def start_dream(site: Site, store: Store, memory: OpenedMemory, *, waits: bool) -> None:
     """Starts a dream. `UserError` if it cannot begin now."""
     if reason := why_not_now(memory):
@@ -86,13 +82,13 @@ def start_dream(site: Site, store: Store, memory: OpenedMemory, *, waits: bool) 
     process = subprocess.Popen(
         words, cwd=store.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
     )
-    _runs(site)[store.root] = DreamRun(process, time.time(), DayBook(memory.places.day_books).today(), out, err)
+    Kept.of(site).runs[store.root] = DreamRun(process, time.time(), DayBook(memory.places.day_books).today(), out, err)
 
 
 def describe_run(site: Site, store: Store, memory: OpenedMemory, *, is_held: bool) -> Data | None:
     """The dream that runs now or that this web view has started last; None if there is neither. `is_held`: somebody has
     the lock."""
-    run = _runs(site).get(store.root)
+    run = Kept.of(site).runs.get(store.root)
     result = run.result() if run is not None else None
     if not is_held and (run is None or result is None):
         return None if run is None else _starting(run, memory)

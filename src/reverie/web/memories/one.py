@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reverie.errors import ReverieError, StorageError
@@ -19,6 +18,7 @@ from reverie.memory.references import named_files, named_symbols
 from reverie.memory.taxonomy import index_of, is_index, is_topic, pointer_of
 from reverie.moments import iso
 from reverie.paths import check_session_id
+from reverie.web.memories.kept import Kept
 from reverie.web.memories.recalled import recalled_in
 from reverie.web.memories.shelf import UNMARKED, shelf_of
 from reverie.web.memories.stores import Store
@@ -128,7 +128,7 @@ def _missing(site: Site, memory: OpenedMemory, name: str, document: Document) ->
     checkout = memory.places.checkout
     if not (named_files(text) or named_symbols(text)) or not memory.places.cwd.is_dir():
         return {"missing": [], "missing_known": True}
-    known = site.keep("missing names", dict[tuple[Path, str], tuple[float, tuple[str, ...]]])
+    known = Kept.of(site).missing
     key = (checkout, document.digest)
     found = known.get(key)
     if found is None or time.monotonic() - found[0] > _FRESH_S:
@@ -156,7 +156,7 @@ class SessionLinks:
             self._known[session] = self._exists(session)
         if not self._known.get(session):
             return ""
-        return f"/sessions/{session}" + (f"?message={message}#message-{message}" if message else "")
+        return f"/sessions/{session}" + (f"?at={message}#message-{message}" if message else "")
 
     def _exists(self, session: str) -> bool:
         with suppress(ReverieError):

@@ -9,6 +9,7 @@ from typing import Any, Final
 from reverie.context.ledger import read_records_with
 from reverie.paths import Places
 from reverie.storage.transcript.records import Surfaced, from_record
+from reverie.web.memories.kept import Kept
 from reverie.web.site import Site
 
 _BYTES: Final = 48_000_000
@@ -18,7 +19,7 @@ _MOST: Final = 10
 
 def recalled_in(site: Site, places: Places, file: str) -> list[dict[str, Any]]:
     """The last times that recall showed a memory: session, time and who chose it, the newest first."""
-    known = site.keep("recalled", dict[Path, tuple[tuple[int, int], list[tuple[str, str, tuple[str, ...]]]]])
+    known = Kept.of(site).recalled
     found: list[dict[str, Any]] = []
     for path, stamp in _newest(places):
         cached = known.get(path)

@@ -19,6 +19,7 @@ from reverie.memory.gate.marks import Marks
 from reverie.memory.recall.search_index import IndexedFile, IndexFailed, SearchIndex
 from reverie.memory.scan import folder_mtimes
 from reverie.memory.taxonomy import Trust
+from reverie.web.memories.kept import Kept
 from reverie.web.memories.stores import Store
 from reverie.web.site import Site
 
@@ -203,7 +204,8 @@ def _head(row: tuple[int, str, str, str, str], marks: Mapping[str, Mark]) -> Hea
 
 def shelf_of(site: Site, store: Store) -> Shelf:
     """The list of a memory directory, kept between visits."""
-    return site.keep(f"shelf {store.root}", lambda: Shelf(site, store))
+    shelves = Kept.of(site).shelves
+    return shelves.get(store.root) or shelves.setdefault(store.root, Shelf(site, store))
 
 
 def refresh_all(shelves: Sequence[Shelf], wait: float = A_MOMENT) -> bool:

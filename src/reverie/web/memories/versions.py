@@ -16,6 +16,7 @@ from reverie.memory.topic_file import decode
 from reverie.memory.upkeep.undo import UndoConflict, plan_undo
 from reverie.regular_files import read_regular
 from reverie.storage.history.versions import Version
+from reverie.web.memories.kept import Kept
 from reverie.web.site import Site
 
 LONGEST: Final = 1.5
@@ -76,7 +77,7 @@ class VersionBook:
 
 def book_of(site: Site, directory: MemoryDirectory) -> VersionBook:
     """The versions of a memory directory, kept between visits."""
-    return site.keep(f"versions {directory.root}", VersionBook)
+    return Kept.of(site).books.setdefault(directory.root, VersionBook())
 
 
 def preview_undo(directory: MemoryDirectory, version: Version) -> tuple[list[ProposedChange], str]:

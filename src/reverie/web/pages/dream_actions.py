@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from reverie.cli.dream.status import kill_running
 from reverie.cli.memory.opening import version_json
@@ -11,6 +11,7 @@ from reverie.layers.l6_dreaming.landing import accept, reject, undo
 from reverie.layers.l6_dreaming.proposal import Proposal, Proposals
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.web.memories.dream_runs import start_dream
+from reverie.web.memories.kept import Kept
 from reverie.web.memories.stores import Store, open_to_change
 from reverie.web.pages.dreams import find_dream
 from reverie.web.pages.memory_actions import noted
@@ -18,9 +19,6 @@ from reverie.web.visit import Action, Done, NotFound, Undo, Visit
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
-
-_KEPT: Final = 20
-"""Decided dreams that can be put back."""
 
 
 def _opened(visit: Visit, what: str) -> tuple[Store, OpenedMemory, Proposals]:
@@ -35,13 +33,6 @@ def _waiting(visit: Visit, memory: OpenedMemory) -> Proposal:
     return found
 
 
-def _remember(visit: Visit, proposal: Proposal) -> None:
-    kept = visit.site.keep("decided dreams", dict[str, Proposal])
-    kept[proposal.id] = proposal
-    while len(kept) > _KEPT:
-        kept.pop(next(iter(kept)))
-
-
 def _accept(visit: Visit) -> Done:
     store, memory, proposals = _opened(visit, "nothing is accepted")
     proposal = _waiting(visit, memory)
@@ -50,7 +41,7 @@ def _accept(visit: Visit) -> Done:
     only = None if visit.form.get("all") else named
     keeps = visit.form.get("rest") == "keep"
     _, landed = accept(memory.directory, proposals, proposal.id, only=only, keep_rest=keeps)
-    _remember(visit, proposal)
+    Kept.of(visit.site).keep_decided(proposal)
     noted(visit, store)
     files = ", ".join(landed.files) or "the index"
     said = f"Accepted: {files}." if landed.version else "Nothing was left to change."
@@ -68,14 +59,14 @@ def _accept(visit: Visit) -> Done:
 def _reject(visit: Visit) -> Done:
     store, memory, proposals = _opened(visit, "nothing is rejected")
     proposal = reject(proposals, _waiting(visit, memory).id)
-    _remember(visit, proposal)
+    Kept.of(visit.site).keep_decided(proposal)
     back = Undo(f"/dreams/{store.name}/back", {"id": proposal.id, "version": ""})
     return Done(f"Rejected dream {proposal.id}. Memory did not change.", f"/dreams{store.chosen}", back)
 
 
 def _back(visit: Visit) -> Done:
     store, memory, proposals = _opened(visit, "nothing is undone")
-    proposal = visit.site.keep("decided dreams", dict[str, Proposal]).get(visit.form.get("id", ""))
+    proposal = Kept.of(visit.site).decided.get(visit.form.get("id", ""))
     if proposal is None:
         raise UserError("This decision cannot be taken back any more: the web view was started again since.")
     if version := visit.form.get("version"):

@@ -15,6 +15,7 @@ from reverie.cli.memory.opening import version_json
 from reverie.errors import UserError
 from reverie.memory.age import age_words
 from reverie.memory.taxonomy import MemoryType, Trust, is_topic
+from reverie.web.memories.kept import Kept
 from reverie.web.memories.one import check_file, read_memory
 from reverie.web.memories.shelf import A_MOMENT, UNMARKED, UNTYPED, Found, Head, Row, Shelf, pick, refresh_all, shelf_of
 from reverie.web.memories.stores import Store, chosen_stores, find_store, list_stores, open_store
@@ -182,9 +183,7 @@ def read_one(visit: Visit) -> Data:
         if not exists and not data["versions"]:
             raise NotFound(f"There is no memory {name[:80]!r} in {store.label}.")
     if view == "edit":
-        from reverie.web.memories.drafts import find_draft
-
-        data |= {"draft": find_draft(visit.site, visit.query.get("draft", ""))}
+        data |= {"draft": Kept.of(visit.site).drafts.get(visit.query.get("draft", ""))}
     return data
 
 

@@ -14,7 +14,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import ChangedUnderneath, ProposedWrite, WriteInfo, Writer
 from reverie.memory.lookup import absorb
 from reverie.text.cutting import shorten
-from reverie.web.memories.drafts import keep_draft
+from reverie.web.memories.kept import Kept
 from reverie.web.memories.one import check_file
 from reverie.web.memories.shelf import AFTER_A_CHANGE, shelf_of
 from reverie.web.memories.stores import Store, open_to_change
@@ -91,9 +91,9 @@ def _edit(visit: Visit) -> Done:
         version = save_edit(memory, file, text, visit.form.get("base", ""), info)
     except ChangedUnderneath:
         said = f"{file} was changed while you edited it, so nothing was saved. Below are the present text and yours."
-        raise TryAgain(said, again + keep_draft(visit.site, text)) from None
+        raise TryAgain(said, again + Kept.of(visit.site).keep_draft(text)) from None
     except ReverieError as error:
-        raise TryAgain(f"Not saved: {error}", again + keep_draft(visit.site, text)) from error
+        raise TryAgain(f"Not saved: {error}", again + Kept.of(visit.site).keep_draft(text)) from error
     noted(visit, store)
     did = "Saved" if memory.directory.exists(file) else "Forgot"
     said = " ".join([f"{did} {file}.", *(f"Note: {one}" for one in warnings)])
