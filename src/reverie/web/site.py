@@ -47,6 +47,8 @@ class Site:
     cwd: Path
     settings: Settings
     read_only: bool = False
+    derived: dict[type, Any] = field(default_factory=dict[type, Any], init=False)
+    """What pages have read and may use again, by type; it can be deleted at any time."""
     _folders: dict[str, tuple[int, Path | None]] = field(default_factory=dict[str, tuple[int, Path | None]], init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
     _kept: dict[type, Any] = field(default_factory=dict[type, Any], init=False)
@@ -95,9 +97,13 @@ class Site:
 
         # A path that has the same name as the project: all that the memory of an unknown folder depends on.
         folder = project.folder or Path("/" + project.name.removeprefix("-"))
-        settings = load_settings(folder) if folder.is_dir() else self.settings
+        settings = self.settings_in(folder)
         places = Places.of(folder, settings)
         return open_memory(settings, places, report=log_refusals(places))
+
+    def settings_in(self, folder: Path) -> Settings:
+        """The settings of a command in this folder; ours, if it is gone."""
+        return load_settings(folder) if folder.is_dir() else self.settings
 
     def sessions(self, project: Project | None = None) -> Iterator[SessionInfo]:
         """Sessions of one project or of all, the last used first within a project."""

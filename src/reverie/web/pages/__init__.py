@@ -12,12 +12,26 @@ from reverie.web.pages import (
     money,
     overview,
     replay,
+    session_money,
     sessions,
     window,
 )
 from reverie.web.visit import Action, Page, Stream
 
-_MODULES = (overview, sessions, window, money, memory, memory_actions, inbox, dreams, dream_actions, replay, about)
+_MODULES = (
+    overview,
+    sessions,
+    window,
+    session_money,
+    money,
+    memory,
+    memory_actions,
+    inbox,
+    dreams,
+    dream_actions,
+    replay,
+    about,
+)
 
 PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in getattr(module, "PAGES", ()))
 ACTIONS: tuple[Action, ...] = tuple(action for module in _MODULES for action in getattr(module, "ACTIONS", ()))
