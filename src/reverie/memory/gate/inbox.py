@@ -120,6 +120,9 @@ class MemoryInbox:
         found = [item for name in self._names() if (item := self._read(self.folder / name)) is not None]
         return sorted(found, key=lambda item: (item.time, item.id))
 
+    def count(self) -> int:
+        return len(self._names())
+
     def show(self, spec: str) -> Item:
         """An item by its id or the beginning of it; `UserError` if there is none, or more than one."""
         found = [item for item in self.list() if spec and item.id.startswith(spec.strip().lower())]
