@@ -65,5 +65,5 @@ def _last_request(path: Path) -> tuple[int, str]:
             if message is None or message.role != "assistant" or record.is_sidechain:
                 continue
             if message.usage is not None and message.usage.total:
-                return message.usage.total, message.model or ""
+                return message.usage.total, str(message.fields.get("model") or "")
     return 0, ""
