@@ -14,6 +14,7 @@ from reverie.cli.dream.status import is_about
 from reverie.errors import StorageError
 from reverie.layers.l6_dreaming.landing import is_dream
 from reverie.layers.l6_dreaming.proposal import Proposal, Proposals
+from reverie.layers.l6_dreaming.state import FOLDER
 from reverie.memory.taxonomy import is_index
 from reverie.runtime.background_log import BackgroundLog, LogEntry
 from reverie.storage.history.versions import Version
@@ -32,9 +33,9 @@ def list_waiting(stores: Sequence[Store]) -> list[tuple[Store, Proposal]]:
     return sorted(found, key=lambda one: one[1].created)
 
 
-def list_dreams(site: Site, stores: Sequence[Store], *, with_history: bool) -> list[Data]:
-    """Every dream that is known, newest first. `with_history` also looks for dreams that only the history knows, and
-    for those that were undone."""
+def list_dreams(site: Site, stores: Sequence[Store], *, seconds: float) -> list[Data]:
+    """Every dream that is known, newest first. For so many seconds per memory directory it also looks in the history:
+    for dreams that the log has forgotten or that were accepted later, and for those that were undone."""
     entries: list[LogEntry] = []
     with suppress(StorageError):
         entries = [one for one in BackgroundLog(site.places.background_log).read(kind="dream_") if one.kind in ENDS]
@@ -43,8 +44,8 @@ def list_dreams(site: Site, stores: Sequence[Store], *, with_history: bool) -> l
     for store in stores:
         own = [entry for entry in entries if is_about(entry, site.places, store.root)]
         found += [_of_run(store, entry, waiting) for entry in own]
-        if with_history:
-            _add_history(site, store, found)
+        if (store.root / FOLDER).is_dir():
+            _add_history(site, store, found, seconds)
     return sorted(found, key=lambda one: one["when"], reverse=True)
 
 
@@ -74,11 +75,12 @@ def _of_run(store: Store, entry: LogEntry, waiting: set[str]) -> Data:
     }
 
 
-def _add_history(site: Site, store: Store, found: list[Data]) -> None:
+def _add_history(site: Site, store: Store, found: list[Data], seconds: float) -> None:
     directory = open_store(site, store).directory
     if directory.history.head() is None:
         return
-    versions, _ = book_of(site, directory).read(directory, lambda one: is_dream(one) or bool(one.info.reverses), _MOST)
+    book = book_of(site, directory)
+    versions, _ = book.read(directory, lambda one: is_dream(one) or bool(one.info.reverses), _MOST, seconds=seconds)
     undone = {version.info.reverses for version in versions if version.info.reverses}
     by_version = {one["version"]: one for one in found if one["version"]}
     for version in versions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,8 @@ _LONGEST_NAME: Final = 1_000
 _PART: Final = 20_000
 """Characters of a text that are shown at first."""
 _STATEMENTS: Final = 100
+LONG: Final = 600
+"""Characters of a statement that are shown at first."""
 _FRESH_S: Final = 60.0
 _WAIT_S: Final = 0.3
 
@@ -73,7 +76,7 @@ def read_memory(site: Site, store: Store, memory: OpenedMemory, name: str, *, wh
         "problems": list(topic.problems),
         "text": text if whole else text[:_PART],
         "characters": len(text),
-        "is_whole": whole or (len(text) <= _PART and len(said) <= _STATEMENTS),
+        "is_whole": whole or _is_short(text, [one.text for one in said]),
         "statements": statements,
         "statements_total": len(said),
         "index_line": _index_line(memory, name),
@@ -83,6 +86,11 @@ def read_memory(site: Site, store: Store, memory: OpenedMemory, name: str, *, wh
             {**one, "link": sessions.link(str(one["session"]), "")} for one in recalled_in(site, memory.places, name)
         ],
     }
+
+
+def _is_short(text: str, said: Sequence[str]) -> bool:
+    """Whether a page can show all of it at once."""
+    return len(text) <= _PART and len(said) <= _STATEMENTS and all(len(one) <= LONG for one in said)
 
 
 def _index_line(memory: OpenedMemory, name: str) -> str | None:

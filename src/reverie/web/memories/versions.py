@@ -21,6 +21,8 @@ from reverie.web.site import Site
 
 LONGEST: Final = 1.5
 """Seconds that a page looks for older versions."""
+A_LITTLE: Final = 0.05
+"""The same for a page that is about many memory directories."""
 
 
 class VersionBook:
@@ -33,10 +35,16 @@ class VersionBook:
         self._head: str | None = None
 
     def read(
-        self, directory: MemoryDirectory, wanted: Callable[[Version], bool], most: int, *, start: int = 0
+        self,
+        directory: MemoryDirectory,
+        wanted: Callable[[Version], bool],
+        most: int,
+        *,
+        start: int = 0,
+        seconds: float = LONGEST,
     ) -> tuple[list[Version], bool]:
         """The wanted versions from `start` on, at most `most`; whether there may be more."""
-        history, until = directory.history, time.monotonic() + LONGEST
+        history, until = directory.history, time.monotonic() + seconds
         found: list[Version] = []
         with self._lock:
             self._catch_up(directory)

@@ -16,8 +16,9 @@ from reverie.memory.taxonomy import is_index
 from reverie.storage.history.versions import Version
 from reverie.web.memories.dream_log import list_dreams, list_waiting
 from reverie.web.memories.dream_runs import describe_run
+from reverie.web.memories.one import SessionLinks
 from reverie.web.memories.stores import Store, chosen_stores, find_store, list_stores, open_store
-from reverie.web.memories.versions import book_of, preview_undo
+from reverie.web.memories.versions import A_LITTLE, LONGEST, book_of, preview_undo
 from reverie.web.paging import Pager
 from reverie.web.visit import Data, NotFound, Page, Visit
 
@@ -33,7 +34,7 @@ def read(visit: Visit) -> Data:
     everything = [store for store in list_stores(visit.site) if store.project]
     stores = [store for store in chosen_stores(visit) if store.project]
     one = stores[0] if len(stores) == 1 else None
-    log = list_dreams(visit.site, stores, with_history=one is not None)
+    log = list_dreams(visit.site, stores, seconds=LONGEST if one is not None else A_LITTLE)
     pager = Pager(visit, size=20)
     return {
         "asked": visit.query.get("project", ""),
@@ -118,6 +119,7 @@ def read_one(visit: Visit) -> Data:
             "id": found.id,
             "when": found.created,
             "session": found.session,
+            "session_link": SessionLinks(visit.site).link(found.session, ""),
             "answer": found.answer,
             "statements": found.statements,
             "lost": list(found.lost),
@@ -133,6 +135,7 @@ def read_one(visit: Visit) -> Data:
         "id": found.id,
         "when": found.when.timestamp(),
         "session": found.info.session,
+        "session_link": SessionLinks(visit.site).link(found.info.session, ""),
         "answer": "",
         "statements": 0,
         "lost": [],

@@ -16,7 +16,7 @@ from reverie.errors import UserError
 from reverie.memory.age import age_words
 from reverie.memory.taxonomy import MemoryType, Trust, is_topic
 from reverie.web.memories.kept import Kept
-from reverie.web.memories.one import check_file, read_memory
+from reverie.web.memories.one import SessionLinks, check_file, read_memory
 from reverie.web.memories.shelf import A_MOMENT, UNMARKED, UNTYPED, Found, Head, Row, Shelf, pick, refresh_all, shelf_of
 from reverie.web.memories.stores import Store, chosen_stores, find_store, list_stores, open_store
 from reverie.web.memories.versions import book_of
@@ -170,6 +170,7 @@ def read_one(visit: Visit) -> Data:
         "can_change": store.is_changeable and not visit.site.read_only and memory.switch.on,
         "why_not": "" if memory.switch.on else f"Memory is off ({memory.switch.rule}).",
         "view": view if exists else "history",
+        "whole": bool(visit.query.get("whole")),
     }
     if exists:
         data |= {
@@ -201,15 +202,18 @@ def _read_history(visit: Visit, memory: Any, name: str) -> Data:
         directory, lambda one: any(change.name == name for change in one.files), pager.size, start=pager.start
     )
     total = pager.start + len(found) + (1 if has_more else 0)
+    links = SessionLinks(visit.site)
     versions = [
-        {**(version_json(one) or {}), "diff": directory.history.diff(one, name), **_verb(one, name)} for one in found
+        {**(version_json(one) or {}), "diff": directory.history.diff(one, name), **_about(one, name, links)}
+        for one in found
     ]
     return {"versions": versions, "pages": pager.describe(total), "has_more": has_more}
 
 
-def _verb(version: Version, name: str) -> Data:
+def _about(version: Version, name: str, links: SessionLinks) -> Data:
     change = next(change for change in version.files if change.name == name)
-    return {"change": change.verb, "time": version.when.timestamp()}
+    link = links.link(version.info.session, version.info.message)
+    return {"change": change.verb, "time": version.when.timestamp(), "link": link}
 
 
 def read_forgotten(visit: Visit) -> Data:

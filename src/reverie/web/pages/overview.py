@@ -14,6 +14,7 @@ from reverie.web.latest import latest_sessions
 from reverie.web.memories.dream_log import list_dreams, list_waiting
 from reverie.web.memories.shelf import A_MOMENT, refresh_all, shelf_of
 from reverie.web.memories.stores import Store, list_stores
+from reverie.web.memories.versions import A_LITTLE
 from reverie.web.visit import Data, Page, Visit
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def read(visit: Visit) -> Data:
         "memories": sum(one["memories"] for one in projects),
         "projects": projects[:_STORES],
         "more_projects": max(0, len(projects) - _STORES),
-        "last_dream": next(iter(list_dreams(site, [one for one in stores if one.project], with_history=False)), None),
+        "last_dream": next(iter(list_dreams(site, [one for one in stores if one.project], seconds=A_LITTLE)), None),
         **_money(site),
     }
 
