@@ -14,7 +14,7 @@ from reverie.context.health import Health
 from reverie.context.ledger import LedgerEntry
 from reverie.context.window_fill import Share
 from reverie.models.catalogue import Catalogue
-from reverie.models.prices import price
+from reverie.models.prices import output_ratio, price
 from reverie.storage.transcript.records import CacheBreak, ForkUsage, from_record
 from reverie.types import Purpose, Record
 
@@ -34,11 +34,15 @@ class CostRow:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A class of tokens in one request, and what they cost in US dollars."""
+    """A class of tokens in one request, what they cost in US dollars, and their share of the whole cost.
+
+    A model without a price has the usual ratios between the classes.
+    """
 
     name: str
     tokens: int
     cost: float
+    share: float
 
 
 class RequestCosts:
@@ -80,17 +84,20 @@ class RequestCosts:
 
     def amounts(self, one: LedgerEntry) -> list[Amount]:
         """Returns the parts of a cost: read, written, fresh, output."""
-        each, used = price(self._catalogue.facts(one.model), one.usage.prompt), one.usage
-        hour = used.cache_creation_1h
+        facts, used = self._catalogue.facts(one.model), one.usage
+        each, hour = price(facts, used.prompt), used.cache_creation_1h
         minutes = used.cache_creation_input_tokens - hour
-        written = minutes * each.cache_write_5m + hour * each.cache_write_1h
         found = (
-            ("read", used.cache_read_input_tokens, used.cache_read_input_tokens * each.cache_read),
-            ("written", used.cache_creation_input_tokens, written),
-            ("fresh", used.input_tokens, used.input_tokens * each.input),
-            ("output", used.output_tokens, used.output_tokens * each.output),
+            ("read", used.cache_read_input_tokens, used.cache_read_input_tokens * facts.cache_read),
+            ("written", hour + minutes, minutes * facts.cache_write_5m + hour * facts.cache_write_1h),
+            ("fresh", used.input_tokens, float(used.input_tokens)),
+            ("output", used.output_tokens, used.output_tokens * output_ratio(facts, used.prompt)),
         )
-        return [Amount(name, tokens, cost / 1_000_000) for name, tokens, cost in found]
+        whole = sum(equivalents for _, _, equivalents in found) or 1.0
+        return [
+            Amount(name, tokens, equivalents * each.input / 1_000_000, equivalents / whole)
+            for name, tokens, equivalents in found
+        ]
 
     def usual(self) -> float:
         """Returns the median cost of a request of the conversation."""
@@ -104,8 +111,8 @@ class RequestCosts:
         if paid:
             return describe_break(paid[0], priced=one.priced)
         amounts = self.amounts(one)
-        most = max(amounts, key=lambda amount: (amount.cost, amount.tokens))
-        share = f" ({most.cost / one.cost:.0%} of the cost)" if one.cost > 0 else ""
+        most = max(amounts, key=lambda amount: (amount.share, amount.tokens))
+        share = f" ({most.share:.0%} of the cost)"
         count = f"{most.tokens:,} tokens"
         new = f", most of it {grown.label}" if grown is not None and grown.tokens > 0 else ""
         if one.purpose != _MAIN and row.before is None:

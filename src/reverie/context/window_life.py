@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
+from reverie.context.ledger import BYTES_PER_TOKEN
 from reverie.context.window_fill import NOT_RECORDED, Share, header_blocks, share_out, source_of
 from reverie.models.calibration import Calibrator
 from reverie.models.features import Features, measure_blocks
@@ -138,7 +140,7 @@ class WindowLife:
         if message is None or record.data.get("isApiErrorMessage"):
             return
         if message.role == "user":
-            self._remember(message, int(record.data.get("keptBytes") or 0))
+            self._remember(message, record)
             self.view.apply(record)
             return
         self._names |= {call.id: call.name for call in message.tool_uses}
@@ -230,38 +232,43 @@ class WindowLife:
 
     # -- what happened --------------------------------------------------------------------------------------------
 
-    def _remember(self, message: Message, kept_bytes: int) -> None:
+    def _remember(self, message: Message, record: Record) -> None:
+        kept_bytes = int(record.data.get("keptBytes") or 0)
         for block in message.tool_results:
             self._originals.setdefault(block.tool_use_id, block)
             if kept_bytes:
                 self._leave("on disk", block.tool_use_id, kept_bytes)
+                self._happened("offload", "a result put on disk", record, kept_bytes // BYTES_PER_TOKEN)
 
     def _leave(self, kind: Literal["cleared", "deleted", "on disk"], call: str, size: int = 0) -> None:
         known = self._gone.setdefault(call, [])
         known.append(Gone(kind, len(self.requests) + 1, size or (known[-1].size if known else 0)))
 
-    def _note(self, payload: Payload, record: Record) -> None:
-        def happened(kind: EventKind, what: str, tokens: int = 0) -> None:
-            self.events.append(LifeEvent(kind, len(self.requests) + 1, record.timestamp, what, tokens))
+    def _happened(self, kind: EventKind, what: str, record: Record, tokens: int = 0) -> None:
+        self.events.append(LifeEvent(kind, len(self.requests) + 1, record.timestamp, what, tokens))
 
+    def _note(self, payload: Payload, record: Record) -> None:
+        happened = partial(self._happened, record=record)
         match payload:
             case CompactBoundary():
                 by = f" by {payload.writer}" if payload.writer else ""
-                happened("compaction", f"{payload.trigger} compaction{by}", payload.tokens_before)
+                happened("compaction", f"{payload.trigger} compaction{by}", tokens=payload.tokens_before)
             case Clears():
                 for call in payload.cleared:
                     self._leave("cleared", call)
-                happened("clearing", f"{len(payload.cleared)} results cleared ({payload.strategy})", payload.tokens)
+                happened(
+                    "clearing", f"{len(payload.cleared)} results cleared ({payload.strategy})", tokens=payload.tokens
+                )
             case CacheEdits():
                 for call in payload.references:
                     self._leave("deleted", call)
-                happened("clearing", f"{len(payload.references)} results deleted in the cache", payload.tokens)
+                happened("clearing", f"{len(payload.references)} results deleted in the cache", tokens=payload.tokens)
             case ResultDecisions(replaced=replaced) if replaced:
                 for call in replaced:
                     self._leave("on disk", call)
                 happened("offload", f"{len(replaced)} results put on disk")
             case Fold():
-                happened("fold", "old messages folded", payload.tokens)
+                happened("fold", "old messages folded", tokens=payload.tokens)
             case _:
                 pass
 

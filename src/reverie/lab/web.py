@@ -36,77 +36,88 @@ _PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?
 
 @dataclass(frozen=True, slots=True)
 class PageTimes:
-    """Medians in milliseconds; `ready_ms` is the time until a page that reads long files shows them, the first time."""
+    """Medians in milliseconds of one page, and of the empty page, which was visited in turn with it."""
 
     path: str
-    first_visit_ms: float
-    ready_ms: float
     server_ms: float
+    empty_server_ms: float
     paint_ms: float | None
+    empty_paint_ms: float | None
     first_paint_ms: float | None
     """Of the first visit, when nothing was read yet."""
+    ready_ms: float
+    """Until a page that reads long files shows them, the first time."""
     bytes: int
+
+    @property
+    def server_ratio(self) -> float:
+        return round(self.server_ms / self.empty_server_ms, 2)
+
+    def paint_ratio(self, paint: float | None) -> float | None:
+        return round(paint / self.empty_paint_ms, 2) if paint is not None and self.empty_paint_ms else None
 
 
 @dataclass(frozen=True, slots=True)
 class WebTimes:
-    """All pages of the large home, and the empty page."""
+    """All pages of the large home."""
 
     memories: int
     sessions: int
     rounds: int
-    empty: PageTimes
     pages: tuple[PageTimes, ...]
     left_out: tuple[str, ...]
 
     def summary(self) -> dict[str, Any]:
         """The figures for programs."""
+        ratios = [ratio for page in self.pages if (ratio := page.paint_ratio(page.paint_ms)) is not None]
+        first = [ratio for page in self.pages if (ratio := page.paint_ratio(page.first_paint_ms)) is not None]
         return {
             "memories": self.memories,
             "sessions": self.sessions,
             "rounds": self.rounds,
-            "empty": self._figures(self.empty),
-            "pages": {page.path: self._figures(page) for page in self.pages},
-            "worst_paint_ratio": max((r for p in self.pages if (r := self._ratio(p, "paint_ms"))), default=None),
-            "worst_server_ratio": max((r for p in self.pages if (r := self._ratio(p, "server_ms"))), default=None),
+            "empty_page": BASELINE,
+            "pages": {page.path: _figures(page) for page in self.pages},
+            "worst_paint_ratio": max(ratios, default=None),
+            "worst_first_visit_paint_ratio": max(first, default=None),
             "left_out": list(self.left_out),
         }
 
-    def _figures(self, page: PageTimes) -> dict[str, Any]:
-        return {
-            "server_ms": round(page.server_ms, 1),
-            "server_ratio": self._ratio(page, "server_ms"),
-            "paint_ms": None if page.paint_ms is None else round(page.paint_ms, 1),
-            "paint_ratio": self._ratio(page, "paint_ms"),
-            "first_visit_ms": round(page.first_visit_ms, 1),
-            "first_visit_paint_ms": None if page.first_paint_ms is None else round(page.first_paint_ms, 1),
-            "first_visit_paint_ratio": self._ratio(page, "first_paint_ms", "paint_ms"),
-            "ready_ms": round(page.ready_ms, 1),
-            "bytes": page.bytes,
-        }
-
-    def _ratio(self, page: PageTimes, name: str, base: str = "") -> float | None:
-        mine, other = getattr(page, name), getattr(self.empty, base or name)
-        return round(mine / other, 2) if mine is not None and other else None
-
     def table(self) -> str:
         """The figures for people."""
-        heads = ("page", "first byte", "× empty", "first paint", "× empty", "first visit", "× empty", "ready", "size")
+        heads = ("page", "first byte", "empty", "first paint", "empty", "×", "first visit", "×", "ready", "size")
         rows = list[tuple[str, ...]]([heads])
-        for page in (self.empty, *self.pages):
-            f = self._figures(page)
-            name = f"{page.path} (empty home)" if page is self.empty else page.path
-            paint = (
-                ("–", "–", "–")
-                if f["paint_ms"] is None
-                else (f"{f['paint_ms']} ms", str(f["paint_ratio"]), f"{f['first_visit_paint_ms']} ms")
-            )
-            times = (f"{f['server_ms']} ms", str(f["server_ratio"]), *paint, str(f["first_visit_paint_ratio"] or "–"))
-            rows.append((name, *times, f"{f['ready_ms']:.0f} ms", f"{page.bytes // 1000} kB"))
+        for page in self.pages:
+            paint, empty, first = (_ms(time) for time in (page.paint_ms, page.empty_paint_ms, page.first_paint_ms))
+            ratios = (_or_dash(page.paint_ratio(page.paint_ms)), _or_dash(page.paint_ratio(page.first_paint_ms)))
+            times = (_ms(page.server_ms), _ms(page.empty_server_ms), paint, empty, ratios[0], first, ratios[1])
+            rows.append((page.path, *times, _ms(page.ready_ms), f"{page.bytes // 1000} kB"))
         lines = table(rows, right=range(1, len(heads)))
         rest = [f"Left out: {', '.join(self.left_out)}."] if self.left_out else []
-        made = f"{self.memories:,} memories, {self.sessions:,} sessions, one of {self.rounds:,} rounds"
+        made = f"{self.memories:,} memories, {self.sessions:,} sessions, one of {self.rounds:,} rounds; times in ms"
         return "\n".join((made, *lines, *rest))
+
+
+def _figures(page: PageTimes) -> dict[str, Any]:
+    return {
+        "server_ms": round(page.server_ms, 1),
+        "empty_server_ms": round(page.empty_server_ms, 1),
+        "server_ratio": page.server_ratio,
+        "paint_ms": page.paint_ms,
+        "empty_paint_ms": page.empty_paint_ms,
+        "paint_ratio": page.paint_ratio(page.paint_ms),
+        "first_visit_paint_ms": page.first_paint_ms,
+        "first_visit_paint_ratio": page.paint_ratio(page.first_paint_ms),
+        "ready_ms": round(page.ready_ms, 1),
+        "bytes": page.bytes,
+    }
+
+
+def _ms(time: float | None) -> str:
+    return "–" if time is None else f"{time:.0f}" if time >= 10 else f"{time:.1f}"
+
+
+def _or_dash(ratio: float | None) -> str:
+    return "–" if ratio is None else str(ratio)
 
 
 def measure_web(
@@ -119,17 +130,18 @@ def measure_web(
         work.mkdir()
         tell("writing the home")
         session = write_home(folder / "large", work, memories=memories, sessions=sessions, rounds=rounds)
-        small = open_.enter_context(_server(folder / "empty", work))
+        empty = open_.enter_context(_server(folder / "empty", work))
         large = open_.enter_context(_server(folder / "large", work))
         browser = open_.enter_context(_chromium())
         paths, left_out = _paths(session, slug(work), folder / "large")
-        tell(f"{BASELINE} in the empty home")
-        empty = _measure(small, BASELINE, runs, browser)
+        for server in (empty, large):  # the start of the servers and of the browser is not counted
+            server.ask("/about")
+            _paint(browser, server, "/about")
         pages = list[PageTimes]()
         for path in paths:
             tell(path)
-            pages.append(_measure(large, path, runs, browser))
-        return WebTimes(memories, sessions, rounds, empty, tuple(pages), tuple(left_out))
+            pages.append(_measure(large, empty, path, runs, browser))
+        return WebTimes(memories, sessions, rounds, tuple(pages), tuple(left_out))
 
 
 def _paths(session: str, project: str, home: Path) -> tuple[list[str], list[str]]:
@@ -169,20 +181,25 @@ class _Server:
         return taken, text
 
 
-def _measure(server: _Server, path: str, runs: int, browser: Any) -> PageTimes:
+def _measure(large: _Server, empty: _Server, path: str, runs: int, browser: Any) -> PageTimes:
     begun = time.perf_counter()
-    first_paint = _paint(browser, server, path)
-    first, text = server.ask(path)
+    first_paint = _paint(browser, large, path)
+    _, text = large.ask(path)
     while _READING in text:
         if time.perf_counter() - begun > _PATIENCE_S:
             raise UserError(f"{path} is not ready after {_PATIENCE_S:.0f} s.")
         time.sleep(0.02)
-        _, text = server.ask(path)
+        _, text = large.ask(path)
     ready = (time.perf_counter() - begun) * 1_000
-    server.ask(path)
-    times = [server.ask(path)[0] for _ in range(runs)]
-    paints = [shown for _ in range(runs) if (shown := _paint(browser, server, path)) is not None]
-    return PageTimes(path, first, ready, median(times), median(paints) if paints else None, first_paint, len(text))
+    empty.ask(BASELINE)
+    times = [(large.ask(path)[0], empty.ask(BASELINE)[0]) for _ in range(runs)]
+    paints = [(_paint(browser, large, path), _paint(browser, empty, BASELINE)) for _ in range(runs)]
+    served, base = (median(column) for column in zip(*times, strict=True))
+    shown, base_shown = (
+        median(found) if (found := [one for one in column if one is not None]) else None
+        for column in zip(*paints, strict=True)
+    )
+    return PageTimes(path, served, base, shown, base_shown, first_paint, ready, len(text))
 
 
 def _paint(browser: Any, server: _Server, path: str) -> float | None:

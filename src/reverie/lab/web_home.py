@@ -43,10 +43,10 @@ def write_memories(folder: Path, count: int) -> None:
     (folder / "MEMORY.md").write_text("# Memory\n\n" + "\n".join(lines) + "\n")
 
 
-def write_sessions(folder: Path, cwd: Path, count: int) -> None:
-    """Writes short sessions of three rounds, the last one the newest."""
+def write_sessions(folder: Path, cwd: Path, count: int, *, first: int = 0) -> None:
+    """Writes short sessions of three rounds, the last one the newest. `first`: the number of the first one."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for number in range(count):
+    for number in range(first, first + count):
         id = str(uuid.UUID(int=1_000_000 + number))
         records = _Session(id, cwd, _BEGAN + timedelta(minutes=7 * number)).rounds(3)
         (folder / f"{id}.jsonl").write_bytes(b"".join(records))

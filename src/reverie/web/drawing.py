@@ -5,6 +5,7 @@ Numbers only. Texts and links stay in the templates, where they are escaped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from reverie.web.visit import Data
@@ -63,29 +64,33 @@ def down(value: float, top: float) -> float:
     return round(max(0.0, HEIGHT - value * HEIGHT / max(1.0, top)), 1)
 
 
-def wall(pieces: Iterable[Mapping[str, object]], size: int, rows: int = ROWS) -> Data:
-    """The window as rows of equal size, filled in the order of the prompt. A piece has `number`, `source`, `tokens`."""
-    per_row = max(1.0, size / rows)
+def wall(pieces: Iterable[Mapping[str, object]], size: int, value: str = "tokens") -> Data:
+    """A window of this size as rows, filled in the order of the prompt. A piece has a `number`, a `source`, a value.
+
+    What does not fit into the window makes more rows.
+    """
+    per_row = max(1.0, size / ROWS)
     drawn, at = list[Data](), 0.0
-    for number, source, tokens in _joined(pieces, per_row * _LEAST / WIDTH):
-        drawn.append({"number": number, "source": source, "rects": _rects(at, at + tokens, per_row)})
-        at += tokens
-    return {"pieces": drawn, "rows": rows, "width": WIDTH, "height": rows * ROW, "used": _rects(0, size, per_row)}
+    for number, source, amount in _joined(pieces, value, per_row * _LEAST / WIDTH):
+        drawn.append({"number": number, "source": source, "rects": _rects(at, at + amount, per_row)})
+        at += amount
+    rows = max(1, math.ceil(at / per_row - 1e-9))
+    return {"pieces": drawn, "rows": rows, "width": WIDTH, "height": rows * ROW}
 
 
-def region(start: int, end: int, size: int, rows: int = ROWS) -> list[Data]:
+def region(start: int, end: int, size: int) -> list[Data]:
     """A part of the same wall, e.g. what is kept for the answer."""
-    return _rects(start, end, max(1.0, size / rows))
+    return _rects(start, end, max(1.0, size / ROWS))
 
 
-def _joined(pieces: Iterable[Mapping[str, object]], least: float) -> Iterable[tuple[object, object, float]]:
+def _joined(pieces: Iterable[Mapping[str, object]], value: str, least: float) -> Iterable[tuple[object, object, float]]:
     waiting: tuple[object, object, float] | None = None
     for piece in pieces:
-        tokens = float(str(piece["tokens"]))
-        if waiting is not None and (waiting[1] != piece["source"] or waiting[2] >= least):
+        amount, source = float(str(piece[value])), piece.get("source", "")
+        if waiting is not None and (waiting[1] != source or waiting[2] >= least):
             yield waiting
             waiting = None
-        waiting = (piece["number"], piece["source"], tokens + (waiting[2] if waiting is not None else 0.0))
+        waiting = (piece["number"], source, amount + (waiting[2] if waiting is not None else 0.0))
     if waiting is not None:
         yield waiting
 

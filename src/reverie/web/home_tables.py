@@ -158,6 +158,7 @@ class HomeReading(Generic[T]):
         self._projects, self._words, self._empty = projects, words, empty
         self._files: dict[Path, GrowingFile] = {}
         self._checked = 0.0
+        self.version = 0
         self.done, self.of = 0, 0
 
     def is_current(self) -> bool:
@@ -192,6 +193,7 @@ class HomeReading(Generic[T]):
             except StorageError:
                 continue  # deleted meanwhile, or not a file of ours
             self.done += size
+        self.version += bool(changed)
         self._checked = time.monotonic()
 
 
@@ -205,6 +207,7 @@ class HomeTables:
         self._costs = Work(costs, costs.catch_up)
         self._health = Work(health, health.catch_up)
         self._log = site.places.background_log
+        self._whole: tuple[tuple[int, float], Health] | None = None
 
     @classmethod
     def of(cls, site: Site) -> HomeTables:
@@ -220,10 +223,13 @@ class HomeTables:
         found = _answer(self._health, patience)
         if isinstance(found, dict):
             return found
-        whole = found.health.only(lambda _at, _session, _project: True)
-        for entry in BackgroundLog(self._log).read():
-            whole.add_entry(entry)
-        return whole
+        state = (self._health.value.version, self._log.stat().st_mtime if self._log.exists() else 0.0)
+        if self._whole is None or self._whole[0] != state:
+            whole = found.health.only(lambda _at, _session, _project: True)
+            for entry in BackgroundLog(self._log).read():
+                whole.add_entry(entry)
+            self._whole = (state, whole)
+        return self._whole[1]
 
 
 def _answer(work: Work[HomeReading[T]], patience: float) -> T | Data:

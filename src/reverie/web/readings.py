@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reverie.regular_files import open_regular
 from reverie.storage.atomic import storage_error
-from reverie.storage.transcript.file import move_home, parse_line
+from reverie.storage.transcript.file import parse_line
 from reverie.types import Record
 from reverie.web.visit import Data
 
@@ -53,8 +53,8 @@ class GrowingFile:
                 self.size, self._inode = found.st_size, found.st_ino
                 file.seek(self.offset)
                 for line in file:
-                    if not line.endswith(b"\n"):
-                        return  # another process may be in the middle of it
+                    if not line.endswith(b"\n") and not _is_whole(line):
+                        return  # another process is in the middle of it
                     self.offset += len(line)
                     yield line
         except OSError as error:
@@ -75,6 +75,13 @@ class GrowingFile:
             return False
 
 
+def _is_whole(line: bytes) -> bool:
+    try:
+        return bool(parse_line(line))
+    except ValueError:
+        return False
+
+
 def parse_lines(lines: Iterator[bytes], words: Sequence[bytes] = ()) -> Iterator[Record]:
     """Yields the records of lines (with one of these words); bad lines are left out."""
     for line in lines:
@@ -88,9 +95,8 @@ def parse_lines(lines: Iterator[bytes], words: Sequence[bytes] = ()) -> Iterator
 class SessionReading:
     """One session: what its window held in every request, and what each request cost."""
 
-    def __init__(self, path: Path, home: Path, catalogue: Catalogue) -> None:
+    def __init__(self, path: Path, catalogue: Catalogue) -> None:
         self.path = path
-        self._home = str(home)
         self._catalogue = catalogue
         self._start()
 
@@ -133,7 +139,6 @@ class SessionReading:
                 continue
             if record.uuid is not None:
                 self._seen.add(record.uuid)
-            record = move_home(record, self._home)
             self.records.append(record)
             self.costs.add(record)
         ordered, known = conversation(self.records), len(self._ordered)
@@ -186,7 +191,6 @@ class Readings:
     def __init__(self, site: Site) -> None:
         from reverie.models.catalogue import Catalogue
 
-        self._home = site.settings.places.home
         self.catalogue = Catalogue.load(site.settings.catalogue.files)
         self._lock = Lock()
         self._kept: OrderedDict[Path, Work[SessionReading]] = OrderedDict()
@@ -201,7 +205,7 @@ class Readings:
         with self._lock:
             work = self._kept.pop(path, None)
             if work is None:
-                reading = SessionReading(path, self._home, self.catalogue)
+                reading = SessionReading(path, self.catalogue)
                 work = Work(reading, reading.catch_up)
             self._kept[path] = work
             self._forget()

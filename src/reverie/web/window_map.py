@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from reverie.context.ledger import BYTES_PER_TOKEN
 from reverie.context.window_fill import SOURCES
 from reverie.context.window_life import Gone, LifeBlock, LifeEvent, WindowAt
 from reverie.layers.l1_tool_results.replacement import file_name
@@ -124,7 +125,9 @@ def gone_data(one: LifeBlock) -> Data:
         "label": label(one),
         "kind": gone.kind,
         "since": gone.number,
-        "tokens_before": one.tokens_before if gone.kind != "on disk" else max(one.tokens_before, gone.size // 4),
+        "tokens_before": one.tokens_before
+        if gone.kind != "on disk"
+        else max(one.tokens_before, gone.size // BYTES_PER_TOKEN),
         "bytes": gone.size,
     }
 

@@ -120,23 +120,20 @@ def _sessions(visit: Visit, costs: HomeCosts, project: str) -> Data:
     pager = Pager(visit, size=10)
     return {
         "rows": [
-            {
-                "name": name,
-                "label": _title(visit, costs.projects[name], name),
-                "link": f"/sessions/{name}/money?sort=cost",
-                **costs.sessions[name].totals().to_json(),
-            }
+            {**_title(visit, costs.projects[name], name), **costs.sessions[name].totals().to_json()}
             for name in pager.of(names)
         ],
         "pages": pager.describe(len(names)),
     }
 
 
-def _title(visit: Visit, project: str, session: str) -> str:
+def _title(visit: Visit, project: str, session: str) -> Data:
+    """A session without a conversation (a dream of its own) has no page."""
     from reverie.storage.transcript.sessions import describe
 
     info = describe(visit.site.places.projects / project / f"{session}.jsonl")
-    return f"{session[:8]} {info.title}" if info is not None else session
+    link = f"/sessions/{session}/money?sort=cost" if info is not None else None
+    return {"name": session, "label": f"{session[:8]} {info.title if info is not None else ''}".strip(), "link": link}
 
 
 def _budget(visit: Visit) -> Data:

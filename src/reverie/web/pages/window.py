@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from reverie.storage.transcript.sessions import SessionInfo
     from reverie.web.readings import SessionReading
 
-_MOST_MARKED = 200
-
 
 def read(visit: Visit) -> Data:
     from reverie.web.readings import Readings
@@ -71,9 +69,7 @@ def _window(visit: Visit, reading: SessionReading) -> Data:
             + [{"number": one.number, "source": one.source, "tokens": one.tokens} for one in blocks],
             "blocks": [window_map.block_line(one) for one in pager.of(blocks)],
             "pages": pager.describe(len(blocks)),
-            "gone": gone[:_MOST_MARKED],
-            "gone_total": len(gone),
-            "gone_tokens": sum(one["tokens_before"] for one in gone),
+            "gone": gone,
             "compactions": [{"request": one.number, "tokens": one.tokens, "what": one.what} for one in compactions],
         },
         "block": _block(visit, reading, blocks),
