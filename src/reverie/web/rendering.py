@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from reverie.cli.output import format_age, format_seconds, format_size, format_tokens, plural
+from reverie.web.prose import inline, prose
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -83,8 +84,10 @@ def environment() -> Environment:
     filters.update(
         age=format_age,
         dollars=dollars,
+        inline=inline,
         percent=percent,
         plural=plural,
+        prose=prose,
         seconds=format_seconds,
         segment=segment,
         short=short,

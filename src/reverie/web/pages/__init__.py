@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from reverie.web.pages import about, dreams, memory, money, overview, replay, sessions, window
-from reverie.web.visit import Action, Page, Stream
+from reverie.web.pages import about, dreams, memory, money, overview, reader, replay, sessions, window
+from reverie.web.visit import Action, Page, Raw, Stream
 
-_MODULES = (overview, sessions, window, money, memory, dreams, replay, about)
+_MODULES = (overview, sessions, reader, window, money, memory, dreams, replay, about)
 
 PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in module.PAGES)
 ACTIONS: tuple[Action, ...] = tuple(action for module in _MODULES for action in getattr(module, "ACTIONS", ()))
 STREAMS: tuple[Stream, ...] = tuple(stream for module in _MODULES for stream in getattr(module, "STREAMS", ()))
+RAWS: tuple[Raw, ...] = tuple(raw for module in _MODULES for raw in getattr(module, "RAWS", ()))
 
 SECTIONS = (
     ("overview", "/", "Overview"),
