@@ -14,6 +14,7 @@ from reverie.web.sessions.items import Item, Transcript
 from reverie.web.sessions.live import events, growing, status
 from reverie.web.sessions.opened import Opened
 from reverie.web.sessions.parts import decode_image
+from reverie.web.sessions.reading import COURTESY
 from reverie.web.visit import Data, NotFound, Page, Raw, Stream, Visit
 
 _SIZE = 40
@@ -24,6 +25,11 @@ _MOST_FOUND = 2_000
 
 def read(visit: Visit) -> Data:
     """The conversation."""
+    with COURTESY:
+        return _read(visit)
+
+
+def _read(visit: Visit) -> Data:
     opened = Opened.of(visit)
     transcript, wanted = opened.transcript, visit.query.get("q", "").strip()[:500]
     is_own = not (opened.agent or opened.branch)
@@ -201,15 +207,15 @@ def read_notes(visit: Visit) -> Data:
     opened = Opened.of(visit)
     settings, info = visit.site.settings, opened.info
     numbers = NoteNumbers(**{field.name: getattr(settings.notes, field.name) for field in fields(NoteNumbers)})
-    view = opened.reader.derive("view", opened.snapshot, lambda given: View.of(conversation(given.records)))
+    view = opened.reader.derive_later("view", opened.snapshot, lambda given: View.of(conversation(given.records)))
     path = info.folder / "session-memory" / "summary.md"
-    found = read_file(path, visit.site.places.notes_config / "template.md", view, numbers)
+    found = read_file(path, visit.site.places.notes_config / "template.md", view or View(), numbers)
     return {
         "title": "Notes",
         "tab": "notes",
         "session": opened.head(),
-        "reading": opened.reading(),
-        "notes": found.to_json(),
+        "is_measured": view is not None and opened.reading() is None,
+        "notes": {**found.to_json(), **({} if view is not None else {"path": str(path)})},
         "lines": found.about() if found.text is not None else [],
         "first_tokens": numbers.first_tokens,
     }

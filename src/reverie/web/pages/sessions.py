@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 from reverie.errors import ReverieError
 from reverie.storage.lease import Lease
 from reverie.web.paging import Pager
+from reverie.web.sessions.reading import COURTESY
 from reverie.web.sessions.search import Hits, search_text
-from reverie.web.sessions.table import SOURCES, Row, table_of
+from reverie.web.sessions.table import SOURCES, Row, SessionTable, table_of
 from reverie.web.visit import Data, Page, Visit
 
 _UNKNOWN = float("-inf")
 _MOST_QUERY = 500
+_PATIENCE_S = 0.08
 
 
 def _said(row: Row) -> float:
@@ -31,6 +34,11 @@ SORTS: dict[str, tuple[str, Callable[[Row], Any]]] = {
 
 
 def read(visit: Visit) -> Data:
+    with COURTESY:
+        return _read(visit)
+
+
+def _read(visit: Visit) -> Data:
     site, table = visit.site, table_of(visit.site)
     project = visit.query.get("project", "")
     wanted = " ".join(visit.query.get("q", "").split())[:_MOST_QUERY]
@@ -40,8 +48,7 @@ def read(visit: Visit) -> Data:
     if project:
         site.project(project)  # or there is none
     rows = table.list([project] if project else None)
-    read_rows = sum(row.figures is not None for row in rows)
-    state = {"read": read_rows, "total": len(rows)}
+    state = {"read": sum(row.is_counted for row in rows), "total": len(rows)}
     hits: Hits | None = None
     if wanted and where == "text":
         hits = search_text(site.places.projects, wanted, project)
@@ -68,9 +75,16 @@ def read(visit: Visit) -> Data:
         "counted": state,
         "is_all_searched": hits is None or hits.is_all,
         "again": "?" + urlencode({key: value for key, value in visit.query.items() if key != "part"}),
-        "sessions": [_describe(table.describe(row), hits, wanted) for row in pager.of(rows)],
+        "sessions": list(_described(table, pager.of(rows), hits, wanted)),
         "pages": pager.describe(len(rows)),
     }
+
+
+def _described(table: SessionTable, rows: Sequence[Row], hits: Hits | None, wanted: str) -> Iterator[Data]:
+    """The rows of one page. Titles that would take too long are left to the worker."""
+    until = time.monotonic() + _PATIENCE_S
+    for row in rows:
+        yield _describe(row if time.monotonic() > until else table.describe(row), hits, wanted)
 
 
 def _has_title(row: Row, wanted: str) -> bool:
@@ -99,7 +113,7 @@ def _describe(row: Row, hits: Hits | None, wanted: str) -> Data:
     return {
         "id": row.file.id,
         "project": row.file.project,
-        "title": info.title if info is not None else "",
+        "title": info.title if info is not None else None,
         "folder": info.cwd if info is not None else "",
         "branch": info.git_branch if info is not None else "",
         "said": info.said if info is not None else _said(row),

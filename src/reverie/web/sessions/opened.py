@@ -26,6 +26,7 @@ from reverie.web.site import Site
 from reverie.web.visit import Data, NotFound, Visit
 
 _HEAD_BYTES = 65_536
+_FRESH_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class Opened:
     def of(cls, visit: Visit) -> Opened:
         site = visit.site
         info = site.session(visit.path["session"])
-        reader = reader_of(site, info.path)
+        catalogue = Catalogue.load(site.settings.catalogue.files)
+        reader = reader_of(site, info.path, lambda own, whole: _warm(own, whole, catalogue))
         snapshot = reader.look()
         main = read_items(reader, snapshot)
         agent, branch = visit.query.get("agent", ""), visit.query.get("branch", "")
@@ -77,8 +79,9 @@ class Opened:
         return self.info.path.parent.name
 
     def ledger(self) -> Ledger:
+        """The costs; of a large file only when all of it is read, and in a live session at most ten seconds old."""
         catalogue = Catalogue.load(self.site.settings.catalogue.files)
-        return self.reader.derive("ledger", self.snapshot, lambda given: Ledger.of_session(given.records, catalogue))
+        return _ledger(self.reader, self.snapshot, catalogue) if self.snapshot.is_whole else Ledger(catalogue)
 
     def reading(self) -> Data | None:
         """How far a large file is read; None when all of it is."""
@@ -161,6 +164,15 @@ class Opened:
             "open_in": holder(self.info),
             "path": str(self.info.path),
         }
+
+
+def _ledger(reader: TranscriptReader, snapshot: Snapshot, catalogue: Catalogue) -> Ledger:
+    return reader.derive("ledger", snapshot, lambda given: Ledger.of_session(given.records, catalogue), for_s=_FRESH_S)
+
+
+def _warm(reader: TranscriptReader, snapshot: Snapshot, catalogue: Catalogue) -> None:
+    read_items(reader, snapshot)
+    _ledger(reader, snapshot, catalogue)
 
 
 def holder(info: SessionInfo) -> int | None:

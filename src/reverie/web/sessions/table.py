@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Literal, TypeAlias, cast
@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias, cast
 from reverie.context.ledger import LEDGER_WORDS, Ledger, read_records_with
 from reverie.errors import ReverieError
 from reverie.models.catalogue import Catalogue
-from reverie.moments import modified_time, parse_time
+from reverie.moments import parse_time
 from reverie.parsing import Unparsable, load_json
 from reverie.paths import make_private
 from reverie.regular_files import LARGEST, read_regular
@@ -29,11 +29,14 @@ from reverie.storage.transcript.file import tail_records
 from reverie.storage.transcript.records import build
 from reverie.storage.transcript.sessions import SessionInfo, describe
 from reverie.types import JsonObject, Purpose
+from reverie.web.sessions.reading import COURTESY
 from reverie.web.site import Site
 
 Source: TypeAlias = Literal["reverie", "claude-code", "codex", "pi"]
 SOURCES = {"reverie": "Reverie", "claude-code": "Claude Code", "codex": "Codex", "pi": "pi"}
 _SAVE_S = 5.0
+_SMALL = 2_000_000
+"""Bytes of a transcript that a page counts at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +59,40 @@ class SessionFile:
     """A transcript as a listing of its folder shows it."""
 
     project: str
-    path: Path
+    id: str
+    folder: str
     size: int
     modified_ns: int
-    modified: float
 
     @property
-    def id(self) -> str:
-        return self.path.stem
+    def path(self) -> Path:
+        return Path(self.folder, f"{self.id}.jsonl")
+
+    @property
+    def modified(self) -> float:
+        return self.modified_ns / 1e9
+
+    @property
+    def key(self) -> str:
+        return f"{self.project}/{self.id}.jsonl"
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        return self.size, self.modified_ns
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Row:
-    """One session. `info` and `figures` are None until they are read."""
+    """One session. `info` and `figures` are None until they are read; those of an older state are better than none."""
 
     file: SessionFile
-    info: SessionInfo | None
-    figures: Figures | None
+    info: SessionInfo | None = None
+    figures: Figures | None = None
+    is_described: bool = False
+
+    @property
+    def is_counted(self) -> bool:
+        return self.figures is not None and (self.figures.size, self.figures.modified) == self.file.stamp
 
 
 class SessionTable:
@@ -81,10 +101,10 @@ class SessionTable:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._lock = Lock()
-        self._infos = dict[Path, tuple[tuple[int, int], SessionInfo | None]]()
-        self._figures = dict[Path, Figures]()
+        self._rows = dict[str, Row]()
+        self._kept = dict[str, Figures]()
         self._wake = Event()
-        self._waiting = list[SessionFile]()
+        self._waiting = list[Row]()
         self._worker: Thread | None = None
         self._place = site.places.session_figures
         self._load()
@@ -93,73 +113,66 @@ class SessionTable:
 
     def list(self, projects: Iterable[str] | None = None) -> list[Row]:
         """All sessions, without waiting. Those that are not read yet are given to the worker."""
-        files = list(self._files(projects))
         with self._lock:
-            rows = [Row(file, self._known(file), self._counted(file)) for file in files]
-        missing = [row.file for row in rows if row.figures is None or not self._is_described(row.file)]
+            rows = [self._row(file) for file in self._files(projects)]
+        missing = [row for row in rows if not (row.is_counted and row.is_described)]
         if missing:
             self._start(missing)
-        return [row for row in rows if row.info is not None or not self._is_described(row.file)]
+        return [row for row in rows if row.info is not None or not row.is_described]
+
+    def _row(self, file: SessionFile) -> Row:
+        known = self._rows.get(file.key)
+        if known is None:
+            known = self._rows[file.key] = Row(file, None, self._kept.get(file.key))
+        elif known.file.stamp != file.stamp:
+            known = self._rows[file.key] = Row(file, known.info, known.figures)
+        return known
 
     def describe(self, row: Row) -> Row:
         """The same row with its title, read now if it must be."""
-        if self._is_described(row.file):
-            with self._lock:
-                return replace(row, info=self._known(row.file))
-        info = _describe(row.file)
-        with self._lock:
-            self._infos[row.file.path] = (_stamp(row.file), info)
-        return replace(row, info=info)
+        if not row.is_described:
+            row.info, row.is_described = _describe(row.file), True
+        return row
 
     def row(self, info: SessionInfo) -> Row:
         """The row of one session; a small file is read now."""
         found = info.path.stat()
-        file = SessionFile(info.path.parent.name, info.path, found.st_size, found.st_mtime_ns, modified_time(found))
+        folder = str(info.path.parent)
+        file = SessionFile(info.path.parent.name, info.id, folder, found.st_size, found.st_mtime_ns)
         with self._lock:
-            figures = self._counted(file)
-        if figures is None:
-            if file.size <= 3_000_000:
-                figures = self._count(file)
+            row = self._row(file)
+        if not row.is_counted:
+            if file.size <= _SMALL:
+                self._count(row)
             else:
-                self._start([file])
-        return Row(file, info, figures)
+                self._start([row])
+        return row
 
-    def _files(self, projects: Iterable[str] | None) -> Iterable[SessionFile]:
-        root = self._site.places.projects
+    def _files(self, projects: Iterable[str] | None) -> Iterator[SessionFile]:
+        root = str(self._site.places.projects)
         try:
             names = sorted(projects) if projects is not None else sorted(e.name for e in os.scandir(root) if e.is_dir())
         except OSError:
             return
         for project in names:
+            folder = f"{root}/{project}"
             try:
-                entries = list(os.scandir(root / project))
+                entries = list(os.scandir(folder))
             except OSError:
                 continue
             for entry in entries:
-                if not entry.name.endswith(".jsonl") or entry.name.startswith("agent-"):
-                    continue
-                with suppress(OSError):
-                    found = entry.stat()
-                    path = Path(entry.path)
-                    yield SessionFile(project, path, found.st_size, found.st_mtime_ns, modified_time(found))
-
-    def _is_described(self, file: SessionFile) -> bool:
-        kept = self._infos.get(file.path)
-        return kept is not None and kept[0] == _stamp(file)
-
-    def _known(self, file: SessionFile) -> SessionInfo | None:
-        kept = self._infos.get(file.path)
-        return kept[1] if kept is not None else None  # the title of an older state is better than none
-
-    def _counted(self, file: SessionFile) -> Figures | None:
-        kept = self._figures.get(file.path)
-        return kept if kept is not None and (kept.size, kept.modified) == _stamp(file) else None
+                name = entry.name
+                if name.endswith(".jsonl") and not name.startswith("agent-"):
+                    with suppress(OSError):
+                        found = entry.stat()
+                        yield SessionFile(project, name[:-6], folder, found.st_size, found.st_mtime_ns)
 
     # -- counting
 
-    def _start(self, files: list[SessionFile]) -> None:
+    def _start(self, rows: list[Row]) -> None:
+        rows = sorted(rows, key=lambda one: one.file.modified_ns)  # the newest is read first
         with self._lock:
-            self._waiting = sorted(files, key=lambda one: one.modified_ns)  # the newest is read first
+            self._waiting = rows
             if self._worker is None:
                 self._worker = Thread(target=self._run, name="session table", daemon=True)
                 self._worker.start()
@@ -169,41 +182,27 @@ class SessionTable:
         saved, dirty = time.monotonic(), 0
         while True:
             with self._lock:
-                file = self._waiting.pop() if self._waiting else None
-            if file is None:
+                row = self._waiting.pop() if self._waiting else None
+            if row is None:
                 if dirty:
                     self._save()
                     dirty = 0
-                if not self._wake.wait(300):
-                    continue
+                self._wake.wait()
                 self._wake.clear()
                 continue
+            COURTESY.wait()
             with suppress(ReverieError, OSError):
-                self._read(file)
+                self.describe(row)
+                if not row.is_counted:
+                    self._count(row)
             dirty += 1
-            time.sleep(0.001)  # pages come first
             if time.monotonic() - saved > _SAVE_S:
                 self._save()
                 saved, dirty = time.monotonic(), 0
 
-    def _read(self, file: SessionFile) -> None:
-        if not self._is_described(file):
-            info = _describe(file)
-            with self._lock:
-                self._infos[file.path] = (_stamp(file), info)
-        with self._lock:
-            known = self._counted(file)
-        if known is None:
-            self._count(file)
-
-    def _count(self, file: SessionFile) -> Figures | None:
-        try:
-            figures = count(file, Catalogue.load(self._site.settings.catalogue.files))
-        except (ReverieError, OSError):
-            return None
-        with self._lock:
-            self._figures[file.path] = figures
-        return figures
+    def _count(self, row: Row) -> None:
+        with suppress(ReverieError, OSError):
+            row.figures = count(row.file, Catalogue.load(self._site.settings.catalogue.files))
 
     # -- keeping
 
@@ -213,22 +212,16 @@ class SessionTable:
             given = cast("dict[str, Any]", found["sessions"]) if found.get("version") == 1 else {}
         except (OSError, Unparsable, ValueError, KeyError, TypeError, AttributeError):
             return
-        root = self._site.places.projects
         for name, one in given.items():
             if isinstance(one, dict) and (figures := build(Figures, cast(JsonObject, one))) is not None:
-                self._figures[root / name] = figures
+                self._kept[name] = figures
 
     def _save(self) -> None:
-        root = self._site.places.projects
         with self._lock:
-            rows = {str(path.relative_to(root)): asdict(one) for path, one in self._figures.items()}
+            rows = {key: asdict(one.figures) for key, one in self._rows.items() if one.figures is not None}
         with suppress(OSError, ReverieError):
             make_private(self._place.parent)
             write_atomic(self._place, json.dumps({"version": 1, "sessions": rows}).encode(), fsync=False)
-
-
-def _stamp(file: SessionFile) -> tuple[int, int]:
-    return file.size, file.modified_ns
 
 
 def _describe(file: SessionFile) -> SessionInfo | None:
@@ -243,8 +236,10 @@ def count(file: SessionFile, catalogue: Catalogue) -> Figures:
     if file.size > LARGEST:
         return Figures(file.size, file.modified_ns, 0, 0, 0.0, 0, 0, "reverie", file.modified)
     ledger = Ledger(catalogue)
-    for record in read_records_with(file.path, LEDGER_WORDS):
+    for number, record in enumerate(read_records_with(file.path, LEDGER_WORDS)):
         ledger.add(record, session=file.id, project=file.project)
+        if number % 200 == 199:
+            COURTESY.wait()
     whole, rounds = ledger.total, sum(one.purpose == Purpose.MAIN for one in ledger.entries)
     if not rounds:  # another agent may record no usage
         answers = (one for one in read_records_with(file.path, (b'"assistant"',)) if not one.is_sidechain)
