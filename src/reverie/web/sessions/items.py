@@ -124,7 +124,8 @@ class _Builder:
                 if record.uuid is not None:
                     found.places.setdefault(anchor(record.uuid), position)
                 for call in record.message.tool_uses if record.message is not None else ():
-                    found.calls.setdefault(call.id, position)
+                    if found.calls.get(call.id, -1) < 0:
+                        found.calls[call.id] = position
         for call, (_, record) in found.results.items():
             if call in found.calls and record.uuid is not None:
                 found.places.setdefault(anchor(record.uuid), found.calls[call])
