@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import json
 import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from reverie.errors import ReverieError
+from reverie.parsing import Unparsable, load_json
 from reverie.runtime.loopback import App, LoopbackOnly
 from reverie.web.access import Access, SafeHeaders, cookie_name
 from reverie.web.pages import ACTIONS, PAGES, RAWS, SECTIONS, STREAMS
@@ -255,8 +255,8 @@ async def _read_form(request: Request) -> dict[str, str]:
         if len(raw) > _MOST_FORM_BYTES:
             raise _Refused(f"The form is larger than {_MOST_FORM_BYTES:,} bytes.", 413)
     if request.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
-        with contextlib.suppress(ValueError, RecursionError):
-            found: Any = json.loads(bytes(raw) or b"{}")
+        with contextlib.suppress(Unparsable):
+            found: Any = load_json(bytes(raw) or b"{}")
             if isinstance(found, dict):
                 return {str(key): str(value) for key, value in found.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         raise _Refused("The body must be a JSON object.", 400)

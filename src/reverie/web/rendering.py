@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from reverie.cli.output import format_age, format_seconds, format_size, format_tokens, plural
+from reverie.moments import local_minutes, parse_time
 from reverie.web.prose import inline, prose
 
 if TYPE_CHECKING:
@@ -51,11 +51,10 @@ def when(moment: float | str | None) -> str:
     """A time, local: `2026-11-16 14:05`."""
     if moment is None or moment == "":
         return "–"
-    try:
-        found = datetime.fromisoformat(moment) if isinstance(moment, str) else datetime.fromtimestamp(moment)
-        return found.astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError, OSError):
-        return shown(moment)
+    if not isinstance(moment, str):
+        return local_minutes(moment)
+    found = parse_time(moment)
+    return local_minutes(found.timestamp()) if found is not None else shown(moment)
 
 
 def percent(share: float | None) -> str:
