@@ -10,6 +10,7 @@ import contextlib
 import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -17,10 +18,10 @@ from reverie.errors import ReverieError
 from reverie.parsing import Unparsable, load_json
 from reverie.runtime.loopback import App, LoopbackOnly
 from reverie.web.access import Access, SafeHeaders, cookie_name
-from reverie.web.pages import ACTIONS, PAGES, SECTIONS, STREAMS
+from reverie.web.pages import ACTIONS, PAGES, RAWS, SECTIONS, STREAMS
 from reverie.web.rendering import STATIC, render, to_json
 from reverie.web.site import Site
-from reverie.web.visit import Action, Data, Done, NotFound, Page, Stream, TryAgain, Visit
+from reverie.web.visit import Action, Data, Done, Event, NotFound, Page, Raw, Stream, TryAgain, Visit
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -47,6 +48,7 @@ def create_app(site: Site, access: Access, port: int) -> Starlette:
         routes.append(Route(f"/api{page.path.rstrip('/')}" if page.path != "/" else "/api/overview", server.api(page)))
     for stream in STREAMS:
         routes.append(Route(stream.path, server.stream(stream)))
+    routes += [Route(raw.path, server.raw(raw)) for raw in RAWS]
     if not site.read_only:
         for action in ACTIONS:
             routes.append(Route(f"/api{action.path}", server.act(action, as_json=True), methods=["POST"]))
@@ -104,7 +106,10 @@ class _Server:
 
         async def answer(request: Request) -> Response:
             async def start() -> Response:
-                events = stream.events(self._visit(request))
+                visit = self._visit(request)
+                if last := request.headers.get("last-event-id"):
+                    visit = replace(visit, query={**visit.query, "last": last})
+                events = stream.events(visit)
                 first = await anext(events, None)  # an error needs a status, so it must come before the stream
 
                 async def lines() -> AsyncIterator[str]:
@@ -116,6 +121,18 @@ class _Server:
                 return StreamingResponse(lines(), media_type="text/event-stream")
 
             return await self._guarded(request, start)
+
+        return answer
+
+    def raw(self, raw: Raw) -> Callable[[Request], Any]:
+        from starlette.responses import Response as Answer
+
+        async def answer(request: Request) -> Response:
+            async def read() -> Response:
+                content, kind = await asyncio.to_thread(raw.read, self._visit(request))
+                return Answer(content, media_type=kind)
+
+            return await self._guarded(request, read)
 
         return answer
 
@@ -265,5 +282,7 @@ def _json(data: Data, status: int = 200) -> Response:
     return Response(to_json(data), status, media_type="application/json")
 
 
-def _event(text: str) -> str:
-    return "".join(f"data: {line}\n" for line in text.split("\n")) + "\n"
+def _event(event: str | Event) -> str:
+    given = event if isinstance(event, Event) else Event(event)
+    head = [f"{key}: {value}\n" for key, value in (("event", given.name), ("id", given.id)) if value]
+    return "".join([*head, *(f"data: {line}\n" for line in given.data.split("\n")), "\n"])

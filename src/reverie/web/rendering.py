@@ -13,6 +13,7 @@ from urllib.parse import quote
 from reverie.cli.output import format_age, format_seconds, format_size, format_tokens, plural
 from reverie.moments import local_minutes, parse_time
 from reverie.web import drawing
+from reverie.web.prose import inline, prose
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -88,8 +89,10 @@ def environment() -> Environment:
         stacked=drawing.stacked,
         wall=drawing.wall,
         dollars=dollars,
+        inline=inline,
         percent=percent,
         plural=plural,
+        prose=prose,
         seconds=format_seconds,
         segment=segment,
         short=short,

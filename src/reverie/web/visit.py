@@ -103,10 +103,29 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class Event:
+    """One server-sent event with a name, or with an id that a browser sends back when it connects again."""
+
+    data: str
+    name: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Stream:
-    """Server-sent events. Each item is the HTML (or JSON) of one event."""
+    """Server-sent events. Each item is the HTML (or JSON) of one event. A browser's last id is `last` in the query."""
 
     path: str
     name: str
-    events: Callable[[Visit], AsyncIterator[str]]
+    events: Callable[[Visit], AsyncIterator[str | Event]]
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Bytes with a type, such as a picture. `read` runs in a worker thread and returns both."""
+
+    path: str
+    name: str
+    read: Callable[[Visit], tuple[bytes, str]]
     about: str = ""

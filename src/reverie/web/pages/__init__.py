@@ -11,16 +11,18 @@ from reverie.web.pages import (
     memory_actions,
     money,
     overview,
+    reader,
     replay,
     session_money,
     sessions,
     window,
 )
-from reverie.web.visit import Action, Page, Stream
+from reverie.web.visit import Action, Page, Raw, Stream
 
 _MODULES = (
     overview,
     sessions,
+    reader,
     window,
     session_money,
     money,
@@ -36,6 +38,7 @@ _MODULES = (
 PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in getattr(module, "PAGES", ()))
 ACTIONS: tuple[Action, ...] = tuple(action for module in _MODULES for action in getattr(module, "ACTIONS", ()))
 STREAMS: tuple[Stream, ...] = tuple(stream for module in _MODULES for stream in getattr(module, "STREAMS", ()))
+RAWS: tuple[Raw, ...] = tuple(raw for module in _MODULES for raw in getattr(module, "RAWS", ()))
 
 SECTIONS = (
     ("overview", "/", "Overview"),
