@@ -23,7 +23,7 @@ FLOORS = (
     "agents",
     "session",
     "library sync",
-    "adapters daemon",
+    "adapters daemon proxy",
     "connect",
     "cli lab web __main__",
 )

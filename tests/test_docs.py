@@ -51,9 +51,12 @@ NOT_RUN = {
     "pip install": "needs the network; `make soak` installs the wheel (test_wheel.py)",
     "export ANTHROPIC_API_KEY": "a key of your own",
     "OPENAI_BASE_URL=": "a server of your own",
+    "export ANTHROPIC_BASE_URL": "for the clients that you start afterwards",
+    "export OPENAI_BASE_URL": "for the clients that you start afterwards",
     "reverie connect claude-code": "asks on a terminal (tests/connect)",
     "reverie connect codex": "asks on a terminal (tests/connect)",
     "reverie chat": "a conversation on a terminal (tests/cli/chat)",
+    "reverie proxy -": "starts a program of somebody else, or serves until it is stopped (tests/proxy)",
     "reverie simulate": "serves until it is stopped (tests/simulator/test_simulate_command.py)",
     "reverie models add": "downloads weights",
     "reverie lab recall": "data of your own (tests/lab/test_recall.py)",
@@ -64,6 +67,7 @@ NOT_RUN = {
 }
 """How lines begin that cannot run here, and why."""
 SHOWN_ONLY = {
+    "proxy.md": "the first line of `reverie proxy stats`",
     "cache.md": "what is printed after a cache miss",
     "embedded.md": "a conversation (tests/offline)",
     "instructions.md": "lines of an instruction file",

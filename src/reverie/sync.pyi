@@ -42,6 +42,7 @@ class Engine:
         cwd: Path | str | None = None,
         home: Path | str | None = None,
         settings: Mapping[str, object] | None = None,
+        flags: Mapping[str, bool] | None = None,
         on_event: Callable[[Event], None] | None = None,
         clock: Clock = utc_now,
     ) -> Engine:
@@ -55,6 +56,7 @@ class Engine:
         max_tokens: int | None = None,
         origin: str = "entered",
         whole: bool | None = None,
+        seen: int = 0,
         **fields: Any,
     ) -> PreparedRequest:
         """Returns the request to send: old results cleared, the history compacted if it must be, memories that fit the

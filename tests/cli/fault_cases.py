@@ -177,6 +177,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("demo",): [Case(("--no-chat",), slow=True)],
         ("simulate",): [Case(("--ledger", "LEDGER"), slow=True, serves=True)],
         ("web",): [Case(("--no-open",), slow=True, serves=True)],
+        ("proxy",): [Case((), slow=True, serves=True)],
         ("models", "add"): [Case(("nonesuch",), works=False)],
         ("models", "list"): [Case(())],
         ("models", "path"): [Case(())],

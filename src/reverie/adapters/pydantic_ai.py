@@ -12,7 +12,8 @@ from typing import Any
 
 from reverie.adapters.faults import check_wire, logged
 from reverie.errors import MissingExtra, ReverieError
-from reverie.library.engine import READ_ABOUT, READ_TOOL, Engine
+from reverie.library.engine import Engine
+from reverie.library.read_tool import READ_ABOUT, READ_TOOL
 
 try:
     from pydantic_ai import FunctionToolset, RunContext, Tool

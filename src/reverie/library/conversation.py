@@ -181,9 +181,15 @@ class ForeignConversation:
         return fence(Origin.CODE, render("reverie.library", "known.md", {"index": "\n".join(shown)})).text
 
     async def take_in(
-        self, given: Sequence[GivenMessage], *, whole: bool | None = None, origin: Origin = Origin.ENTERED
+        self,
+        given: Sequence[GivenMessage],
+        *,
+        whole: bool | None = None,
+        origin: Origin = Origin.ENTERED,
+        seen: int = 0,
     ) -> None:
-        """Appends what is new in the caller's messages, and recalls what fits the newest of the user's."""
+        """Appends what is new in the caller's messages, and recalls what fits the newest of the user's. The results of
+        the first `seen` messages stay as they are."""
         handed = self._handed(given) if whole is None else 0
         given, whole = given[handed:], False if handed else whole
         found = recognise(
@@ -200,8 +206,10 @@ class ForeignConversation:
         is_answer = bool(self._known) and not is_edited and not self.is_answered
         asked = next((i for i in range(len(new) - 1, -1, -1) if new[i].message.role == "assistant"), -1) + 1
         query = "\n\n".join(text for one in new[asked:] if (text := said_by_user(one.message)))
-        for place, group in enumerate(grouped(new)):
-            await self._append(group, is_answer=is_answer and place == 0)
+        at = first = start + handed
+        for group in grouped(new):
+            await self._append(group, is_answer=is_answer and at == first, keeps=at >= seen)
+            at += len(group)
         if query:
             await self.layers.begin_turn(query)
 
@@ -235,7 +243,7 @@ class ForeignConversation:
         self._emit(Notice(f"the caller changed the history from {place} on", "warning", "library"))
         return new - inside
 
-    async def _append(self, given: Sequence[GivenMessage], *, is_answer: bool) -> None:
+    async def _append(self, given: Sequence[GivenMessage], *, is_answer: bool, keeps: bool = True) -> None:
         """Appends one message, or the items of one response."""
         log = self.parts.log
         fields: JsonObject = {GIVEN: [one.fingerprint for one in given]}
@@ -243,7 +251,7 @@ class ForeignConversation:
         if message.role == "assistant":
             self._answered = log.view.messages() if is_answer else self._answered
             fields |= {} if is_answer else {TOLD: True}
-        else:
+        elif keeps:
             kept = [await self._keep(block) for block in message.content]
             message = replace(message, content=tuple(block for block, _ in kept))
             if stored := sum(size for _, size in kept):

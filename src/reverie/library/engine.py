@@ -17,11 +17,10 @@ from typing import Any, Literal
 from reverie.context.ledger import Ledger
 from reverie.errors import PromptTooLong, StorageError, UserError
 from reverie.events import Event, Notice
-from reverie.layers.l1_tool_results.replacement import READ_TOOL
 from reverie.library.asking import Ask, open_ask
 from reverie.library.conversation import ForeignConversation
 from reverie.library.memory import Memory
-from reverie.library.opening import gather_parts, library_overrides
+from reverie.library.opening import gather_parts, library_overrides, with_flags
 from reverie.library.prepared import (
     AnnouncedBreak,
     CompactedMessages,
@@ -31,6 +30,7 @@ from reverie.library.prepared import (
     as_blocks,
     check_given,
 )
+from reverie.library.read_tool import READ_TOOL, read_tool
 from reverie.library.recording import read_origin
 from reverie.library.wires import Wire, wire_named
 from reverie.memory.changes import Evidence
@@ -48,10 +48,6 @@ from reverie.storage.locks import LockTimeout, exclusive_in_loop
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import JsonObject
 
-READ_ABOUT = (
-    "Reads a tool result that was too large for the conversation and is kept in a file. "
-    "Give the path that is shown in its place; continue with `offset` if there is more."
-)
 _WIRES = {"openai": "chat"}
 _LOCK_S = 300.0
 _READ_CHARACTERS = 20_000
@@ -92,6 +88,7 @@ class Engine:
         cwd: Path | str | None = None,
         home: Path | str | None = None,
         settings: Mapping[str, object] | None = None,
+        flags: Mapping[str, bool] | None = None,
         on_event: Callable[[Event], None] | None = None,
         clock: Clock = utc_now,
     ) -> Engine:
@@ -103,7 +100,7 @@ class Engine:
         name, or an async function that gets the body of a Messages request; without it, code does this work.
         `home` is Reverie's home, `cwd` the project that the transcript belongs to; without it that of the memory, or
         the home itself, so that every process with the same home finds the conversation. `settings` are `section.key`
-        values. `on_event` receives notices and tasks.
+        values, and `flags` switch layers off (`reverie settings --flags`). `on_event` receives notices and tasks.
         """
         opened = memory.opened if memory is not None else None
         if opened is not None:
@@ -111,7 +108,7 @@ class Engine:
             cwd = cwd or opened.places.cwd
         place = Path(cwd) if cwd is not None else find_home(home)
         overrides = library_overrides(settings or {}, thinks=ask is not None)
-        loaded = load_settings(place, overrides=overrides, home=home)
+        loaded = with_flags(load_settings(place, overrides=overrides, home=home), flags or {})
         if opened is not None:
             loaded = with_values(loaded, {"memory.path": str(opened.directory.root)})
         chosen = wire_named(
@@ -147,6 +144,7 @@ class Engine:
         max_tokens: int | None = None,
         origin: str = "entered",
         whole: bool | None = None,
+        seen: int = 0,
         **fields: Any,
     ) -> PreparedRequest:
         """Returns the request to send: old results cleared, the history compacted if it must be, memories that fit
@@ -154,6 +152,7 @@ class Engine:
 
         `messages` is the whole history, or only what is new since the last call; `whole` says which, if the engine
         should not find out. `origin` says who wrote the new user text ("typed", "entered", "pasted", "page", …).
+        `seen` messages at the start were sent before without the engine: layer 1 leaves them, they may be cached.
         Other fields are passed on in the body. Raises `BlockingLimit` if the request cannot fit the window.
         """
         async with self._at_work() as state:
@@ -162,7 +161,7 @@ class Engine:
             check_given(max_tokens or 0, int, "max_tokens")
             self._set_prefix(state, system, messages, tools, fields.get("thinking"))
             given = wire.read_messages(messages, continued=whole is False)
-            await state.take_in(given, whole=whole, origin=read_origin(origin))
+            await state.take_in(given, whole=whole, origin=read_origin(origin), seen=seen)
             if not state.parts.log.view.messages():
                 raise UserError("there is nothing to send: `messages` holds no message that a server accepts")
             request = await state.prepare(max_tokens or self._output_cap(state))
@@ -256,23 +255,7 @@ class Engine:
     def read_tool(self) -> dict[str, Any]:
         """The definition of a tool that reads kept results back, for agents without a file tool. Answer its calls with
         `read`."""
-        schema = {
-            "type": "object",
-            "properties": {
-                "path": {"type": "string", "description": "The path of the kept result"},
-                "offset": {"type": "integer", "description": "The character to begin at", "minimum": 0},
-            },
-            "required": ["path"],
-            "additionalProperties": False,
-        }
-        match self._wire.name:
-            case "messages":
-                return {"name": READ_TOOL, "description": READ_ABOUT, "input_schema": schema}
-            case "chat":
-                told = {"name": READ_TOOL, "description": READ_ABOUT, "parameters": schema}
-                return {"type": "function", "function": told}
-            case _:
-                return {"type": "function", "name": READ_TOOL, "description": READ_ABOUT, "parameters": schema}
+        return read_tool(self._wire.name)
 
     async def read(self, path: str, offset: int = 0) -> str:
         """Returns a part of a kept result of this conversation that fits the window, and says how to read on. The files

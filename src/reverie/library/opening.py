@@ -13,6 +13,7 @@ from pathlib import Path
 from reverie import __version__
 from reverie.errors import StorageError, UserError
 from reverie.flags import Flags
+from reverie.flags.registry import env_name
 from reverie.library.prepared import check_given
 from reverie.models.base import Capabilities, Model, ModelEvent, Request, Ttl
 from reverie.models.catalogue import Catalogue, ModelFacts
@@ -130,3 +131,10 @@ def library_overrides(given: Mapping[str, object], *, thinks: bool) -> dict[str,
     code does all the work."""
     by_default: dict[str, object] = {"notes.cadence": "reference"} if thinks else {"background.mind": EMBEDDED}
     return {**by_default, **given, "compaction.idle": False}
+
+
+def with_flags(settings: Settings, flags: Mapping[str, bool]) -> Settings:
+    """The settings with these flags, as if the environment had set them."""
+    if not flags:
+        return settings
+    return replace(settings, flag_env={**settings.flag_env, **{env_name(k): str(v).lower() for k, v in flags.items()}})

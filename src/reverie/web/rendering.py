@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from reverie.cli.output import format_age, format_seconds, format_size, format_tokens, plural
+from reverie.moments import local_minutes, parse_time
 from reverie.web import drawing
+from reverie.web.prose import inline, prose
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -52,11 +53,10 @@ def when(moment: float | str | None) -> str:
     """A time, local: `2026-11-16 14:05`."""
     if moment is None or moment == "":
         return "–"
-    try:
-        found = datetime.fromisoformat(moment) if isinstance(moment, str) else datetime.fromtimestamp(moment)
-        return found.astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError, OSError):
-        return shown(moment)
+    if not isinstance(moment, str):
+        return local_minutes(moment)
+    found = parse_time(moment)
+    return local_minutes(found.timestamp()) if found is not None else shown(moment)
 
 
 def percent(share: float | None) -> str:
@@ -89,8 +89,10 @@ def environment() -> Environment:
         stacked=drawing.stacked,
         wall=drawing.wall,
         dollars=dollars,
+        inline=inline,
         percent=percent,
         plural=plural,
+        prose=prose,
         seconds=format_seconds,
         segment=segment,
         short=short,

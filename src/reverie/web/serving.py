@@ -88,5 +88,5 @@ def serve(site: Site, listener: socket.socket, tell: Callable[[Running], None]) 
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         with suppress(OSError, Unparsable, ValueError):
-            if json.loads(read_regular(path)).get("pid") == running.pid:
+            if load_json(read_regular(path)).get("pid") == running.pid:
                 path.unlink()

@@ -6,11 +6,12 @@ A project is a folder below `projects/` in the home; its name is the name of tha
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reverie.errors import ReverieError
 from reverie.paths import Places, slug
@@ -20,6 +21,10 @@ from reverie.web.visit import NotFound
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
     from reverie.storage.transcript.sessions import SessionInfo
+
+T = TypeVar("T")
+_MOST_ASKED = 20
+"""Sessions that are asked for the working folder of a project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,9 @@ class Site:
     read_only: bool = False
     derived: dict[type, Any] = field(default_factory=dict[type, Any], init=False)
     """What pages have read and may use again, by type; it can be deleted at any time."""
-    _folders: dict[str, Path] = field(default_factory=dict[str, Path], init=False)
+    _folders: dict[str, tuple[int, Path | None]] = field(default_factory=dict[str, tuple[int, Path | None]], init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
+    _kept: dict[type, Any] = field(default_factory=dict[type, Any], init=False)
 
     @classmethod
     def open(cls, cwd: Path, *, read_only: bool = False) -> Site:
@@ -55,6 +61,13 @@ class Site:
     def places(self) -> Places:
         """The places of the folder in which the server was started."""
         return Places.of(self.cwd, self.settings)
+
+    def keep(self, kind: type[T], make: Callable[[], T]) -> T:
+        """The one object of this kind that lives as long as the server, such as a table or a running job."""
+        with self._lock:
+            if kind not in self._kept:
+                self._kept[kind] = make()
+            return self._kept[kind]
 
     def projects(self) -> list[Project]:
         """All projects with sessions or memories, by name."""
@@ -114,22 +127,27 @@ class Site:
         raise NotFound(f"There is no session {id[:80]!r}.")
 
     def _folder_of(self, name: str, path: Path) -> Path | None:
+        found = next((one for one in (self.cwd, self.places.root) if slug(one) == name), None)
+        if found is not None:
+            return found
+        try:
+            changed = path.stat().st_mtime_ns
+        except OSError:
+            return None
         with self._lock:
             known = self._folders.get(name)
-        if known is not None:
-            return known
-        found = next((one for one in (self.cwd, self.places.root) if slug(one) == name), None) or _recorded(path, name)
-        if found is not None:
+        if known is None or (known[1] is None and known[0] != changed):
+            known = (changed, _recorded(path, name))
             with self._lock:
-                self._folders[name] = found
-        return found
+                self._folders[name] = known
+        return known[1]
 
 
 def _recorded(path: Path, name: str) -> Path | None:
-    """The working folder that a session of the project names."""
+    """The working folder that a session of the project names. Imported sessions may name folders of others."""
     from reverie.storage.transcript.sessions import describe
 
-    for transcript in path.glob("*.jsonl"):
+    for transcript in islice(path.glob("*.jsonl"), _MOST_ASKED):
         info = describe(transcript)
         if info is not None and info.cwd and slug(Path(info.cwd)) == name:
             return Path(info.cwd)

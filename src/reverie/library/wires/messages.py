@@ -90,9 +90,10 @@ class MessagesWire:
 
 def _read(item: JsonObject, path: str) -> GivenMessage:
     role, content = item.get("role"), item.get("content")
-    if role == "system":  # instructions inside a conversation
-        blocks: tuple[Block, ...] = (foreign(item, "messages"),)
-        return GivenMessage(Message("user", blocks), fingerprint("user", blocks))
+    if role == "system":  # instructions inside a conversation, which a client may write down in two ways
+        parts: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+        said = tuple(_block(part, Origin.CODE) for part in parts)
+        return GivenMessage(Message("user", (foreign(item, "messages"),)), fingerprint("system", said))
     if role not in ("user", "assistant"):
         raise UserError(f"{path}.role must be user, assistant or system, and it is {str(role)[:40]!r}.")
     if isinstance(content, str):

@@ -1,0 +1,182 @@
+"""`reverie proxy`: the layers under any client, by one environment variable; or under one client that it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reverie.cli.options import cwd_option, examples, json_option, load_places
+from reverie.cli.output import Paint, answer, format_tokens, get_paint, plural, table
+from reverie.errors import UserError
+
+_ANTHROPIC = "https://api.anthropic.com"
+_OPENAI = "https://api.openai.com"
+_UPSTREAM_HELP = f"The server that answers, without /v1.  [default: {_ANTHROPIC} and {_OPENAI}, by the API]"
+_LAYERS_HELP = "Which layers work: 1 (large results to disk), 2 (old ones cleared), 4 (compaction), recall."
+_ROWS = 20
+
+
+class _Proxy(click.Group):
+    """What is not the name of a sub-command is the program to start."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in self.commands:
+            return super().resolve_command(ctx, args)
+        return "", _child, args
+
+
+@examples(
+    "reverie proxy --port 8790",
+    "reverie proxy -- claude",
+    "reverie proxy --layers 1,2 -- codex exec 'Fix the test'",
+    "reverie proxy --upstream http://127.0.0.1:8080",
+    "reverie proxy stats",
+)
+@click.group("proxy", cls=_Proxy, invoke_without_command=True, subcommand_metavar="[stats | -- PROGRAM [ARGS]...]")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="Local port.")
+@click.option("--upstream", default="", help=_UPSTREAM_HELP)
+@click.option("--layers", default="1,2,4", show_default=True, help=_LAYERS_HELP)
+@click.option("--window", type=click.IntRange(1_000), help="Keep requests below this many tokens.")
+@click.option("--learn", is_flag=True, help="Write lessons of the conversations to memory.")
+@click.option("--no-markers", is_flag=True, help="Set no cache markers for clients that set none.")
+@cwd_option
+@click.pass_context
+def command(ctx: click.Context, port: int, cwd: Path, **chosen: Any) -> None:
+    """Run a local proxy that makes requests cheaper, for any client of Anthropic's or OpenAI's APIs.
+
+    Large tool results go to disk, old ones are cleared when that pays, and a full window is compacted. All other bytes
+    of a request stay as the client wrote them. It keeps two bills per conversation: what was sent, and what would have
+    been sent; `reverie proxy stats` shows both. With a program after `--`, the proxy serves only this program and ends
+    with it.
+    """
+    ctx.obj = (port, cwd, chosen)
+    if ctx.invoked_subcommand is None:
+        _run(port, cwd, chosen)
+
+
+@click.command("program", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def _child(ctx: click.Context, arguments: tuple[str, ...]) -> None:
+    port, cwd, chosen = ctx.obj
+    ctx.exit(_run(port, cwd, chosen, arguments))
+
+
+@examples("reverie proxy stats", "reverie proxy stats --json | jq .total.saved")
+@command.command("stats")
+@json_option
+@cwd_option
+def stats_command(as_json: bool, cwd: Path) -> None:
+    """Show what the proxy saved: tokens, cache and money per conversation, and why the cache broke."""
+    from reverie.proxy.book import Book
+    from reverie.proxy.server import book_path
+    from reverie.proxy.stats import summary
+
+    path = book_path(load_places(cwd)[0].places.home)
+    if not path.is_file():
+        answer(as_json, summary([], {}), "Nothing went through a proxy yet. Start one with `reverie proxy`.")
+        return
+    found = summary(Book(path).rows(), {})
+    answer(as_json, found, *_lines(found, get_paint()))
+
+
+def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    total = found["total"]
+    yield (
+        f"{plural(total['requests'], 'request')}: paid ${total['paid']:.2f}, directly ${total['direct']:.2f}, "
+        f"saved {paint.bold('$' + format(total['saved'], '.2f'))} ({1 - total['ratio']:.0%}); "
+        f"{total['cache_share']:.0%} read from the cache"
+    )
+    rows = [("conversation", "model", "requests", "prompt", "cache", "paid", "directly", "saved", "breaks")]
+    for one in found["sessions"][:_ROWS]:
+        breaks = ", ".join(f"{cause} {times}" for cause, times in one["breaks"].items())
+        rows.append(
+            (
+                one["id"],
+                one["model"],
+                str(one["requests"]),
+                format_tokens(one["fresh"] + one["read"] + one["written"]),
+                f"{one['cache_share']:.0%}",
+                f"${one['paid']:.4f}",
+                f"${one['direct']:.4f}",
+                f"${one['saved']:.4f}",
+                f"{breaks}{'; stopped: ' + one['stopped'] if one['stopped'] else ''}",
+            )
+        )
+    yield from table(rows, right=(2, 3, 4, 5, 6, 7))
+    if len(found["sessions"]) > _ROWS:
+        yield paint.dim(f"and {plural(len(found['sessions']) - _ROWS, 'conversation')} more: --json shows all")
+
+
+def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = ()) -> int:
+    from reverie.library.memory import Memory
+    from reverie.models.catalogue import Catalogue
+    from reverie.proxy.conversations import LAYERS
+    from reverie.proxy.server import create_app, running, serve
+    from reverie.runtime.loopback import address, listen
+
+    layers = tuple(one.strip() for one in chosen["layers"].split(",") if one.strip())
+    if unknown := [one for one in layers if one not in LAYERS]:
+        raise UserError(f"{unknown[0]!r} is not a layer of the proxy: choose from {', '.join(LAYERS)}.")
+    upstream = str(chosen["upstream"])
+    if upstream and not upstream.startswith(("http://", "https://")):
+        raise UserError(f"--upstream must be an address that begins with http:// or https://, not {upstream!r}.")
+    settings, _places = load_places(cwd)
+    app = create_app(
+        settings.places.home,
+        {api: upstream or (_ANTHROPIC if api == "messages" else _OPENAI) for api in ("messages", "chat", "responses")},
+        Catalogue.load(settings.catalogue.files),
+        layers=layers,
+        memory=Memory.open(cwd=cwd) if chosen["learn"] or "recall" in layers else None,
+        learns=chosen["learn"],
+        window=chosen["window"],
+        markers=not chosen["no_markers"],
+    )
+    listener = listen(port)
+    url = address(listener)
+    try:
+        if program:
+            with running(app, listener):
+                return _run_program(program, url)
+        click.echo(f"Proxy at {url} (Ctrl-C stops it)\n")
+        click.echo(f"  export ANTHROPIC_BASE_URL={url}")
+        click.echo(f"  export OPENAI_BASE_URL={url}/v1\n")
+        click.echo("`reverie proxy stats` shows what it saved.")
+        serve(app, listener)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listener.close()
+    return 0
+
+
+def _run_program(program: Sequence[str], url: str) -> int:
+    """Runs a client behind the proxy and returns its exit code. Ctrl-C belongs to the client."""
+    import os
+    import signal
+    import subprocess
+
+    from reverie.proxy.children import child_of
+
+    child = child_of(program, url, os.environ)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        started = subprocess.Popen(child.arguments, env={**os.environ, **child.environment}, preexec_fn=_own_interrupt)
+    except OSError as error:
+        raise UserError(f"{program[0]} cannot be started: {error.strerror or error}.") from error
+    try:
+        code = started.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return code if code >= 0 else 128 - code
+
+
+def _own_interrupt() -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,0 +1,154 @@
+"""Collects the response of a server from the bytes that pass by, as a stream of events or as one document.
+
+It never changes what passes, and gives nothing for a response that is broken or an error.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Protocol
+
+from reverie.models.anthropic import AnthropicAnswer
+from reverie.models.wire import as_object
+from reverie.parsing import load_json
+from reverie.proxy.bodies import Api
+from reverie.types import Json, JsonObject
+
+_MOST_BYTES = 64_000_000
+_DONE = "[DONE]"
+"""The last line of chat completions; the usage comes just before it."""
+
+
+class Events(Protocol):
+    """Collects one response from events."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last event has come."""
+        ...
+
+    def take(self, event: JsonObject) -> None: ...
+
+    def message(self) -> JsonObject | None: ...
+
+
+class _Messages:
+    def __init__(self) -> None:
+        self._answer = AnthropicAnswer()
+
+    @property
+    def ended(self) -> bool:
+        return self._answer.ended
+
+    def take(self, event: JsonObject) -> None:
+        for _ in self._answer.take(event):
+            pass
+
+    def message(self) -> JsonObject | None:
+        return self._answer.message() if self._answer.ended else None
+
+
+class _Chat:
+    """Puts the chunks of chat completions together."""
+
+    def __init__(self) -> None:
+        self._head: JsonObject = {}
+        self._said: JsonObject = {"role": "assistant", "content": None}
+        self._calls = dict[int, JsonObject]()
+        self._stop: str | None = None
+        self._usage: Json = None
+        self.ended = False
+
+    def take(self, event: JsonObject) -> None:
+        self.ended = self.ended or bool(event.get(_DONE))
+        self._head = self._head or {key: event.get(key) for key in ("id", "model", "created")}
+        self._usage = event.get("usage") or self._usage
+        choices: list[Json] = event.get("choices") or []
+        for choice in choices[:1]:
+            given = as_object(choice)
+            self._stop = given.get("finish_reason") or self._stop
+            delta = as_object(given.get("delta"))
+            for key in ("content", "refusal"):
+                if isinstance(text := delta.get(key), str) and text:
+                    self._said[key] = (self._said.get(key) or "") + text
+            calls: list[Json] = delta.get("tool_calls") or []
+            for call in calls:
+                self._call(as_object(call))
+
+    def _call(self, delta: JsonObject) -> None:
+        own = self._calls.setdefault(int(delta.get("index") or 0), {"type": "function"})
+        given = as_object(delta.get("function"))
+        function = as_object(own.setdefault("function", {"name": "", "arguments": ""}))
+        own["id"] = delta.get("id") or own.get("id") or ""
+        function["name"] = str(function["name"]) + str(given.get("name") or "")
+        function["arguments"] = str(function["arguments"]) + str(given.get("arguments") or "")
+
+    def message(self) -> JsonObject | None:
+        if self._stop is None:
+            return None
+        calls = [self._calls[number] for number in sorted(self._calls)]
+        said = {**self._said, **({"tool_calls": calls} if calls else {})}
+        return {**self._head, "choices": [{"message": said, "finish_reason": self._stop}], "usage": self._usage}
+
+
+class _Responses:
+    """The last event has the whole response."""
+
+    def __init__(self) -> None:
+        self._whole: JsonObject | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self._whole is not None
+
+    def take(self, event: JsonObject) -> None:
+        if event.get("type") in ("response.completed", "response.incomplete"):
+            self._whole = as_object(event.get("response"))
+
+    def message(self) -> JsonObject | None:
+        return self._whole
+
+
+_EVENTS: dict[Api, type[_Messages] | type[_Chat] | type[_Responses]] = {
+    "messages": _Messages,
+    "chat": _Chat,
+    "responses": _Responses,
+}
+
+
+class Listener:
+    """Listens to one response. Give it every chunk; `message` is the response when all have come."""
+
+    def __init__(self, api: Api, *, streams: bool) -> None:
+        self.streams = streams
+        self._events: Events | None = _EVENTS[api]() if streams else None
+        self._rest = b""
+        self._size = 0
+
+    def take(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        if self._size > _MOST_BYTES:
+            self._rest = b""
+            return
+        self._rest += chunk
+        if self._events is None:
+            return
+        *lines, self._rest = self._rest.split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:") and line[5:].strip() == b"[DONE]":
+                self._events.take({_DONE: True})
+            elif line.startswith(b"data:"):
+                with suppress(ValueError, TypeError, KeyError, AttributeError):
+                    self._events.take(as_object(load_json(line[5:])))
+
+    def message_of_stream(self) -> JsonObject | None:
+        """The response as soon as its last event has come; None before that."""
+        return self.message() if self._events is not None and self._events.ended else None
+
+    def message(self) -> JsonObject | None:
+        """The response; None if it is broken, an error or too large."""
+        if self._size > _MOST_BYTES:
+            return None
+        with suppress(ValueError, TypeError, KeyError, AttributeError):
+            return self._events.message() if self._events is not None else as_object(load_json(self._rest)) or None
+        return None

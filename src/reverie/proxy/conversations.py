@@ -1,0 +1,278 @@
+"""Finds the conversation of a request by its content, and asks its engine what to send.
+
+Keeps a bounded number of engines open. A conversation that continues from an earlier point gets a copy of the
+transcript, so that decisions about the common start stay the same in both branches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reverie.errors import PromptTooLong
+from reverie.library.engine import Engine
+from reverie.library.memory import Memory
+from reverie.library.prepared import PreparedRequest
+from reverie.library.wires import GivenMessage, wire_named
+from reverie.models.server_errors import ServerRefusal, model_error
+from reverie.models.wire import as_object
+from reverie.parsing import load_json
+from reverie.proxy.bodies import (
+    Api,
+    GivenResult,
+    change_results,
+    dump,
+    items_of,
+    last_calls,
+    results_of,
+    results_to_change,
+    set_markers,
+    text_of,
+    tool_names,
+)
+from reverie.proxy.book import Book, chain, extended
+from reverie.text.patterns import late
+from reverie.types import Json, JsonObject
+
+_MOST_OPEN = 32
+_SHORT = 2_000
+"""Characters of a result that no layer does anything about."""
+_FULL = 0.5
+"""The share of the window above which the engine is asked although all results are short."""
+_READERS = late(r"(?i)read|view|cat|open|file|bash|shell|exec|command|terminal|run")
+"""Names of tools with which a model can read a file again."""
+_LAYER_FLAGS: Mapping[str, tuple[str, ...]] = {
+    "1": ("tool_results", "tool_results.message_budget"),
+    "2": ("microcompact.time", "microcompact.economic"),
+    "4": ("compaction.auto", "compaction.reactive"),
+    "recall": ("recall",),
+}
+LAYERS = tuple(_LAYER_FLAGS)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to send instead of the bytes that came, and where the answer belongs."""
+
+    body: bytes
+    is_changed: bool
+    conversation: str = ""
+    states: tuple[bytes, ...] = ()
+    """The states of the request, for the state after the answer."""
+    asked_engine: bool = False
+    results: int = 0
+    compacted: bool = False
+    breaks: tuple[str, ...] = ()
+    reads_back: bool = False
+    """Whether the model reads a result that we took out: without us, there would be no such request."""
+
+
+@dataclass(eq=False, slots=True)
+class _Open:
+    engine: Engine
+    frozen: bool
+    alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Conversations:
+    """All conversations of one proxy."""
+
+    def __init__(
+        self,
+        book: Book,
+        home: Path,
+        *,
+        layers: Sequence[str] = LAYERS,
+        memory: Memory | None = None,
+        learns: bool = False,
+        window: int | None = None,
+        markers: bool = True,
+    ) -> None:
+        self.book = book
+        self._home = home
+        self._layers = frozenset(layers)
+        self._memory = memory
+        self._learns = learns
+        self._window = window
+        self._markers = markers
+        self._open = OrderedDict[str, _Open]()
+        self._finding = asyncio.Lock()
+
+    async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str) -> Plan:
+        """Decides what to send. Raises any `ReverieError`; then the request goes out as it came."""
+        wire = wire_named(api)
+        model = str(body.get("model") or "")
+        items = items_of(api, body)
+        given = wire.read_messages(items)
+        states = chain(f"{api} {model}", [one.fingerprint for one in given])
+        if not states:
+            return Plan(raw, False)
+        async with self._finding:
+            name, known = self._find(states, api, model, client)
+        markers = self._markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
+        results = list(results_of(api, body))
+        if not self._has_work(api, body, raw, results):
+            if markers:
+                set_markers(body)
+            return Plan(dump(body) if markers else raw, markers, name, tuple(states))
+        opened = self._engine(name, model, api)
+        async with opened.alone:
+            made = await _prepare(opened.engine, api, body, seen=0 if known else _answered(given))
+        return self._patched(api, raw, body, made, results, markers, name, states)
+
+    async def shorter(self, plan: Plan, api: Api, raw: bytes, refusal: str) -> Plan | None:
+        """The request again after a compaction, if the server said that it is too long; else None."""
+        opened, body = self._open.get(plan.conversation), as_object(load_json(raw))
+        if opened is None or not is_too_long(refusal):
+            return None
+        async with opened.alone:
+            if not await opened.engine.recover(refusal):
+                return None
+            made = await _prepare(opened.engine, api, body)
+        return self._patched(api, raw, body, made, list(results_of(api, body)), False, plan.conversation, plan.states)
+
+    def _patched(
+        self,
+        api: Api,
+        raw: bytes,
+        body: JsonObject,
+        made: PreparedRequest,
+        results: Sequence[GivenResult],
+        markers: bool,
+        name: str,
+        states: Sequence[bytes],
+    ) -> Plan:
+        sent: dict[str, Json] = {one.id: one.content for one in results_of(api, made.body)}
+        told = tuple(one.cause for one in made.breaks)
+        again = f"{self._home / 'projects'}/" in (calls := last_calls(api, body)) and "/tool-results/" in calls
+        change = results_to_change(results, sent)
+        if change is None:  # a compaction: the messages are ours from here on
+            key = "input" if api == "responses" else "messages"
+            body[key] = made.body[key]
+            return Plan(dump(body), True, name, tuple(states), True, 0, True, told, again)
+        change_results(api, body, change)
+        if markers:
+            set_markers(body)
+        is_changed = bool(change) or markers
+        raw = dump(body) if is_changed else raw
+        return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again)
+
+    async def answered(self, plan: Plan, api: Api, message: JsonObject) -> None:
+        """Records an answer, so that the next request is recognised. Call it before the client has the end of it."""
+        if not plan.conversation:
+            return
+        said = wire_named(api).read_answer(message)
+        self.book.answered(plan.conversation, extended(plan.states[-1], [one.fingerprint for one in said])[-1])
+        opened = self._open.get(plan.conversation)
+        if plan.asked_engine and opened is not None:
+            async with opened.alone:
+                await opened.engine.observe(message)
+                if self._learns and not _goes_on(api, message):
+                    await opened.engine.end_turn()
+
+    async def close(self) -> None:
+        for opened in self._open.values():
+            await opened.engine.close()
+        self._open.clear()
+        self.book.close()
+
+    # Which conversation.
+
+    def _find(self, states: Sequence[bytes], api: Api, model: str, client: str) -> tuple[str, bool]:
+        """The conversation of a request, and whether it was known before."""
+        found = self.book.find(states)
+        if found is None:
+            name = f"proxy-{uuid.uuid4().hex[:16]}"
+            self.book.begin(name, api, model, client)
+        elif found.is_newest or found.asked == states[-1]:
+            name = found.conversation
+        else:
+            name = self._branch(found.conversation, api, model, client)
+        self.book.asked(name, states[-1])
+        return name, found is not None
+
+    def _branch(self, parent: str, api: Api, model: str, client: str) -> str:
+        name = f"proxy-{uuid.uuid4().hex[:16]}"
+        self.book.begin(name, api, model, client)
+        for path in self._home.glob(f"projects/*/{parent}.jsonl"):
+            shutil.copyfile(path, path.with_name(f"{name}.jsonl"))
+            path.with_name(f"{name}.jsonl").chmod(0o600)
+        return name
+
+    def _has_work(self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult]) -> bool:
+        """Whether a layer could do anything: a result that is not short and can be read again, or a full window."""
+        if not self._layers:
+            return False
+        if self._memory is not None and "recall" in self._layers:
+            return True
+        if len(raw) > _FULL * 4 * (self._window or 200_000) and "4" in self._layers:
+            return True
+        if not any(len(text_of(one.content) or "") > _SHORT for one in results):
+            return False
+        return any(_READERS.search(name) for name in tool_names(api, body))
+
+    def _engine(self, name: str, model: str, api: Api) -> _Open:
+        frozen = bool(self.book.stopped(name))
+        found = self._open.pop(name, None)
+        if found is None or found.frozen != frozen:
+            on = self._layers - {"2"} if frozen else self._layers
+            flags = {flag: layer in on for layer, names in _LAYER_FLAGS.items() for flag in names}
+            engine = Engine.open(
+                name,
+                model=model,
+                memory=self._memory,
+                wire=api,
+                window=self._window,
+                home=self._home,
+                flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},
+            )
+            found = _Open(engine, frozen)
+        self._open[name] = found
+        while len(self._open) > _MOST_OPEN:
+            oldest = next((key for key, one in self._open.items() if not one.alone.locked()), None)
+            if oldest is None or oldest == name:
+                break
+            asyncio.get_running_loop().create_task(self._open.pop(oldest).engine.close())
+        return found
+
+
+def _answered(given: Sequence[GivenMessage]) -> int:
+    """How many messages an unknown conversation had up to its newest answer: the server may have cached them."""
+    return max((place + 1 for place, one in enumerate(given) if one.message.role == "assistant"), default=0)
+
+
+async def _prepare(engine: Engine, api: Api, body: JsonObject, *, seen: int = 0) -> PreparedRequest:
+    return await engine.prepare(
+        messages=items_of(api, body),
+        system=None if api == "chat" else body.get("instructions" if api == "responses" else "system", []),
+        tools=body.get("tools", []),
+        max_tokens=_limit(body),
+        whole=True,
+        seen=seen,
+    )
+
+
+def is_too_long(refusal: str) -> bool:
+    """Whether a server refuses a prompt because of its length."""
+    said: Any = refusal
+    with suppress(ValueError):
+        said = load_json(refusal)
+    return isinstance(model_error(ServerRefusal.read(400, said, {}, "")), PromptTooLong)
+
+
+def _limit(body: JsonObject) -> int | None:
+    given = body.get("max_tokens") or body.get("max_completion_tokens") or body.get("max_output_tokens")
+    return given if isinstance(given, int) and given > 0 else None
+
+
+def _goes_on(api: Api, message: JsonObject) -> bool:
+    if api == "messages":
+        return message.get("stop_reason") in ("tool_use", "pause_turn")
+    return '"tool_calls"' in str(message) or "function_call" in str(message.get("output"))

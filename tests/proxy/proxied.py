@@ -1,0 +1,144 @@
+"""A proxy in front of the simulator, both on loopback for the time of a test, and an agent that talks through it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from reverie.models.catalogue import Catalogue
+from reverie.models.script import Script
+from reverie.proxy.server import create_app, running
+from reverie.runtime.loopback import address, listen
+from reverie.simulator import Clock, ScriptResponder, Simulator
+from reverie.simulator.http import running as simulated
+
+AGENT = """
+repeat forever
+say Step {round}: let me look at one more part of the log, because there may be something in it that helps us.
+call Bash {"command": "part {round}"}
+end
+"""
+TOOLS = [{"name": "Bash", "description": "Runs a command.", "input_schema": {"type": "object"}}]
+
+
+@dataclass
+class Upstream:
+    """The simulator, with every body that reached it."""
+
+    url: str
+    simulator: Simulator
+
+
+@contextmanager
+def upstream(script: str = AGENT) -> Generator[Upstream]:
+    simulator = Simulator(ScriptResponder(Script.parse(script)), clock=Clock.running())
+    with simulated(simulator) as url:
+        yield Upstream(url, simulator)
+
+
+@contextmanager
+def proxy(home: Path, to: str, **options: Any) -> Generator[str]:
+    app = create_app(home, dict.fromkeys(("messages", "chat", "responses"), to), Catalogue.load(), **options)
+    listener = listen(0)
+    try:
+        with running(app, listener):
+            yield address(listener)
+    finally:
+        listener.close()
+
+
+def post(url: str, path: str, body: Mapping[str, Any] | bytes, **headers: str) -> tuple[int, bytes]:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+    try:
+        given = {"content-type": "application/json", "x-api-key": "simulated", "anthropic-version": "2023-06-01"}
+        connection.request("POST", path, raw, given | headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def stats(url: str) -> Any:
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+    try:
+        connection.request("GET", "/reverie/stats")
+        return json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+
+
+@dataclass
+class Agent:
+    """A client of the Messages API that keeps its whole history, with cache markers as Claude Code sets them."""
+
+    url: str
+    prompt: str = "Find the bug in this project, please."
+    messages: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.messages = self.messages or [{"role": "user", "content": [{"type": "text", "text": self.prompt}]}]
+
+    def body(self) -> dict[str, Any]:
+        copy = json.loads(json.dumps(self.messages))
+        copy[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+        system = [{"type": "text", "text": "You are an agent. " * 400, "cache_control": {"type": "ephemeral"}}]
+        return {"model": "claude-sonnet-4-5", "max_tokens": 500, "system": system, "tools": TOOLS, "messages": copy}
+
+    def step(self, result: str) -> dict[str, Any]:
+        """One request; the tool that the answer calls returns `result`."""
+        status, data = post(self.url, "/v1/messages", self.body())
+        assert status == 200, data[:500]
+        answer = json.loads(data)
+        call = next(block for block in answer["content"] if block["type"] == "tool_use")
+        self.messages.append({"role": "assistant", "content": answer["content"]})
+        told = {"type": "tool_result", "tool_use_id": call["id"], "content": result}
+        self.messages.append({"role": "user", "content": [told]})
+        return answer
+
+
+class Recorder:
+    """An upstream that keeps every request as it came, and answers with what the test gives it."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.headers: list[dict[str, str]] = []
+        self.status = 200
+        self.kind = "application/json"
+        self.answer = b"{}"
+
+    @contextmanager
+    def running(self) -> Generator[str]:
+        recorder = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                recorder.bodies.append(self.rfile.read(int(self.headers["content-length"])))
+                recorder.headers.append({name.lower(): value for name, value in self.headers.items()})
+                self.send_response(recorder.status)
+                self.send_header("content-type", recorder.kind)
+                self.send_header("x-request-id", "req_1")
+                self.end_headers()
+                self.wfile.write(recorder.answer)
+
+            do_GET = do_POST
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            server.server_close()
