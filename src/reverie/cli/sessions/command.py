@@ -161,17 +161,26 @@ def _find(wanted: str, cwd: Path) -> SessionInfo:
     "reverie sessions show last",
     "reverie sessions show 3f2a --full | less -R",
     "reverie sessions show last --json | jq .type",
+    "reverie sessions show 3f2a --web",
 )
 @command.command("show")
 @session_choice()
 @click.option("--full", is_flag=True, help="Also show tool results, thinking, and what Reverie added (e.g. memories).")
+@click.option("--web", is_flag=True, help="Open it in a browser (see `reverie web`).")
 @json_lines_option
 @cwd_option
-def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
+def show_command(session: str, full: bool, web: bool, as_json: bool, cwd: Path) -> None:
     """Show a conversation: messages, and one line per tool call.
 
     SESSION can also be the path of a transcript. Lines that cannot be read are listed at the end.
     """
+    if web:
+        from reverie.cli.web import show
+
+        if session.endswith(".jsonl"):
+            raise UserError("--web shows sessions, not files. Copy the file first: `reverie sessions import FILE`.")
+        show(cwd, f"/sessions/{_find(session, cwd).id}")
+        return
     path = Path(session) if session.endswith(".jsonl") else _find(session, cwd).path
     loaded = read_session(path)
     if as_json:
