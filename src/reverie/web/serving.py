@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -59,6 +60,7 @@ def serve(site: Site, listener: socket.socket, tell: Callable[[Running], None]) 
     import uvicorn
 
     from reverie.web.app import create_app
+    from reverie.web.rendering import warm_up
 
     port = int(listener.getsockname()[1])
     access = Access()
@@ -69,6 +71,7 @@ def serve(site: Site, listener: socket.socket, tell: Callable[[Running], None]) 
     state = {"url": running.url, "token": running.token, "pid": running.pid, "read_only": running.read_only}
     write_atomic(path, json.dumps(state).encode(), mode=0o600)
     try:
+        threading.Thread(target=warm_up, daemon=True, name="warm-up").start()
         tell(running)
         config = uvicorn.Config(
             create_app(site, access, port),

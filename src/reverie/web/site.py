@@ -47,9 +47,10 @@ class Site:
     cwd: Path
     settings: Settings
     read_only: bool = False
+    derived: dict[type, Any] = field(default_factory=dict[type, Any], init=False)
+    """What pages have read and may use again, by type."""
     _folders: dict[str, tuple[int, Path | None]] = field(default_factory=dict[str, tuple[int, Path | None]], init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
-    _kept: dict[type, Any] = field(default_factory=dict[type, Any], init=False)
 
     @classmethod
     def open(cls, cwd: Path, *, read_only: bool = False) -> Site:
@@ -63,9 +64,9 @@ class Site:
     def keep(self, kind: type[T], make: Callable[[], T]) -> T:
         """The one object of this kind that lives as long as the server, such as a table or a running job."""
         with self._lock:
-            if kind not in self._kept:
-                self._kept[kind] = make()
-            return self._kept[kind]
+            if kind not in self.derived:
+                self.derived[kind] = make()
+            return self.derived[kind]
 
     def projects(self) -> list[Project]:
         """All projects with sessions or memories, by name."""
@@ -95,9 +96,13 @@ class Site:
 
         # A path that has the same name as the project: all that the memory of an unknown folder depends on.
         folder = project.folder or Path("/" + project.name.removeprefix("-"))
-        settings = load_settings(folder) if folder.is_dir() else self.settings
+        settings = self.settings_in(folder)
         places = Places.of(folder, settings)
         return open_memory(settings, places, report=log_refusals(places))
+
+    def settings_in(self, folder: Path) -> Settings:
+        """The settings of a command in this folder; ours, if it is gone."""
+        return load_settings(folder) if folder.is_dir() else self.settings
 
     def sessions(self, project: Project | None = None) -> Iterator[SessionInfo]:
         """Sessions of one project or of all, the last used first within a project."""

@@ -22,6 +22,7 @@ from reverie.cli.options import (
     session_choice,
     session_ids,
     session_option,
+    web_option,
     with_places,
 )
 from reverie.cli.output import (
@@ -166,7 +167,7 @@ def _find(wanted: str, cwd: Path) -> SessionInfo:
 @command.command("show")
 @session_choice()
 @click.option("--full", is_flag=True, help="Also show tool results, thinking, and what Reverie added (e.g. memories).")
-@click.option("--web", is_flag=True, help="Open it in a browser (see `reverie web`).")
+@web_option
 @json_lines_option
 @cwd_option
 def show_command(session: str, full: bool, web: bool, as_json: bool, cwd: Path) -> None:
@@ -174,14 +175,12 @@ def show_command(session: str, full: bool, web: bool, as_json: bool, cwd: Path) 
 
     SESSION can also be the path of a transcript. Lines that cannot be read are listed at the end.
     """
-    if web:
-        from reverie.cli.web import show
-
-        if session.endswith(".jsonl"):
-            raise UserError("--web shows sessions, not files. Copy the file first: `reverie sessions import FILE`.")
-        show(cwd, f"/sessions/{_find(session, cwd).id}")
-        return
     path = Path(session) if session.endswith(".jsonl") else _find(session, cwd).path
+    if web:
+        from reverie.cli.sessions.cost import session_in_home, show_page
+
+        show_page(cwd, f"/sessions/{session_in_home(path, places_of(cwd))}")
+        return
     loaded = read_session(path)
     if as_json:
         for record in loaded.records:

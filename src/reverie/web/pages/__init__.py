@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reverie.web.pages import about, dreams, memory, money, overview, reader, replay, sessions, window
+from reverie.web.pages import about, dreams, memory, money, overview, reader, replay, session_money, sessions, window
 from reverie.web.visit import Action, Page, Raw, Stream
 
-_MODULES = (overview, sessions, reader, window, money, memory, dreams, replay, about)
+_MODULES = (overview, sessions, reader, window, session_money, money, memory, dreams, replay, about)
 
 PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in module.PAGES)
 ACTIONS: tuple[Action, ...] = tuple(action for module in _MODULES for action in getattr(module, "ACTIONS", ()))
