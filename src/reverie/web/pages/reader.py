@@ -44,7 +44,7 @@ def _read(visit: Visit) -> Data:
     is_end = found is None and pager.start + len(part) >= len(items) and opened.reading() is None
     return {
         "title": opened.info.title or "Session",
-        "tab": "conversation",
+        "tab": "session",
         "session": opened.head(),
         "agent": opened.agent,
         "branch": opened.branch,
@@ -132,7 +132,7 @@ def read_message(visit: Visit) -> Data:
     item = _item(opened, visit.path["message"])
     return {
         "title": "One message",
-        "tab": "conversation",
+        "tab": "session",
         "session": opened.head(),
         "agent": opened.agent,
         "item": opened.describer(whole=True).describe(item),
@@ -164,7 +164,7 @@ def read_result(visit: Visit) -> Data:
     position = opened.transcript.calls.get(call, -1)
     return {
         "title": "One result",
-        "tab": "conversation",
+        "tab": "session",
         "session": opened.head(),
         "agent": opened.agent,
         "call": call,
