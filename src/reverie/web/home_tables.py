@@ -165,8 +165,8 @@ class HomeReading(Generic[T]):
 class HomeTables:
     """Both tables of one home."""
 
-    def __init__(self, site: Site) -> None:
-        catalogue, projects = Readings.of(site).catalogue, site.places.projects
+    def __init__(self, site: Site, catalogue: Catalogue) -> None:
+        projects = site.places.projects
         costs = HomeReading(projects, LEDGER_WORDS, lambda: HomeCosts(catalogue))
         health = HomeReading(projects, HEALTH_WORDS, lambda: HomeHealth(Health(catalogue)))
         self._costs = Work(costs, costs.catch_up)
@@ -177,8 +177,8 @@ class HomeTables:
 
     @classmethod
     def of(cls, site: Site) -> HomeTables:
-        found = site.derived.get(cls)
-        return found if found is not None else site.derived.setdefault(cls, cls(site))
+        catalogue = Readings.of(site).catalogue
+        return site.keep(cls, lambda: cls(site, catalogue))
 
     def costs(self, patience: float = PATIENCE_S) -> HomeCosts | Data:
         """The costs of all sessions, or how far the reading is."""
