@@ -126,7 +126,7 @@ def detail_data(costs: RequestCosts, row: CostRow) -> Data:
 def columns(costs: RequestCosts, rows: Sequence[tuple[int, CostRow]]) -> list[Data]:
     """The chart: the cost of requests in time order, by class of token; several requests share a column if need be.
 
-    Without prices, tokens of fresh input stand in for money.
+    Models without a price are drawn by tokens.
     """
     size = max(1, -(-len(rows) // COLUMNS))
     found = list[Data]()
@@ -196,7 +196,7 @@ def session_totals(ledger: Ledger) -> Data:
 
 
 def health_data(health: Health) -> Data:
-    """What each layer did and why, and what stands still."""
+    """What each layer did and why, and which breakers are open."""
     recalled, used = health.recalled
     return {
         "layers": [

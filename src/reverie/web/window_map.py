@@ -14,6 +14,7 @@ from reverie.context.window_fill import SOURCES
 from reverie.context.window_life import Gone, LifeBlock, LifeEvent, WindowAt
 from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.models.wire import as_object
+from reverie.parsing import load_json
 from reverie.regular_files import LARGEST_TEXT, read_regular
 from reverie.text.patterns import late
 from reverie.types import (
@@ -143,8 +144,8 @@ def label(one: LifeBlock) -> str:
 
 def _tool_name(block: Block) -> str:
     try:
-        return str(json.loads(text_of(block)).get("name") or "?")
-    except (ValueError, AttributeError):
+        return str(as_object(load_json(text_of(block))).get("name") or "?")
+    except ValueError:
         return "?"
 
 

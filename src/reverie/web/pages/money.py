@@ -22,7 +22,7 @@ def read(visit: Visit) -> Data:
     from reverie.web.home_tables import HomeTables
 
     project = _project(visit)
-    frame: Data = {"project": project, "days": visit.number("days", 0), "projects": _names(visit)}
+    frame: Data = {"project": project, "days": visit.number("days", 0, most=10_000), "projects": _names(visit)}
     costs = HomeTables.of(visit.site).costs()
     if isinstance(costs, dict):
         return {**frame, "reading": costs}
@@ -39,14 +39,16 @@ def _names(visit: Visit) -> list[Data]:
 
 
 def _money(visit: Visit, costs: HomeCosts, project: str) -> Data:
+    from reverie.context.ledger import UNDATED
     from reverie.web import money_tables
     from reverie.web.home_tables import day_of
 
-    days = visit.number("days", 0)
-    since = (date.today() - timedelta(days=days - 1)).isoformat() if days else ""
+    days = visit.number("days", 0, most=10_000)
+    since = date.today() - timedelta(days=days - 1) if days else date.min
+    first = since.isoformat() if days else ""
 
     def in_time(day: str) -> bool:
-        return not since or since <= day < "u"  # undated sorts last
+        return not first or first <= day < UNDATED
 
     def keep(cell: Cell) -> bool:
         return (not project or cell.project == project) and in_time(cell.day)
@@ -142,12 +144,12 @@ def _budget(visit: Visit) -> Data:
     return budget_left(visit.site.settings, visit.site.places)
 
 
-def _service(visit: Visit, costs: HomeCosts, since: str) -> Data:
+def _service(visit: Visit, costs: HomeCosts, since: date) -> Data:
     """What learning beside all sessions has cost: it is in the day books only."""
     from reverie.context.day_book import DayBook
 
     known = costs.projects.keys()
-    spent = DayBook(visit.site.places.day_books).beside(known, since=date.fromisoformat(since) if since else date.min)
+    spent = DayBook(visit.site.places.day_books).beside(known, since=since)
     return {"tokens": round(spent.tokens), "cost_usd": round(spent.dollars, 6)}
 
 
