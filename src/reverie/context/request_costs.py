@@ -6,7 +6,7 @@ that paid for them. The reason of a cost is one sentence; it is computed, not as
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import median
 
 from reverie.context.cache_watch import describe_break
@@ -15,6 +15,7 @@ from reverie.context.ledger import LedgerEntry
 from reverie.context.window_fill import Share
 from reverie.models.catalogue import Catalogue
 from reverie.models.prices import output_ratio, price
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import CacheBreak, ForkUsage, from_record
 from reverie.types import Purpose, Record
 

@@ -7,7 +7,7 @@ all sources and the end of a chain of messages; chains share their beginnings, a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -16,6 +16,7 @@ from reverie.context.window_fill import NOT_RECORDED, Share, header_blocks, shar
 from reverie.models.calibration import Calibrator
 from reverie.models.features import Features, measure_blocks
 from reverie.models.wire import model_id
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import (
     CacheEdits,
     Clears,

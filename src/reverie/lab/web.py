@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
@@ -24,6 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 from reverie.errors import UserError
 from reverie.lab.web_home import write_home
 from reverie.paths import slug
+from reverie.quick import dataclass
 from reverie.text.columns import table
 
 BASELINE = "/money"

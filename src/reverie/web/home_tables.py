@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from reverie.context.health import HEALTH_WORDS, Health
 from reverie.context.ledger import LEDGER_WORDS, UNDATED, DatedBreak, Ledger, LedgerEntry, Totals
 from reverie.errors import StorageError
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.types import Record
 from reverie.web.money_tables import Sums, causes, health_data, session_totals

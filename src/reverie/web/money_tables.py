@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from reverie.context.health import LAYERS, Health
 from reverie.context.ledger import DatedBreak, Ledger, LedgerEntry, Totals
 from reverie.context.request_costs import CostRow, RequestCosts
 from reverie.context.window_fill import Share
 from reverie.context.window_life import WindowAt
+from reverie.quick import dataclass
 from reverie.types import Purpose, Usage
 from reverie.web.visit import Data
 from reverie.web.window_map import COLUMNS

@@ -9,12 +9,12 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import SessionBusy, UserError
 from reverie.moments import modified_time, parse_time
 from reverie.origins import strip_tags
+from reverie.quick import dataclass
 from reverie.regular_files import read_head
 from reverie.storage.atomic import storage_error
 from reverie.storage.lease import Lease
@@ -57,6 +57,16 @@ class SessionInfo:
 def list_sessions(project: Path) -> list[SessionInfo]:
     """Returns all sessions of one folder, the last used first; files without a conversation are left out."""
     found = [info for path in _transcripts(project) if (info := describe(path)) is not None]
+    return sorted(found, key=lambda info: info.modified, reverse=True)
+
+
+def list_all_sessions(projects: Path) -> list[SessionInfo]:
+    """Returns the sessions of all folders, the last used first. `projects` has one folder per working directory."""
+    try:
+        folders = [Path(entry.path) for entry in os.scandir(projects) if entry.is_dir()]
+    except FileNotFoundError:
+        return []
+    found = [info for folder in folders for info in list_sessions(folder)]
     return sorted(found, key=lambda info: info.modified, reverse=True)
 
 
