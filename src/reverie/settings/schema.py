@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
+from reverie.quick import dataclass
 from reverie.settings import background_sections, layer_sections, sections
 from reverie.settings.fields import Setting, list_section_settings
 
@@ -31,6 +32,7 @@ class Settings:
     permissions: sections.PermissionSettings = field(default_factory=sections.PermissionSettings)
     hooks: sections.HookSettings = field(default_factory=sections.HookSettings)
     claude: sections.ClaudeSettings = field(default_factory=sections.ClaudeSettings)
+    chat: sections.ChatSettings = field(default_factory=sections.ChatSettings)
     tools: sections.ToolSettings = field(default_factory=sections.ToolSettings)
     tool_results: sections.ToolResultSettings = field(default_factory=sections.ToolResultSettings)
     microcompact: sections.MicrocompactSettings = field(default_factory=sections.MicrocompactSettings)

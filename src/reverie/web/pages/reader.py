@@ -270,7 +270,7 @@ PAGES = (
         "Result",
         read_result,
         section="sessions",
-        about="One result of a tool, whole; also if layer 1 put it on disk or layer 2 cleared it.",
+        about="One result of a tool, whole, even if layer 1 put it on disk or layer 2 cleared it.",
         query={**_AGENT, "start": "the first character, from 0"},
     ),
     Page(
