@@ -52,12 +52,8 @@ class Opened:
         info = site.session(visit.path["session"])
         catalogue = Catalogue.load(site.settings.catalogue.files)
         reader = reader_of(site, info.path, lambda own, whole: _warm(own, whole, catalogue))
-        is_about_one = visit.path.keys() & {"message", "call", "image"} or visit.query.keys() & {
-            "at",
-            "agent",
-            "branch",
-        }
-        snapshot = reader.look(LONG_PATIENCE_S if is_about_one else PATIENCE_S)
+        named = {*visit.path, *visit.query} & {"message", "call", "image", "at", "agent", "branch"}
+        snapshot = reader.look(LONG_PATIENCE_S if named else PATIENCE_S)
         main = read_items(reader, snapshot)
         agent, branch = visit.query.get("agent", ""), visit.query.get("branch", "")
         if agent:
