@@ -61,6 +61,8 @@ class EngineHost:
     run_hook: Callable[[RunHook], Awaitable[EffectResult]] = _no_hook
     attached: Callable[[], Sequence[Block]] = tuple
     """Blocks that the model must see again after a compaction."""
+    discovered: Callable[[], Sequence[str]] = tuple
+    """The tools whose definitions the model has loaded."""
     keeps_notes: bool = True
     """False: notes are written by code when a compaction needs them, and not between two requests."""
     clears_any_tool: bool = False
@@ -268,6 +270,7 @@ class LayerEngine:
             auto_on=self.auto_on,
             leave_out=self._is_restored_elsewhere,
             attachments=self._host.attached,
+            discovered=self._host.discovered,
         )
 
     def _is_restored_elsewhere(self, path: Path) -> bool:

@@ -43,6 +43,7 @@ _ON = (
     Flag("progress_summary", True, "Running agents say in a few words what they are doing."),
     Flag("rules", True, "Rules with `paths:` load when such a file is touched."),
     Flag("fork_children", True, "Several children may be forked from one message."),
+    Flag("mcp", True, "Tools of MCP servers can be used."),
     Flag("cache_watch", True, "Breaks of the prompt cache are detected and explained."),
 )
 _OFF = (

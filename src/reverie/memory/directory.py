@@ -318,6 +318,7 @@ class MemoryDirectory:
                 together={other: text for other, text in after.items() if other != name},
                 session=info.session,
                 confirms=info.confirms,
+                notes=info.notes,
             )
             decided = self._gate(proposed) or Decision(after[name])
             target = self._free(decided.name, held.files, settled) if decided.name else name

@@ -20,7 +20,7 @@ from reverie.text.sameness import REWORDED, similarity
 from reverie.text.sentences import capitalize_first, pauses
 from reverie.text.values import hard_facts
 from reverie.text.word_lists import FUNCTION_WORDS
-from reverie.text.words import content_terms
+from reverie.text.words import content_terms, is_negated
 
 DESCRIPTION_CHARACTERS = 150
 TITLE_CHARACTERS = 60
@@ -338,7 +338,7 @@ def find_related(statement: str, memories: Mapping[str, str]) -> Related | None:
             if len(others) < _FEWEST:
                 continue
             share = similarity(terms, others)
-            same = terms == others and facts == set(hard_facts(other))
+            same = terms == others and facts == set(hard_facts(other)) and is_negated(statement) == is_negated(other)
             if (share >= REWORDED or same) and (best is None or (same, share) > (best.same, best.share)):
                 best = Related(file, other, same, share)
     return best

@@ -126,7 +126,9 @@ def make_rule(call: ToolCall) -> str | None:
 
 
 def _is_for_tool(rule: PermissionRule, tool: str) -> bool:
-    return tool in _ALSO.get(rule.tool, ()) or fnmatchcase(tool, rule.tool)
+    """`mcp__server` means every tool of this server."""
+    is_server = rule.tool.startswith("mcp__") and fnmatchcase(tool, f"{rule.tool}__*")
+    return is_server or tool in _ALSO.get(rule.tool, ()) or fnmatchcase(tool, rule.tool)
 
 
 def _expand_home(given: str) -> str:

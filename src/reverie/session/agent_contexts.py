@@ -5,7 +5,7 @@ Every sub-agent and worker gets a new one, without notes, recall and extraction,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
@@ -38,7 +38,7 @@ from reverie.session.parts import SessionParts
 from reverie.settings.reach import names_program
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
-from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
+from reverie.tools.base import CALL_TOOL, Caller, Keeper, ReadCache, Tool, ToolContext
 from reverie.tools.registry import list_schemas
 from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock
 
@@ -67,6 +67,7 @@ class AgentContexts:
     hooks: Callable[[JsonObject], Companion]
     emit: Callable[[Event], None]
     clock: Clock
+    listed_tools: Callable[[], Sequence[TextBlock]] = tuple
     _opened: dict[str, Model] = field(default_factory=dict[str, Model], init=False)
     _reported: set[str] = field(default_factory=set[str], init=False)
 
@@ -86,7 +87,8 @@ class AgentContexts:
 
     def _kinds_for(self, wanted: ContextOrder, tools: Mapping[str, Tool]) -> list[TextBlock]:
         text = self.listed() if wanted.kind is not None and "Agent" in tools else ""
-        return [TextBlock(text, Origin.CODE)] if text else []
+        behind = self.listed_tools() if CALL_TOOL in tools else ()
+        return [*([TextBlock(text, Origin.CODE)] if text else []), *behind]
 
     async def close(self, point: ForkPoint) -> None:
         """Closes the transcript of an agent that has ended, and its own model."""
@@ -174,6 +176,7 @@ class AgentContexts:
             notes=folder / "summary.md",  # nobody keeps notes for it
             render_header=_unchanged,
             attachments=lambda: kinds,
+            discovered=tuple,
         )
         own = Compaction(ground)
         stages = {name: stage for name, stage in main.stages.items() if name == "tool_result_budget"}

@@ -56,6 +56,8 @@ class SessionAgents(Companion):
     open_session: OpenSession
     emit: Callable[[Event], None]
     clock: Clock
+    listed_tools: Callable[[], Sequence[TextBlock]] = tuple
+    """Returns the lists of tools that are not in a request, for an agent with its own context."""
     _reported: set[str] = field(default_factory=set[str], init=False)
     _contexts: AgentContexts | None = field(default=None, init=False)
 
@@ -76,6 +78,7 @@ class SessionAgents(Companion):
             self.points.tool_hooks,
             emit=self.emit,
             clock=self.clock,
+            listed_tools=self.listed_tools,
         )
         if self.parts.resumed:
             self.spawner.report_lost(find_lost_agents(self.parts.log.records), self._transcript_of)

@@ -393,3 +393,8 @@ def is_simple_terminal() -> bool:
 def find_editor() -> str:
     """Returns the command that edits a file: VISUAL, else EDITOR, else vi."""
     return os.environ.get("VISUAL", "").strip() or os.environ.get("EDITOR", "").strip() or "vi"
+
+
+def find_claude_session() -> str:
+    """Returns the id of the session of Claude Code that started this process; empty if it was not Claude Code."""
+    return os.environ.get("CLAUDE_CODE_SESSION_ID", "").strip()

@@ -15,6 +15,7 @@ from reverie.cli.chat.slash.agents import ask_aside, complete_answers, show_agen
 from reverie.cli.chat.slash.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
 from reverie.cli.chat.slash.dream import complete_dream, dream
 from reverie.cli.chat.slash.export import export
+from reverie.cli.chat.slash.mcp import complete_servers, show_servers
 from reverie.cli.chat.slash.memory import forget, memory_files, remember, show_memory
 from reverie.cli.chat.slash.permissions import complete_permissions, show_permissions
 from reverie.cli.chat.slash.tasks import show_tasks, task_ids
@@ -217,6 +218,9 @@ COMMANDS: dict[str, SlashCommand] = {
         show_permissions,
         complete_permissions,
         any_time=True,
+    ),
+    "mcp": SlashCommand(
+        "/mcp [NAME | reconnect NAME]", "MCP servers and their tools", show_servers, complete_servers, any_time=True
     ),
     "mode": SlashCommand(
         "/mode [NAME]",

@@ -105,6 +105,7 @@ def run_checks(cwd: Path) -> Iterator[Check]:
         ("git", _git),
         ("live", _live),
         ("connect", connect_checks),
+        ("mcp", _mcp),
         ("cache", _cache),
         ("writers", writer_checks),
         ("budget", budget_check),
@@ -130,6 +131,18 @@ def _settings(settings: Settings, places: Places) -> Iterator[Check]:
     acting = [part for part in settings.parts if part.can_be_trusted]
     if acting and not any(part.ignored for part in acting):
         yield Check("trust", "ok", f"{places.checkout} is trusted; `reverie trust --status` shows its parts")
+
+
+def _mcp(settings: Settings, places: Places) -> Iterator[Check]:
+    """The MCP servers of the agent: only what the files say, because a check starts nothing."""
+    from reverie.tools.mcp.config import find_servers
+
+    found = find_servers(places, settings)
+    names = ", ".join(one.name for one in found.servers if not one.problem)
+    if names:
+        yield Check("mcp", "ok", f"{names}; `reverie mcp test` starts them and lists their tools")
+    for problem in (*found.problems, *(one.problem for one in found.servers if one.problem)):
+        yield Check("mcp", "warning", problem)
 
 
 def _home(_settings: Settings, places: Places) -> Iterator[Check]:

@@ -114,6 +114,7 @@ def records(
     summary: tuple[Block, ...],
     attachments: tuple[Block, ...],
     hooks: tuple[Block, ...],
+    discovered: tuple[str, ...] = (),
 ) -> list[Append]:
     """Returns boundary, header, summary, attachments and hook results in this order, all of one compaction."""
     parts = [
@@ -129,6 +130,7 @@ def records(
         tokens_before=tokens_before,
         last_uuid=last,
         preserved=_preserved_range(scope, ids),
+        tools_discovered=discovered,
         writer=prose.writer,
         extent=scope.extent,
         sealed_by=parts[-1].fields["uuid"],

@@ -90,6 +90,7 @@ class Draft:
             summary=self._summary_of(unsaved, numbers),
             attachments=attachments,
             hooks=(fence(Origin.HOOK, heard),) if heard else (),
+            discovered=tuple(self.ground.discovered()),
         )
         then = after(view, appends)
         tokens = then.meter.tokens

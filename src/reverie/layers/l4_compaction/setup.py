@@ -94,4 +94,6 @@ class CompactionSetup:
     leave_out: Callable[[Path], bool] = lambda _path: False
     attachments: Callable[[], Sequence[Block]] = tuple
     """Returns what only the session can list, such as the kinds of agents."""
+    discovered: Callable[[], Sequence[str]] = tuple
+    """Returns the tools whose definitions the model has loaded; the boundary names them."""
     new_id: Callable[[], str] = lambda: str(uuid4())

@@ -17,7 +17,17 @@ from reverie.memory.gate.marks import Marks, trust_by
 from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
 from reverie.memory.gate.removal import find_lost, may_remove, wait_too
-from reverie.memory.gate.rule import Case, End, Standing, Verdict, hold, hold_rest, judge
+from reverie.memory.gate.rule import (
+    Case,
+    End,
+    Standing,
+    Verdict,
+    ask_if_against,
+    hold,
+    hold_rest,
+    judge,
+    judge_one,
+)
 from reverie.memory.gate.speech import Speech, UserMessage
 from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
@@ -73,7 +83,8 @@ class AgentWrites:
             new = [topic.description]
         if write.before is None and (known := self._known_elsewhere(write, new)):
             return Decision(None, note=known)
-        verdicts = hold_rest(topic.body, self._without_forgotten(write, judge(case, new)))
+        judged = _judge_notes(case, new) if write.notes else judge(case, new)
+        verdicts = hold_rest(topic.body, self._without_forgotten(write, judged))
         stored = [one for one in verdicts if one.end is not End.HELD]
         lost = [] if write.is_draft else self._kept_back(case, write, parts, verdicts)
         if lost:  # what would replace a statement that stays waits with the question
@@ -169,6 +180,8 @@ class AgentWrites:
         about = f"{TopicFile.parse(write.before or '').name} {write.name.removesuffix('.md').replace('_', ' ')}"
         stored = [one for one in verdicts if one.end is not End.HELD]
         lost = find_lost(gone, [*kept, *elsewhere])
+        if write.notes:  # what nobody confirmed may go: it can be undone
+            lost = [one for one in lost if one.trust is Trust.CONFIRMED]
         return [one for one in lost if not may_remove(case, one, about, stored)]
 
     def _compose(
@@ -250,6 +263,15 @@ class AgentWrites:
 
     def _private_texts(self) -> list[str]:
         return [text for name, text in self.texts.texts().items() if not name.startswith(f"{TEAM}/")]
+
+
+def _judge_notes(case: Case, statements: Sequence[str]) -> list[Verdict]:
+    """Judges notes of an agent whose conversation cannot be seen: each on its own, without words of the user."""
+    found = (judge_one(case, one) for one in statements)
+    return [
+        one if one.end is End.HELD or one.is_old else ask_if_against(case, one, case.speech.features(one.text))
+        for one in found
+    ]
 
 
 def _text_of(path: Path) -> str:

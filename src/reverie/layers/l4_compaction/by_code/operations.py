@@ -10,6 +10,7 @@ from reverie.layers.l4_compaction.by_code.definitions import definitions, enclos
 from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.text.patterns import late
+from reverie.tools.base import unwrap_call
 from reverie.types import Json, JsonObject, ToolResultBlock, ToolUseBlock
 
 Kind = Literal["read", "write", "edit", "run", "search", "web", "agent", "tasks", "other"]
@@ -83,7 +84,7 @@ def operations(entries: Sequence[Entry]) -> list[Operation]:
     found, files = list[Operation](), dict[str, str]()
     for entry in entries:
         for block in entry.message.tool_uses:
-            found.append(_operation(block, results.get(block.id), len(found), files))
+            found.append(_operation(unwrap_call(block), results.get(block.id), len(found), files))
     return found
 
 
