@@ -102,8 +102,8 @@ def test_sessions_of_other_agents(browser: Any, tmp_path: Path) -> None:
             for _ in range(3):
                 if page.locator("a[rel=next]").count() == 0:
                     break
-                page.keyboard.press("n")
-                page.wait_for_load_state()
+                with page.expect_navigation():
+                    page.keyboard.press("n")
                 assert page.locator("article.item").count() > 0
         assert page.problems == []
 

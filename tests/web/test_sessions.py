@@ -100,7 +100,8 @@ def test_the_reader_shows_what_layers_did(browser: Browser) -> None:
     assert {"rewind", "clears", "pin"} <= events.keys()
     assert found["pins"] == [{"id": "p1", "text": "Never touch the mains."}]
     [agent] = found["agents"]
-    assert "behind the shelf" in browser.get(agent["address"]).text
+    said = browser.json(agent["address"])["items"][-1]
+    assert "behind the shelf" in browser.get(said["here"].partition("#")[0]).text
     assert [one["kind"] for one in found["outline"]] == ["start", "compaction"]
     assert {one["kind"] for one in found["outline"][0]["children"]} == {"branch", "rewind", "agent"}
 

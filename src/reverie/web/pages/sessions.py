@@ -25,8 +25,8 @@ def _said(row: Row) -> float:
 
 
 SORTS: dict[str, tuple[str, Callable[[Row], Any]]] = {
-    "time": ("Last message", _said),
     "cost": ("Cost", lambda row: row.figures.cost if row.figures is not None else _UNKNOWN),
+    "time": ("Last message", _said),
     "tokens": ("Tokens", lambda row: row.figures.tokens if row.figures is not None else _UNKNOWN),
     "rounds": ("Rounds", lambda row: row.figures.rounds if row.figures is not None else _UNKNOWN),
     "size": ("Size", lambda row: row.file.size),

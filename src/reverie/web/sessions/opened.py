@@ -20,7 +20,7 @@ from reverie.storage.transcript.sessions import SessionInfo
 from reverie.types import Purpose
 from reverie.web.sessions.items import Transcript, anchor, build, read_items, sidechain_threads
 from reverie.web.sessions.parts import Reader
-from reverie.web.sessions.reading import Snapshot, TranscriptReader, reader_of
+from reverie.web.sessions.reading import LONG_PATIENCE_S, PATIENCE_S, Snapshot, TranscriptReader, reader_of
 from reverie.web.sessions.table import SOURCES, table_of
 from reverie.web.site import Site
 from reverie.web.visit import Data, NotFound, Visit
@@ -52,7 +52,8 @@ class Opened:
         info = site.session(visit.path["session"])
         catalogue = Catalogue.load(site.settings.catalogue.files)
         reader = reader_of(site, info.path, lambda own, whole: _warm(own, whole, catalogue))
-        snapshot = reader.look()
+        named = {*visit.path, *visit.query} & {"message", "call", "image", "at", "agent", "branch"}
+        snapshot = reader.look(LONG_PATIENCE_S if named else PATIENCE_S)
         main = read_items(reader, snapshot)
         agent, branch = visit.query.get("agent", ""), visit.query.get("branch", "")
         if agent:

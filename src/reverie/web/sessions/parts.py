@@ -75,6 +75,12 @@ class Reader:
         return f"{path}?{urlencode(given)}" if given else path
 
     def describe(self, item: Item) -> Data:
+        """One item. `here` is the address of the page that has it."""
+        found = self._describe(item)
+        to = {"to": f"{self.address(at=found['to'])}#message-{found['to']}"} if found.get("to") else {}
+        return {**found, "here": f"{self.address(at=item.id)}#message-{item.id}", **to}
+
+    def _describe(self, item: Item) -> Data:
         match item.kind:
             case "message":
                 return self._message(item)
@@ -244,7 +250,8 @@ class Reader:
         first, _, last = (self.transcript.at(anchor(name)) for name in boundary.preserved)
         if first is None or last is None:
             return None
-        return {"first": self.transcript.items[first].id, "messages": last - first + 1}
+        id = self.transcript.items[first].id
+        return {"first": id, "address": f"{self.address(at=id)}#message-{id}", "messages": last - first + 1}
 
     def _event(self, payload: r.Payload | None) -> Data:
         match payload:

@@ -25,13 +25,15 @@ T = TypeVar("T")
 
 PATIENCE_S = 0.06
 """How long a page waits for a large file."""
+LONG_PATIENCE_S = 20.0
+"""The same for a page about one message, which can be anywhere in the file."""
 _CHUNK = 1 << 20
 _MOST_BYTES = 400_000_000
 _MOST_READERS = 24
 _RENDERING_S = 0.05
 """A page that was read is rendered and sent in this time."""
 _FEW = 1_500
-"""Records of which even slow derivations take no time."""
+"""With at most this many records, even a slow derivation is done at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +117,13 @@ class TranscriptReader:
 
     def look(self, patience_s: float = PATIENCE_S) -> Snapshot:
         """Reads what is new, for at most about this long; the rest follows in the background."""
+        until = time.monotonic() + patience_s
+        while self._running and patience_s > PATIENCE_S and time.monotonic() < until:
+            time.sleep(0.02)
         with self._lock:
             if self._running and self._beginning is not None:
                 return replace(self._beginning, read=self._read)
-        size, is_whole = self._advance(time.monotonic() + patience_s)
+        size, is_whole = self._advance(until)
         snapshot = self._snapshot(size, is_whole)
         if not is_whole:
             self._beginning = snapshot
