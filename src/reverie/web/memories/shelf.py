@@ -85,6 +85,7 @@ class Shelf:
         self._marks = Marks(store.root)
         self._heads: list[Head] | None = None
         self._by_path: dict[str, Head] = {}
+        self._chosen: dict[tuple[str, str], list[Head]] = {}
         self._counts: Counts = (Counter(), Counter(), 0)
         self._seen: tuple[object, ...] = ()
         self._folders: tuple[str, ...] = ("",)
@@ -118,13 +119,19 @@ class Shelf:
         with self._lock:
             return len(self._heads) if self._heads is not None else self._index.totals()[0]
 
-    def heads(self, most: int) -> Sequence[Head]:
-        """The memories, the newest first; only the first `most` if the list is not complete yet."""
-        if self._heads is not None:
+    def heads(self, most: int, *, kind: str = "", trust: str = "") -> Sequence[Head]:
+        """The memories of one type and trust, the newest first; of the first `most` if the list is not complete yet."""
+        if self._heads is None:
+            with self._lock:
+                marks = self._marks.by_key()
+                found = [_head(row, marks) for row in self._index.heads(most)]
+            return [head for head in found if fits(head, kind=kind, trust=trust)]
+        if not kind and not trust:
             return self._heads
-        with self._lock:
-            marks = self._marks.by_key()
-            return [_head(row, marks) for row in self._index.heads(most)]
+        chosen, key = self._chosen, (kind, trust)
+        if key not in chosen:
+            chosen[key] = [head for head in self._heads if fits(head, kind=kind, trust=trust)]
+        return chosen[key]
 
     def rows(self, paths: Sequence[str]) -> dict[str, Row]:
         """What a list shows of these memories. A file that was just edited is read again."""
@@ -190,7 +197,7 @@ class Shelf:
                 heads = [_head(row, marks) for row in index.heads()]
                 self._counts = _count(heads)
                 self._by_path = {head.path: head for head in heads}
-                self._heads = heads
+                self._heads, self._chosen = heads, {}
                 # Not known yet: which folders there are. The next look compares with all of them.
                 self._seen, self._folders = (stamp if folders == self._folders else ()), folders
         except (IndexFailed, OSError):

@@ -96,9 +96,7 @@ def _counts(shelves: Sequence[Shelf]) -> tuple[Counter[str], Counter[str], int]:
 def _newest(shelves: Sequence[Shelf], asked: dict[str, str], pager: Pager) -> tuple[list[tuple[Shelf, Row, str]], int]:
     """One part of the list by time, and how many memories there are."""
     end, kind, trust = pager.start + pager.size, asked["type"], asked["trust"]
-    lists = [shelf.heads(end) for shelf in shelves]
-    if kind or trust:
-        lists = [[head for head in heads if fits(head, kind=kind, trust=trust)] for heads in lists]
+    lists = [shelf.heads(end, kind=kind, trust=trust) for shelf in shelves]
     oldest = asked["order"] == "oldest"
 
     def marked(at: int) -> Iterator[tuple[int, int, Head]]:
