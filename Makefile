@@ -70,8 +70,8 @@ $(CLIENTS)/%/.installed:
 	|| echo "$* cannot be installed here; its test is skipped"
 
 $(CLIENTS)/node/.installed:
-	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) opencode-ai @openai/codex && touch $@) \
-	|| echo "opencode and Codex cannot be installed here (npm is needed); their tests are skipped"
+	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) opencode-ai @openai/codex axe-core && touch $@) \
+	|| echo "opencode, Codex and axe-core cannot be installed here (npm is needed); their tests are skipped"
 
 integration: $(STAMP) .venv-adapters/.installed .venv-claude-code-log/.installed .venv-real-model/.installed $(CLIENT_NAMES:%=$(CLIENTS)/%/.installed)  ## with programs and models of others (3 GB on disk)
 	REVERIE_HOME=$(CURDIR)/.venv-real-model $(BIN)/reverie models add minilm
@@ -120,6 +120,7 @@ pictures: $(STAMP)  ## the pictures in the README and the docs, drawn from real 
 	$(BIN)/reverie demo --svg docs/images/demo.svg
 	home=$$(mktemp -d) && HOME=$$home REVERIE_HOME=$$home/.reverie $(BIN)/python tools/pictures.py docs/images; rm -rf "$$home"
 	$(BIN)/python tools/claude_code_picture.py
+	$(BIN)/python tools/web_pictures.py docs/images
 
 wheel: $(STAMP)
 	$(BIN)/python -m build --outdir dist

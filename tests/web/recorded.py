@@ -83,7 +83,7 @@ def write_session(home: Path, cwd: Path, *, title: str = "Why does the lamp blin
     summary = Message("user", (TextBlock("Summary: the fuse must be replaced.", Origin.SUMMARY),))
     log.append_message(summary, compactOf=boundary.uuid, isCompactSummary=True)
     survival = Survival(
-        boundary.uuid or "", "notes", 150_000, 9_000, {"files": 1}, {"files": 2}, {"files": ["gone.py"]}
+        boundary.uuid or "", "notes", 150_000, 9_000, {"paths": 1}, {"paths": 2}, {"paths": ["gone.py"]}
     )
     log.append(survival, compactOf=boundary.uuid)
     log.append_message(answer("m6", f"Done. {HOSTILE}", tokens=9_000))

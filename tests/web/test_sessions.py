@@ -91,7 +91,7 @@ def test_the_reader_shows_what_layers_did(browser: Browser) -> None:
     assert "Hook says hello." in [part["text"] for part in parts(items, "text") if part["label"] == "from a hook"]
     [compaction] = kinds(items, "compaction")
     assert "the fuse must be replaced" in compaction["summary"]["text"]
-    assert compaction["survival"]["lost"] == {"files": ["gone.py"]}
+    assert compaction["survival"]["lost"] == {"paths": ["gone.py"]}
     [branch] = kinds(items, "branch")
     left = browser.json(branch["address"])["items"]
     assert [part["text"] for part in parts(left, "text")] == ["Left behind: paint it red.", "Painted."]

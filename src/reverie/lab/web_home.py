@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from reverie.paths import slug
-from reverie.storage.transcript.records import Clears, CompactBoundary, Payload, SessionHeader, to_data
+from reverie.storage.transcript.records import CacheBreak, Clears, CompactBoundary, Payload, SessionHeader, to_data
 from reverie.storage.transcript.session_log import timestamp
 from reverie.types import JsonObject
 
@@ -23,6 +23,17 @@ _BEGAN = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _ROUNDS_PER_WINDOW = 160
 _SYSTEM = 9_000
 _KINDS = ("user", "feedback", "project", "reference")
+_CALLS = (("Read", "file_path"), ("Bash", "command"), ("Grep", "pattern"), ("Read", "file_path"))
+_TOOLS: tuple[JsonObject, ...] = tuple(
+    {"name": name, "description": "A tool. " * 60, "input_schema": {"type": "object"}}
+    for name in ("Read", "Bash", "Grep", "Edit")
+)
+_QUESTIONS = (
+    "Find out why the harbour lamp goes dark at night.",
+    "What do the logs of the crane say?",
+    "Compare the tide tables of both piers.",
+    "Which ropes were changed last winter?",
+)
 _WORDS = ("harbour", "ledger", "tide", "engine", "pier", "lamp", "cargo", "signal", "winter", "crane", "rope", "chart")
 
 
@@ -85,30 +96,35 @@ class _Session:
                 yield from self._compact(prompt)
             if place == 0:
                 prompt, cached, self._calls = _SYSTEM, 0, []
-                tools: tuple[JsonObject, ...] = tuple(
-                    {"name": name, "description": "A tool. " * 60, "input_schema": {"type": "object"}}
-                    for name in ("Read", "Bash", "Grep", "Edit")
+                header = SessionHeader(
+                    _MODEL, ("You work on a harbour. " * 800,), _TOOLS, "Notes of the keeper. " * 100
                 )
-                header = SessionHeader(_MODEL, ("You work on a harbour. " * 800,), tools, "Notes of the keeper. " * 100)
                 yield self._decide(header)
             if place == _ROUNDS_PER_WINDOW // 2:
                 cleared = self._calls[: len(self._calls) // 2]
+                saved, why = 400 * len(cleared), "old results were cleared to save room"
+                yield self._decide(Clears("economic", dict.fromkeys(cleared, "[Cleared to save room]"), saved))
+                prompt -= saved
+                lost = prompt - _SYSTEM
                 yield self._decide(
-                    Clears("economic", dict.fromkeys(cleared, "[Cleared to save room]"), 300 * len(cleared))
+                    CacheBreak("messages", why, lost, prompt, _SYSTEM, cost=lost * 3.45e-6, announcement=why)
                 )
-                prompt, cached = prompt - 300 * len(cleared), _SYSTEM
+                cached = _SYSTEM
             if number % 8 == 0:
-                yield self._say("user", [{"type": "text", "text": f"Look at part {number} of the harbour."}], ["typed"])
+                text = _QUESTIONS[number // 8 % len(_QUESTIONS)]
+                yield self._say("user", [{"type": "text", "text": text}], ["typed"])
                 prompt += 30
             call = f"toolu_{self._id[:8]}_{number}"
             self._calls.append(call)
             yield self._answer(call, number, prompt, cached)
-            cached, text = prompt, f"{number} line of the log: " + "tide and lamp, rope and crane; " * 60
+            pieces = 20 + number * 37 % 150
+            cached, text = prompt, f"{number} line of the log: " + "tide and lamp, rope and crane; " * pieces
             result: JsonObject = {"type": "tool_result", "tool_use_id": call, "content": text}
             yield self._say("user", [result], ["tool"])
-            prompt += 900
+            prompt += 150 + 8 * pieces
 
     def _answer(self, call: str, number: int, prompt: int, cached: int) -> bytes:
+        name, key = _CALLS[number * number % 7 % len(_CALLS)]
         usage = {
             "input_tokens": 4,
             "cache_read_input_tokens": cached,
@@ -117,7 +133,7 @@ class _Session:
         }
         content = [
             {"type": "text", "text": f"I look at part {number}. The crane is next."},
-            {"type": "tool_use", "id": call, "name": "Bash", "input": {"command": f"tail -n 40 part{number}.log"}},
+            {"type": "tool_use", "id": call, "name": name, "input": {key: f"logs/part{number}.log"}},
         ]
         fields = {"id": f"msg_{self._id[-8:]}_{number}", "type": "message", "model": _MODEL, "usage": usage}
         return self._line("assistant", {"message": {"role": "assistant", "content": content, **fields}})

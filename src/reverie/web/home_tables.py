@@ -18,7 +18,8 @@ from reverie.context.health import HEALTH_WORDS, Health
 from reverie.context.ledger import LEDGER_WORDS, UNDATED, DatedBreak, Ledger, LedgerEntry, Totals
 from reverie.errors import StorageError
 from reverie.runtime.background_log import BackgroundLog
-from reverie.types import Record, Usage
+from reverie.types import Record
+from reverie.web.money_tables import Sums, causes, health_data, session_totals
 from reverie.web.readings import PATIENCE_S, GrowingFile, Readings, Work, parse_lines
 from reverie.web.visit import Data
 
@@ -30,45 +31,6 @@ if TYPE_CHECKING:
 
 _FRESH_S = 1.0
 """For so long the list of files counts as current."""
-
-
-@dataclass(slots=True)
-class Sums:
-    """A sum of requests that can go on; `totals` is the same as the ledger's."""
-
-    requests: int = 0
-    counts: list[int] = field(default_factory=lambda: [0] * 6)
-    cost: float = 0.0
-    uncached: float = 0.0
-    equivalents: float = 0.0
-    unpriced: int = 0
-
-    def add(self, one: LedgerEntry, sign: int = 1) -> None:
-        used = one.usage
-        self.requests += sign
-        amounts = (
-            used.input_tokens,
-            used.output_tokens,
-            used.cache_read_input_tokens,
-            used.cache_creation_input_tokens,
-        )
-        for place, amount in enumerate((*amounts, used.cache_creation_5m, used.cache_creation_1h)):
-            self.counts[place] += sign * amount
-        self.cost += sign * one.cost
-        self.uncached += sign * one.uncached
-        self.equivalents += sign * one.equivalents
-        self.unpriced += sign * (not one.priced)
-
-    def plus(self, other: Sums) -> None:
-        self.requests += other.requests
-        self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
-        self.cost += other.cost
-        self.uncached += other.uncached
-        self.equivalents += other.equivalents
-        self.unpriced += other.unpriced
-
-    def totals(self) -> Totals:
-        return Totals(self.requests, Usage(*self.counts), self.cost, self.uncached, self.equivalents, self.unpriced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +103,11 @@ class HomeHealth:
     """The health of all sessions."""
 
     health: Health
+    projects: dict[str, str] = field(default_factory=dict[str, str])
+    """Of every session."""
 
     def add(self, record: Record, session: str, project: str) -> None:
+        self.projects.setdefault(session, project)
         self.health.sessions.setdefault(session, project)
         self.health.add(record, session=session, project=project)
 
@@ -200,36 +165,47 @@ class HomeReading(Generic[T]):
 class HomeTables:
     """Both tables of one home."""
 
-    def __init__(self, site: Site) -> None:
-        catalogue, projects = Readings.of(site).catalogue, site.places.projects
+    def __init__(self, site: Site, catalogue: Catalogue) -> None:
+        projects = site.places.projects
         costs = HomeReading(projects, LEDGER_WORDS, lambda: HomeCosts(catalogue))
         health = HomeReading(projects, HEALTH_WORDS, lambda: HomeHealth(Health(catalogue)))
         self._costs = Work(costs, costs.catch_up)
         self._health = Work(health, health.catch_up)
         self._log = site.places.background_log
-        self._whole: tuple[tuple[int, float], Health] | None = None
+        self._told = dict[str, Data]()
+        self._state = (0, 0.0)
 
     @classmethod
     def of(cls, site: Site) -> HomeTables:
-        found = site.derived.get(cls)
-        return found if found is not None else site.derived.setdefault(cls, cls(site))
+        catalogue = Readings.of(site).catalogue
+        return site.keep(cls, lambda: cls(site, catalogue))
 
     def costs(self, patience: float = PATIENCE_S) -> HomeCosts | Data:
         """The costs of all sessions, or how far the reading is."""
         return _answer(self._costs, patience)
 
-    def health(self, patience: float = PATIENCE_S) -> Health | Data:
-        """The health of all sessions with what the background log says, or how far the reading is."""
+    def health(self, project: str = "", patience: float = PATIENCE_S) -> Data:
+        """How the layers worked, in all sessions or those of one project; or `reading`: how far that is."""
         found = _answer(self._health, patience)
         if isinstance(found, dict):
-            return found
+            return {"reading": found}
         state = (self._health.value.version, self._log.stat().st_mtime if self._log.exists() else 0.0)
-        if self._whole is None or self._whole[0] != state:
-            whole = found.health.only(lambda _at, _session, _project: True)
-            for entry in BackgroundLog(self._log).read():
-                whole.add_entry(entry)
-            self._whole = (state, whole)
-        return self._whole[1]
+        if state != self._state:
+            self._state, self._told = state, {}
+        if project not in self._told:
+            self._told[project] = {"reading": None, **self._tell(found.health, found.projects, project)}
+        return self._told[project]
+
+    def _tell(self, whole: Health, projects: dict[str, str], project: str) -> Data:
+        health = whole.only(lambda _at, session, _project: not project or projects.get(session) == project)
+        for entry in BackgroundLog(self._log).read():
+            health.add_entry(entry)
+        return {
+            "sessions": len(health.sessions),
+            "conversation": session_totals(health.ledger)["conversation"],
+            "causes": causes(health.ledger.breaks),
+            "health": health_data(health),
+        }
 
 
 def _answer(work: Work[HomeReading[T]], patience: float) -> T | Data:

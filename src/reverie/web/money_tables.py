@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from reverie.context.health import LAYERS, Health
 from reverie.context.ledger import DatedBreak, Ledger, LedgerEntry, Totals
 from reverie.context.request_costs import CostRow, RequestCosts
 from reverie.context.window_fill import Share
 from reverie.context.window_life import WindowAt
+from reverie.types import Purpose, Usage
 from reverie.web.visit import Data
 from reverie.web.window_map import COLUMNS
 
@@ -20,6 +22,45 @@ PARTS = {
     "output": "output",
 }
 """The classes of tokens that have prices of their own, in display order."""
+
+
+@dataclass(slots=True)
+class Sums:
+    """A sum of requests that can go on; `totals` is the same as the ledger's."""
+
+    requests: int = 0
+    counts: list[int] = field(default_factory=lambda: [0] * 6)
+    cost: float = 0.0
+    uncached: float = 0.0
+    equivalents: float = 0.0
+    unpriced: int = 0
+
+    def add(self, one: LedgerEntry, sign: int = 1) -> None:
+        used = one.usage
+        self.requests += sign
+        amounts = (
+            used.input_tokens,
+            used.output_tokens,
+            used.cache_read_input_tokens,
+            used.cache_creation_input_tokens,
+        )
+        for place, amount in enumerate((*amounts, used.cache_creation_5m, used.cache_creation_1h)):
+            self.counts[place] += sign * amount
+        self.cost += sign * one.cost
+        self.uncached += sign * one.uncached
+        self.equivalents += sign * one.equivalents
+        self.unpriced += sign * (not one.priced)
+
+    def plus(self, other: Sums) -> None:
+        self.requests += other.requests
+        self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
+        self.cost += other.cost
+        self.uncached += other.uncached
+        self.equivalents += other.equivalents
+        self.unpriced += other.unpriced
+
+    def totals(self) -> Totals:
+        return Totals(self.requests, Usage(*self.counts), self.cost, self.uncached, self.equivalents, self.unpriced)
 
 
 def row_data(costs: RequestCosts, row: CostRow, number: int, windows: Sequence[WindowAt], at: int | None) -> Data:
@@ -137,11 +178,18 @@ def parts_data(parts: Mapping[str, Totals]) -> list[Data]:
 
 
 def session_totals(ledger: Ledger) -> Data:
+    layers, whole, beside = dict[str, Sums](), Sums(), Sums()
+    for one in ledger.entries:
+        layers.setdefault(one.purpose, Sums()).add(one)
+    for name, sums in layers.items():
+        whole.plus(sums)
+        if name != Purpose.MAIN:
+            beside.plus(sums)
     return {
-        "total": ledger.total.to_json(),
-        "conversation": ledger.main.to_json(),
-        "background": ledger.beside.to_json(),
-        "layers": parts_data(ledger.by("layer")),
+        "total": whole.totals().to_json(),
+        "conversation": layers.get(Purpose.MAIN, Sums()).totals().to_json(),
+        "background": beside.totals().to_json(),
+        "layers": parts_data({name: sums.totals() for name, sums in layers.items()}),
         "spared_tokens": ledger.spared_by(),
         "causes": causes(ledger.breaks),
     }

@@ -197,8 +197,7 @@ class Readings:
 
     @classmethod
     def of(cls, site: Site) -> Readings:
-        found = site.derived.get(cls)
-        return found if found is not None else site.derived.setdefault(cls, cls(site))
+        return site.keep(cls, lambda: cls(site))
 
     def session(self, path: Path, patience: float = PATIENCE_S) -> SessionReading | Data:
         """The reading of a session; if that takes long, how far it is (`done` of `of` bytes)."""

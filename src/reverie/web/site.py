@@ -51,7 +51,6 @@ class Site:
     """What pages have read and may use again, by type; it can be deleted at any time."""
     _folders: dict[str, tuple[int, Path | None]] = field(default_factory=dict[str, tuple[int, Path | None]], init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
-    _kept: dict[type, Any] = field(default_factory=dict[type, Any], init=False)
 
     @classmethod
     def open(cls, cwd: Path, *, read_only: bool = False) -> Site:
@@ -65,9 +64,9 @@ class Site:
     def keep(self, kind: type[T], make: Callable[[], T]) -> T:
         """The one object of this kind that lives as long as the server, such as a table or a running job."""
         with self._lock:
-            if kind not in self._kept:
-                self._kept[kind] = make()
-            return self._kept[kind]
+            if kind not in self.derived:
+                self.derived[kind] = make()
+            return self.derived[kind]
 
     def projects(self) -> list[Project]:
         """All projects with sessions or memories, by name."""

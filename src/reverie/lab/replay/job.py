@@ -24,6 +24,8 @@ from reverie.lab.replay.report import RunningTotals, SessionCosts, replay_file, 
 from reverie.parsing import load_json
 
 _MOST_ORDER = 16_000_000
+_MOST_SECONDS = 1_800
+"""For one session under all policies."""
 
 
 def main() -> int:
@@ -66,10 +68,20 @@ def _begin(lock: Any) -> None:
 
 
 def _replay_one(path: Path, names: list[str], prefix: int, window: int) -> SessionCosts | str:
+    signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(_MOST_SECONDS)
     try:
         return replay_file(path, names, prefix, window, lambda name: _say({"file": str(path), "policy": name}))
+    except TimeoutError:
+        return f"it takes more than {_MOST_SECONDS // 60} minutes"
     except _CLASHES as error:
         return f"it cannot be replayed ({type(error).__name__}: {str(error)[:200]})"
+    finally:
+        signal.alarm(0)
+
+
+def _stop(*_signal: object) -> None:
+    raise TimeoutError
 
 
 def _replay_all(files: list[Path], names: list[str], prefix: int, window: int) -> None:

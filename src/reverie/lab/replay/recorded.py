@@ -23,7 +23,7 @@ from reverie.storage.transcript.session_files import read_session
 from reverie.types import JsonObject, Message, Record, TextBlock, ToolResultBlock
 
 DEFAULT_MODEL = "claude-opus-4-5"
-LINE_NUMBER = re.compile(r"^\s*\d+(?:→|\t)", re.MULTILINE)
+LINE_NUMBER = re.compile(r"^[^\S\n]*\d+(?:→|\t)", re.MULTILINE)
 """What Read puts before every line."""
 _SYNTHETIC = "<synthetic>"
 _NO_RESULT = "The call was interrupted."

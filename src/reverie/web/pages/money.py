@@ -152,26 +152,11 @@ def _service(visit: Visit, costs: HomeCosts, since: str) -> Data:
 
 
 def read_health(visit: Visit) -> Data:
-    from reverie.web import money_tables
     from reverie.web.home_tables import HomeTables
 
     project = _project(visit)
-    frame: Data = {"project": project, "projects": _names(visit)}
-    health = HomeTables.of(visit.site).health()
-    if isinstance(health, dict):
-        return {**frame, "reading": health}
-    if project:
-        wanted = {one.path.stem for one in visit.site.sessions(visit.site.project(project))}
-        health = health.only(lambda _at, session, _project: session in wanted)
-    return {
-        **frame,
-        "reading": None,
-        "sessions": len(health.sessions),
-        "conversation": health.ledger.main.to_json(),
-        "causes": money_tables.causes(health.ledger.breaks),
-        "health": money_tables.health_data(health),
-        "budget": _budget(visit),
-    }
+    found = HomeTables.of(visit.site).health(project)
+    return {"project": project, "projects": _names(visit), "budget": _budget(visit), **found}
 
 
 PAGES = (

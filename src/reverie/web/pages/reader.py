@@ -12,7 +12,7 @@ from reverie.types import Block, ImageBlock
 from reverie.web.paging import Pager
 from reverie.web.sessions.items import Item, Transcript
 from reverie.web.sessions.live import events, growing, status
-from reverie.web.sessions.opened import Opened
+from reverie.web.sessions.opened import Opened, holder
 from reverie.web.sessions.parts import decode_image
 from reverie.web.sessions.reading import COURTESY
 from reverie.web.visit import Data, NotFound, Page, Raw, Stream, Visit
@@ -38,13 +38,13 @@ def _read(visit: Visit) -> Data:
     found: list[Item] | None = None
     if wanted:
         found = [item for item in items if _has(item, transcript, wanted.casefold())][:_MOST_FOUND]
-    visit, at = _page_of(visit, opened, is_live and not wanted)
+    visit, at = _page_of(visit, opened, is_own and not wanted and holder(opened.info) is not None)
     pager, describer = Pager(visit, size=_SIZE), opened.describer()
     part = pager.of(found if found is not None else items)
     is_end = found is None and pager.start + len(part) >= len(items) and opened.reading() is None
     return {
         "title": opened.info.title or "Session",
-        "tab": "conversation",
+        "tab": "session",
         "session": opened.head(),
         "agent": opened.agent,
         "branch": opened.branch,
@@ -53,6 +53,7 @@ def _read(visit: Visit) -> Data:
         "items": [describer.describe(item) for item in part],
         "pages": pager.describe(len(found) if found is not None else len(items)),
         "reading": opened.reading(),
+        "again": pager.here(),
         "unreadable": [{"line": bad.number, "why": bad.reason} for bad in opened.snapshot.bad[:50]],
         "outline": _outline(opened) if is_own else [],
         "agents": opened.agents() if is_own else [],
@@ -63,8 +64,8 @@ def _read(visit: Visit) -> Data:
     }
 
 
-def _page_of(visit: Visit, opened: Opened, is_live: bool) -> tuple[Visit, str]:
-    """The visit with the start of the page that has `?at=`; a live session begins at its end."""
+def _page_of(visit: Visit, opened: Opened, is_open: bool) -> tuple[Visit, str]:
+    """The visit with the start of the page that has `?at=`; a session that is open in a process begins at its end."""
     at, size = visit.query.get("at", ""), visit.number("size", _SIZE, least=1, most=500)
     items = opened.transcript.items
     kept = {key: value for key, value in visit.query.items() if key != "at"}
@@ -75,7 +76,7 @@ def _page_of(visit: Visit, opened: Opened, is_live: bool) -> tuple[Visit, str]:
             raise NotFound(f"This conversation has no message {at[:80]!r}.{more}")
         start = position // size * size
         return replace(visit, query={**kept, "start": str(start)}), items[position].id
-    if is_live and "start" not in visit.query and items:
+    if is_open and "start" not in visit.query and items:
         return replace(visit, query={**kept, "start": str((len(items) - 1) // size * size)}), ""
     return replace(visit, query=kept), ""
 
@@ -132,7 +133,7 @@ def read_message(visit: Visit) -> Data:
     item = _item(opened, visit.path["message"])
     return {
         "title": "One message",
-        "tab": "conversation",
+        "tab": "session",
         "session": opened.head(),
         "agent": opened.agent,
         "item": opened.describer(whole=True).describe(item),
@@ -164,7 +165,7 @@ def read_result(visit: Visit) -> Data:
     position = opened.transcript.calls.get(call, -1)
     return {
         "title": "One result",
-        "tab": "conversation",
+        "tab": "session",
         "session": opened.head(),
         "agent": opened.agent,
         "call": call,

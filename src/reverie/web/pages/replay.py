@@ -33,7 +33,7 @@ def read(visit: Visit) -> Data:
     rows.sort(key=lambda row: -(row["policies"][BASELINE]["cost_usd"] if sort == "cost" else row["rounds"]))
     pager = Pager(visit, size=25)
     return {
-        "folder": given or (suggested[0] if suggested else ""),
+        "folder": given or (str(job.found.folder) if job is not None else suggested[0] if suggested else ""),
         "suggested": suggested,
         "policies": [
             {"name": name, "what": what, "is_missing": name in missing, "is_chosen": name in _USUAL}

@@ -27,6 +27,8 @@ PATIENCE_S = 0.06
 _CHUNK = 1 << 20
 _MOST_BYTES = 400_000_000
 _MOST_READERS = 24
+_RENDERING_S = 0.05
+"""A page that was read is rendered and sent in this time."""
 _FEW = 1_500
 """Records of which even slow derivations take no time."""
 
@@ -51,6 +53,7 @@ class Courtesy:
 
     def __init__(self) -> None:
         self._pages = 0
+        self._ended = 0.0
         self._lock = Lock()
         self._quiet = Event()
         self._quiet.set()
@@ -63,13 +66,14 @@ class Courtesy:
     def __exit__(self, *_error: object) -> None:
         with self._lock:
             self._pages -= 1
+            self._ended = time.monotonic()
             if not self._pages:
                 self._quiet.set()
 
     def wait(self) -> None:
         """Called by background threads between small steps."""
         self._quiet.wait(1.0)
-        time.sleep(0.0005)
+        time.sleep(_RENDERING_S if time.monotonic() - self._ended < _RENDERING_S else 0.0005)
 
 
 COURTESY = Courtesy()

@@ -115,9 +115,11 @@ class SessionTable:
         """All sessions, without waiting. Those that are not read yet are given to the worker."""
         with self._lock:
             rows = [self._row(file) for file in self._files(projects)]
+            if projects is None:
+                self._rows = {row.file.key: row for row in rows}  # without those that were deleted
         missing = [row for row in rows if not (row.is_counted and row.is_described)]
         if missing:
-            self._start(missing)
+            self._start(sorted(missing, key=lambda one: one.file.modified_ns))
         return [row for row in rows if row.info is not None or not row.is_described]
 
     def _row(self, file: SessionFile) -> Row:
@@ -145,7 +147,9 @@ class SessionTable:
             if file.size <= _SMALL:
                 self._count(row)
             else:
-                self._start([row])
+                with self._lock:
+                    waiting = [one for one in self._waiting if one is not row]
+                self._start([*waiting, row])
         return row
 
     def _files(self, projects: Iterable[str] | None) -> Iterator[SessionFile]:
@@ -170,7 +174,7 @@ class SessionTable:
     # -- counting
 
     def _start(self, rows: list[Row]) -> None:
-        rows = sorted(rows, key=lambda one: one.file.modified_ns)  # the newest is read first
+        """Gives rows to the worker, which begins with the last one."""
         with self._lock:
             self._waiting = rows
             if self._worker is None:
