@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -117,8 +118,9 @@ def _two_days(claude: Path, folder: Path, url: str) -> list[Text | Rule]:
 
 
 def _short(text: str, home: Path) -> str:
-    """The text as a user would see it, with a home of a usual length."""
-    return text.replace(str(home), "~").replace(str(home).replace("/", "-"), "-home-me")
+    """The text as a user would see it, with a home of a usual length, and the same number of the process each time."""
+    shown = text.replace(str(home), "~").replace(str(home).replace("/", "-"), "-home-me")
+    return re.sub(r"\bPID \d+", "PID 4321", shown)
 
 
 def _is_conversation(line: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -15,10 +16,12 @@ from textual.pilot import Pilot
 
 from reverie.cli.event_loop import CommandSignals
 from reverie.cli.full_screen.app import FullScreen
+from reverie.cli.full_screen.blocks import Call
 from reverie.cli.full_screen.run import make_app
 from reverie.cli.output import Paint
 from reverie.cli.session_opening import Opening
 
+_FOLDER = Path(tempfile.gettempdir()) / "reverie-demo"  # is in the pictures, so it has a fixed name
 _SERVER = '''"""The server."""
 
 PORT = 8080
@@ -54,9 +57,9 @@ say The server listens on **9090** now.
 
 
 async def _draw(folder: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="reverie-") as scratch:
-        work = Path(scratch) / "app"
-        work.mkdir()
+    work = _FOLDER / "app"
+    work.mkdir(parents=True)
+    try:
         os.chdir(work)
         (work / "server.py").write_text(_SERVER)
         (work.parent / "demo").write_text(_SCRIPT)
@@ -65,10 +68,18 @@ async def _draw(folder: Path) -> None:
         async with app.run_test(size=(90, 42)) as pilot:
             await _talk(app, pilot, folder)
         await app.end()
+    finally:
+        shutil.rmtree(_FOLDER)
 
 
 async def _talk(app: FullScreen, pilot: Pilot[None], folder: Path) -> None:
-    def save(name: str) -> None:
+    async def save(name: str) -> None:
+        for block in app.conversation.blocks:
+            if isinstance(block, Call) and block.seconds is not None:
+                block.seconds = 0.1  # the same in every run
+                block.changed()
+        app.conversation.redraw(now=True)
+        await pilot.pause(0.3)
         (folder / f"{name}.svg").write_text(app.export_screenshot(title="reverie chat --full-screen"))
 
     async def until(name: str) -> None:
@@ -79,15 +90,15 @@ async def _talk(app: FullScreen, pilot: Pilot[None], folder: Path) -> None:
     app.composer.insert("Let the server listen on port 9090.")
     await pilot.press("enter")
     await until("Permission")
-    save("full-screen-permission")
+    await save("full-screen-permission")
     await pilot.press("y")
     await pilot.pause(1.0)
     await pilot.press("tab", "enter")
     await pilot.pause(0.3)
-    save("full-screen")
+    await save("full-screen")
     await pilot.press("escape", "ctrl+p")
     await until("Picker")
-    save("full-screen-palette")
+    await save("full-screen-palette")
     await pilot.press("escape")
 
 

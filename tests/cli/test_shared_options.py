@@ -24,6 +24,8 @@ NO_JSON = {
     "chat": "a conversation; `run --json` is for programs",
     "demo": "a play for people",
     "simulate": "serves until it is stopped; it writes its ledger with --ledger",
+    "web": "serves until it is stopped; every page is JSON under /api",
+    "proxy": "serves until it is stopped; `proxy stats --json` has its figures",
     "completion": "prints a script for a shell",
     "team member": "a part of `team run`, which passes its events on",
 }

@@ -33,13 +33,14 @@ class Tmux:
         given = ["tmux", "-S", self._socket, "-f", "/dev/null", *args]
         return subprocess.run(given, capture_output=True, text=True, timeout=20, check=True).stdout
 
-    def start(self, *args: str, columns: int = 80, rows: int = 24) -> None:
+    def start(self, *args: str, columns: int = 80, rows: int = 24, ready: str = "\n›", **more: str) -> None:
         self._socket = f"{self._folder}/{len(list(self._folder.iterdir()))}.sock"  # an old server may still be ending
         home = self._folder / "home"
         env = f"HOME={home} REVERIE_HOME={home}/.reverie REVERIE_DISABLE_MEMORY=1"
+        env += "".join(f" {key}={value}" for key, value in more.items())
         command = f"env {env} {sys.executable} -m reverie chat {' '.join(args)}; echo ENDED $?; sleep 600"
         self.run("new", "-d", "-x", str(columns), "-y", str(rows), "-c", str(self.work), command)
-        self.until(lambda text: "/help lists" in text and "\n›" in text)
+        self.until(lambda text: "/help lists" in text and ready in text)
 
     def script(self, text: str) -> str:
         (self.work / "play.script").write_text(text)
@@ -155,3 +156,30 @@ def test_a_killed_chat_is_resumed_with_the_picker(tmux: Tmux) -> None:
     tmux.keys("Enter")
     tmux.until("Continuing")
     tmux.until("The port is 8080.")
+
+
+@pytest.mark.parametrize("options", [[], ["--full-screen"]])
+def test_copy_goes_through_tmux_to_the_clipboard(tmux: Tmux, options: list[str]) -> None:
+    tmux.start(*options, "--model", tmux.script("say The **port** is 8080.\n"), ready="/help")
+    tmux.run("set", "-g", "set-clipboard", "on")
+    tmux.keys("Which port?", "Enter")
+    tmux.until("port is 8080")
+    tmux.keys("/copy ", "Enter")
+    tmux.until("characters to the clipboard")
+    assert tmux.run("show-buffer").strip() == "The **port** is 8080."
+
+
+def test_simple_terminals_get_plain_lines_even_on_the_full_screen(tmux: Tmux) -> None:
+    tmux.start("--full-screen", "--model", tmux.script("say The port is 8080.\n"), ready="/help", TERM="dumb")
+    tmux.keys("Which port?", "Enter")
+    tmux.until("Ready.")
+    assert tmux.run("display", "-p", "#{alternate_on} #{mouse_any_flag}").split() == ["0", "0"]
+
+
+@pytest.mark.parametrize(("options", "mouse"), [([], "0"), (["--mouse"], "1")])
+def test_the_mouse_is_taken_only_on_request(tmux: Tmux, options: list[str], mouse: str) -> None:
+    tmux.start("--full-screen", *options, "--model", tmux.script("say Hi.\n"), ready="F1 keys")
+    assert tmux.run("display", "-p", "#{alternate_on} #{mouse_any_flag}").split() == ["1", mouse]
+    tmux.keys("C-d")
+    tmux.until("ENDED 0")
+    assert tmux.run("display", "-p", "#{alternate_on} #{mouse_any_flag}").split() == ["0", "0"]

@@ -11,9 +11,9 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, partialmethod
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -22,6 +22,9 @@ from reverie.settings.loading import wants_colour
 from reverie.text.columns import cut, width
 from reverie.text.columns import table as columns_of_text
 
+if TYPE_CHECKING:
+    from reverie.settings import Settings
+
 MOST_COLUMNS = 120
 _INVISIBLE = re.compile(
     r"[\u00ad\u115f\u1160\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
@@ -29,14 +32,19 @@ _INVISIBLE = re.compile(
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
+_ON_WHITE = {"33": "35", "36": "34"}
+
+
 @dataclass(frozen=True, slots=True)
 class Paint:
     """Styles by meaning, in the terminal's own palette, so that they suit light and dark."""
 
     on: bool
+    light: bool = False
+    """Blue and magenta instead of cyan and yellow, which many palettes show pale on white."""
 
     def _style(self, text: str, code: str) -> str:
-        return style(text, code) if self.on and text else text
+        return style(text, _ON_WHITE.get(code, code) if self.light else code) if self.on and text else text
 
     bold = partialmethod(_style, code="1")
     dim = partialmethod(_style, code="2")
@@ -56,6 +64,11 @@ def paint_for(stream: TextIO) -> Paint:
 def get_paint(*, err: bool = False) -> Paint:
     """The styles for standard output or standard error."""
     return paint_for(sys.stderr if err else sys.stdout)
+
+
+def get_theme(settings: Settings, theme: str | None) -> Paint:
+    """The styles of the chat: as `theme` says, else as the settings say."""
+    return replace(get_paint(), light=(theme or settings.chat.theme) == "light")
 
 
 def say(text: str = "", *, err: bool = False) -> None:

@@ -47,7 +47,11 @@ class Reach:
 
 
 _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
-    (FolderRule.FREE, Risk.NOTHING, "transcript.fsync permissions.ask permissions.deny background.fallback"),
+    (
+        FolderRule.FREE,
+        Risk.NOTHING,
+        "transcript.fsync permissions.ask permissions.deny background.fallback chat.vi_keys chat.bell chat.theme",
+    ),
     (
         FolderRule.LOWER,
         Risk.SPEND,

@@ -31,6 +31,7 @@ class Settings:
     permissions: sections.PermissionSettings = field(default_factory=sections.PermissionSettings)
     hooks: sections.HookSettings = field(default_factory=sections.HookSettings)
     claude: sections.ClaudeSettings = field(default_factory=sections.ClaudeSettings)
+    chat: sections.ChatSettings = field(default_factory=sections.ChatSettings)
     tools: sections.ToolSettings = field(default_factory=sections.ToolSettings)
     tool_results: sections.ToolResultSettings = field(default_factory=sections.ToolResultSettings)
     microcompact: sections.MicrocompactSettings = field(default_factory=sections.MicrocompactSettings)

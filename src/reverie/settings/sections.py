@@ -178,6 +178,19 @@ class ClaudeSettings(Section):
     commands: bool = switch(True, "Whether its commands and skills are offered.")
 
 
+class ChatSettings(Section):
+    """The chat in the terminal."""
+
+    vi_keys: bool = switch(False, "Whether the input line has the keys of vi. `/vi` switches it in the chat.")
+    theme: Literal["terminal", "light"] = choice(
+        "terminal",
+        ("terminal", "light"),
+        "The colours of the terminal; `light` uses only those that are readable on white.",
+        env="REVERIE_THEME",
+    )
+    bell: bool = switch(False, "Whether the terminal rings when a question waits, and after a turn of 20 seconds.")
+
+
 class ToolSettings(Section):
     """Limits of the built-in tools."""
 

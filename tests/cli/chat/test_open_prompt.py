@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from tests.cli.conftest import Command
@@ -95,3 +96,100 @@ def test_keys_of_a_message_do_not_answer_a_question(reverie: Command) -> None:
         terminal.press("\r")
         terminal.until("[yyyyyyyyyyyyyyyy]")
     assert not (reverie.work / "made.txt").exists()
+
+
+def test_after_a_command_during_a_turn_the_chat_still_says_that_it_works(reverie: Command) -> None:
+    with chat(reverie, "--model", reverie.script("wait 30\nsay Never.\n")) as terminal:
+        terminal.say("go")
+        terminal.until("working")
+        terminal.press("/cost\r")
+        terminal.until("Nothing was spent")
+        terminal.until("working")
+        terminal.press("/modle\r")  # no wait for the end of the turn
+        terminal.until("did you mean /mode")
+        terminal.press(ESC)
+        terminal.until("Stopped.")
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+
+
+def test_history_search_an_editor_and_the_keys_of_vi(reverie: Command) -> None:
+    editor = reverie.work / "edit.sh"
+    editor.write_text('#!/bin/sh\nsleep 0.5\nprintf " and more" >> "$1"\n')
+    editor.chmod(0o755)
+    model = reverie.script("slow 0.05\nsay STREAM\n".replace("STREAM", "word " * 20) + "---\nsay [{text}]\n" * 3)
+    with chat(reverie, "--model", model, EDITOR=str(editor)) as terminal:
+        terminal.say("alpha beta")
+        terminal.until("word word")
+        terminal.press("draft")
+        terminal.until("draft")
+        terminal.press("\x07")  # Ctrl-G, during the turn
+        terminal.until("and more")
+        terminal.press("\r")
+        terminal.until("[draft and more]")
+        terminal.press("\x12alp")  # Ctrl-R
+        terminal.until("alpha beta")
+        terminal.press("\r")  # takes what was found
+        time.sleep(0.2)
+        terminal.press("\r")
+        terminal.until("[alpha beta]")
+        terminal.say("/vi")
+        terminal.until("keys of vi are on")
+        terminal.press("wrong word")
+        terminal.press(ESC)
+        terminal.until("NORMAL")
+        terminal.press("0ceright")
+        terminal.press("\r")
+        terminal.until("[right word]")
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+        screen = "\n".join(terminal.screen)
+    assert screen.count("word word word word") >= 1 and screen.count("› alpha beta") == 2, screen
+
+
+def test_escape_twice_goes_back_and_shift_tab_changes_the_mode(reverie: Command) -> None:
+    call = '{"file_path": "new.txt", "content": "made"}'
+    model = reverie.script(f"say First.\n---\ncall Write {call}\n---\nsay Written.\n")
+    with chat(reverie, "--model", model) as terminal:
+        terminal.say("one")
+        terminal.until("First.")
+        terminal.wait_for_prompt()
+        for _ in range(2):
+            time.sleep(0.2)
+            terminal.press(ESC)
+        terminal.until("before which message")
+        terminal.press("\r")
+        terminal.until("Back to before: one")
+        terminal.until(PROMPT)
+        terminal.press(" again\x1b[Z")  # Shift-Tab
+        terminal.until("accept edits")
+        terminal.press("\r")
+        terminal.until("First.")
+        terminal.say("two")
+        terminal.until("Written.")  # without a question
+        terminal.say("/export talk.md")
+        terminal.until("Wrote ")
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+    assert (reverie.work / "new.txt").read_text() == "made"
+    exported = (reverie.work / "talk.md").read_text()
+    assert "one again\n\n## Reverie\n\nFirst.\n\n## You\n\ntwo\n\n## Reverie\n\n- `Write new.txt`" in exported
+
+
+def test_lines_of_our_own_break_between_words_in_a_narrow_terminal(reverie: Command) -> None:
+    call = '{"file_path": "a_long_name_of_a_file.txt", "content": "made"}'
+    model = reverie.script(f"call Write {call}\n---\nsay Over.\n")
+    with chat(reverie, "--theme", "light", "--model", model, columns=40) as terminal:
+        terminal.say("write it")
+        terminal.until("no ›")
+        shown = terminal.screen
+        time.sleep(0.6)
+        terminal.press("n")
+        terminal.until("Why not?")
+        terminal.press("\r")
+        terminal.until("Over.")
+        raw = terminal.raw
+    assert "\x1b[35m" in raw and not re.search(r"\x1b\[(\d+;)*3[36]m", raw)  # no yellow and no cyan on white
+    assert max(len(line) for line in shown if "/" not in line) <= 40, shown
+    reason = next(at for at, line in enumerate(shown) if line.startswith("  Write changes"))
+    assert shown[reason].rstrip() == "  Write changes" and shown[reason + 1].startswith("  /"), shown

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
 from reverie.cli.full_screen.composer import Offers
 from reverie.runtime.tasks import TaskHandle
@@ -135,7 +136,8 @@ def test_files_commands_and_the_palette(tmp_path: Path) -> None:
 def test_background_tasks_are_listed_and_can_be_stopped(tmp_path: Path) -> None:
     async def act(stage: Stage) -> None:
         async def work(handle: TaskHandle) -> None:
-            handle.progress("step 1 of 2")
+            for step in range(1, 4):
+                handle.progress(f"step {step} of 9")
             await asyncio.sleep(60)
 
         tasks = stage.app.chat.session.tasks
@@ -143,6 +145,12 @@ def test_background_tasks_are_listed_and_can_be_stopped(tmp_path: Path) -> None:
         await stage.until(lambda: "1 task" in stage.bottom)
         await stage.pilot.press("ctrl+t")
         await stage.dialog("Picker")
+        about = str(stage.app.screen.query_one("#about", Static).content)
+        assert about.splitlines()[1:] == ["step 1 of 9", "step 2 of 9", "step 3 of 9"]
+        assert "dream · running" in about and "no requests yet" in about
+        await stage.pilot.press("delete")
+        assert tasks.running, "one key does not end a task"
+        assert "Del again ends the task" in str(stage.app.screen.query_one("#how", Static).content)
         await stage.pilot.press("delete")
         await stage.until(lambda: not tasks.running)
         assert task.info.state.value == "killed"
@@ -173,7 +181,7 @@ def test_a_command_of_the_user_and_the_picker_of_sessions(tmp_path: Path) -> Non
         await stage.say("!echo made-by-me")
         await stage.until(lambda: stage.conversation.count("made-by-me") == 2)
         assert not stage.app.chat.session.view.entries  # no model was asked
-        await stage.pilot.press("ctrl+r")
+        await stage.pilot.press("ctrl+s")
         await stage.dialog("Picker")
         await stage.type("old")
         await stage.pilot.press("enter")
@@ -182,3 +190,29 @@ def test_a_command_of_the_user_and_the_picker_of_sessions(tmp_path: Path) -> Non
 
     play(tmp_path, "say Hello.\n", first)
     play(tmp_path, "say Hello.\n", second)
+
+
+def test_permission_rules_have_a_screen_on_which_they_are_removed(tmp_path: Path) -> None:
+    saved = tmp_path / ".reverie/settings.local.toml"
+    (tmp_path / "server.py").write_text("port = 1\n")
+
+    async def act(stage: Stage) -> None:
+        def shown(name: str) -> str:
+            return str(stage.app.screen.query_one(name, Static).content)
+
+        await stage.say("Change it")
+        await stage.dialog("Permission")
+        await stage.pilot.press("a")
+        await stage.until(lambda: "It says" in stage.conversation)
+        await stage.say("/permissions")
+        await stage.dialog("Picker")
+        assert "settings.local.toml:" in shown("#about")
+        await stage.pilot.press("delete", "down")  # another key: not removed
+        assert "Edit(./server.py)" in saved.read_text()
+        await stage.pilot.press("delete", "delete")
+        await stage.until(lambda: "Removed Edit(./server.py)" in shown("#how"))
+        await stage.pilot.press("escape")
+        assert "Edit(./server.py)" not in saved.read_text()
+        assert not stage.app.chat.session.gate.session_rules
+
+    play(tmp_path, EDIT, act)

@@ -19,6 +19,10 @@ def chat(reverie: Command, *args: str, columns: int = 80, **more: str) -> Termin
     return Terminal("chat", "--full-screen", *args, cwd=reverie.work, env=env, columns=columns)
 
 
+def styles_in(raw: str) -> set[str]:
+    return {code for found in re.findall(r"\x1b\[([0-9;]+)m", raw) for code in found.split(";")}
+
+
 def test_a_killed_chat_continues_with_its_conversation(reverie: Command) -> None:
     model = reverie.script("say The port is 8080.\n---\nwait 60\nsay Never.\n")
     with chat(reverie, "--model", model) as terminal:
@@ -29,13 +33,15 @@ def test_a_killed_chat_continues_with_its_conversation(reverie: Command) -> None
         terminal.until("working")
         terminal.process.kill()
         terminal.process.wait()
-    with chat(reverie, "--continue", "--model", model) as terminal:
+    with chat(reverie, "--continue", "--theme", "light", "--model", model) as terminal:
         terminal.until("The port is 8080.")
-        terminal.until("F1 keys")
         terminal.press(CTRL_C)
         terminal.until("Ctrl-C again leaves")
         terminal.press(CTRL_C)
         assert terminal.ended() == 0
+        styles = styles_in(terminal.raw)
+        assert "34" in styles and not {"33", "36"} & styles  # blue instead of cyan and yellow
+        assert "F1 keys" in terminal.shown  # drawn before or after the conversation
         assert "continue with: reverie chat --resume" in terminal.shown
         assert terminal.raw.rindex("\x1b[?1049l") > terminal.raw.rindex("\x1b[?1049h")  # the terminal is as before
 
@@ -51,8 +57,8 @@ def test_no_mouse_no_foreign_sequence_and_no_colour_on_request(reverie: Command)
     assert "\x1b]52" not in raw
     assert "\x1b]0;owned" not in raw
     assert "\x1b[?1003h" not in raw  # no mouse
-    coloured = [code for found in re.findall(r"\x1b\[([0-9;]+)m", raw) for code in found.split(";")]
-    assert not {str(code) for code in (*range(31, 38), *range(91, 98), 38, 48)} & set(coloured), set(coloured)
+    styles = styles_in(raw)
+    assert not {str(code) for code in (*range(31, 38), *range(91, 98), 38, 48)} & styles, styles
 
 
 @pytest.mark.parametrize("args", [["--version"], ["chat", "--model", "scripted:play.script"], ["sessions", "list"]])

@@ -7,7 +7,11 @@ Uses inner parts of prompt_toolkit, because it has no other way to write lines a
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 from prompt_toolkit.application import Application
+from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.data_structures import Point
 from prompt_toolkit.output.vt100 import Vt100_Output
 
@@ -27,11 +31,27 @@ class OneWrite(Vt100_Output):
 class LiveApplication(Application[None]):
     """Draws its lines below the finished text."""
 
+    _kept = ""
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncGenerator[None]:
+        """Gives the terminal to another program. What is written meanwhile appears afterwards."""
+        try:
+            async with in_terminal():
+                yield
+        finally:
+            kept, self._kept = self._kept, ""
+            if kept:
+                self.print_above(kept)
+
     def print_above(self, text: str) -> None:
         """Writes finished lines, and draws the application again below them."""
         output = self.output
         assert isinstance(output, OneWrite)
-        if not self.is_running or self._running_in_terminal:
+        if self._running_in_terminal:
+            self._kept += text
+            return
+        if not self.is_running:
             output.write_raw(text)
             output.flush()
             return

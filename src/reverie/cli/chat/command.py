@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reverie.cli.options import examples
-from reverie.cli.output import Paint, can_ask, get_paint, say_all
+from reverie.cli.output import Paint, can_ask, get_theme, say_all
 from reverie.cli.session_opening import Opening, make_opening, session_options
 
 if TYPE_CHECKING:
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 @click.command("chat")
 @click.option("--full-screen", is_flag=True, help="Use the whole screen: blocks that fold, dialogs, search.")
 @click.option("--mouse", is_flag=True, help="With --full-screen: click and scroll with the mouse.")
+@click.option("--theme", type=click.Choice(["terminal", "light"]), help="Colours for a light background.")
 @session_options
 @click.option("--plain", is_flag=True, help="For screen readers: whole lines, words instead of symbols, no colour.")
-def command(full_screen: bool, mouse: bool, plain: bool, **options: Any) -> int:
+def command(full_screen: bool, mouse: bool, theme: str | None, plain: bool, **options: Any) -> int:
     """Talk to the agent in this folder.
 
     Enter sends the message; while the agent works, it waits. Esc stops the agent, Ctrl-C twice or Ctrl-D leaves. A
@@ -53,11 +54,11 @@ def command(full_screen: bool, mouse: bool, plain: bool, **options: Any) -> int:
     if full_screen and can_ask() and not plain:
         from reverie.cli.full_screen.run import run_full_screen
 
-        return run_async(lambda signals: run_full_screen(signals, wanted, mouse=mouse))
-    return run_async(lambda signals: _chat(signals, wanted, plain=plain))
+        return run_async(lambda signals: run_full_screen(signals, wanted, mouse=mouse, theme=theme))
+    return run_async(lambda signals: _chat(signals, wanted, plain=plain, theme=theme))
 
 
-async def _chat(signals: CommandSignals, wanted: Opening, *, plain: bool) -> int:
+async def _chat(signals: CommandSignals, wanted: Opening, *, plain: bool, theme: str | None) -> int:
     from reverie.cli.chat.figures import closing_lines
     from reverie.cli.chat.folding import KeptOutputs
     from reverie.cli.chat.live import LiveRegion
@@ -66,8 +67,8 @@ async def _chat(signals: CommandSignals, wanted: Opening, *, plain: bool) -> int
     from reverie.cli.chat.view import ChatView
 
     terminal, live, outputs = can_ask(), LiveRegion(), KeptOutputs()
-    paint = Paint(False) if plain else get_paint()
     session = await wanted.open(interactive=terminal)
+    paint = Paint(False) if plain else get_theme(session.parts.settings, theme)
     cwd = session.places.cwd
     view = PlainView(cwd, outputs) if plain and terminal else ChatView(cwd, paint, live, outputs)
     chat = Chat(session, wanted, view, signals, outputs)

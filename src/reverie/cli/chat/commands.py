@@ -11,22 +11,23 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reverie.cli.chat.input import PickRow
 from reverie.cli.chat.palette import rank, session_rows
 from reverie.cli.chat.slash.agents import ask_aside, complete_answers, show_agents
 from reverie.cli.chat.slash.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
 from reverie.cli.chat.slash.dream import complete_dream, dream
+from reverie.cli.chat.slash.export import export
 from reverie.cli.chat.slash.memory import forget, memory_files, remember, show_memory
 from reverie.cli.chat.slash.permissions import complete_permissions, show_permissions
+from reverie.cli.chat.slash.tasks import show_tasks, task_ids
 from reverie.cli.diff_preview import text_lines
-from reverie.cli.output import columns, format_seconds, format_tokens, one_line, table
+from reverie.cli.output import Paint, columns, format_tokens, one_line, table
 from reverie.errors import UserError
 from reverie.instructions.commands import list_shown
+from reverie.permissions.policy import PolicyMode
 from reverie.text.columns import width
 
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
-    from reverie.cli.chat.output import ChatOutput
 
 Handler = Callable[["Chat", str], Awaitable[None]]
 Complete = Callable[["Chat"], Iterable[tuple[str, str]]]
@@ -41,6 +42,10 @@ KEYS = (
     ("/ or Ctrl-K", "all commands, by any of their letters"),
     ("@", "files of the project, by any of their letters; a picture goes along"),
     ("!COMMAND", "runs a command of yours at once; the next message tells the model"),
+    ("Esc twice", "goes back to an earlier message"),
+    ("Shift-Tab", "permissions: ask, accept edits, read only"),
+    ("Ctrl-R", "searches your messages"),
+    ("Ctrl-G", "edits the message in $VISUAL or $EDITOR (also Ctrl-X Ctrl-E)"),
     ("Ctrl-O", "the whole output of the last tool call"),
     ("Ctrl-T", "background tasks"),
 )
@@ -57,73 +62,30 @@ class SlashCommand:
     complete: Complete = lambda _chat: ()
     any_time: bool = False
     """Whether it can run during a turn."""
+    alone_any_time: bool = False
+    """Whether it can run during a turn if nothing is written after its name: then it only shows something."""
+
+    def runs_during_turns(self, rest: str) -> bool:
+        return self.any_time or (self.alone_any_time and not rest)
 
 
 async def _help(chat: Chat, _rest: str) -> None:
     own = list_shown(chat.session.commands.load(), COMMANDS)
     rows = [(command.usage, command.help) for command in COMMANDS.values()]
     rows += [(one_line(one.usage, 60), one_line(one.description, 80)) for one in own]
-    chat.view.say_all([*_explain(rows, chat.view), "", *_explain(KEYS, chat.view)])
+    view = chat.view
+    view.say_all([*explain(rows, view.paint, view.columns), "", *explain(KEYS, view.paint, view.columns)])
 
 
-def _explain(rows: Iterable[tuple[str, str]], view: ChatOutput) -> Iterator[str]:
+def explain(rows: Iterable[tuple[str, str]], paint: Paint, columns: int) -> Iterator[str]:
     """Names beside their explanations; a long name, or every name in a narrow terminal, has a line of its own."""
-    wide = min(view.columns, 100)
+    wide = min(columns, 100)
     left = 30 if wide >= 70 else 4
     for name, about in rows:
         first, *rest = textwrap.wrap(about, wide - left - 3) or [""]
         fits = width(name) <= left - 2
-        yield f"  {view.paint.accent(name)}" + (" " * (left - width(name)) + first if fits else "")
+        yield f"  {paint.accent(name)}" + (" " * (left - width(name)) + first if fits else "")
         yield from (" " * (left + 2) + line for line in (rest if fits else (first, *rest)))
-
-
-async def _tasks(chat: Chat, rest: str) -> None:
-    from reverie.cli.team.status import running_lines
-
-    what, _, id = rest.partition(" ")
-    tasks = chat.session.tasks
-    if what == "kill":
-        info = await tasks.kill(id.strip())
-        chat.view.tell(f"{info.id}: {info.state.value}")
-        return
-    if rest == "end":
-        await _end_task(chat)
-        return
-    if rest:
-        raise UserError("Write /tasks, /tasks end to choose one, or /tasks kill ID.")
-    listed, teams = tasks.list(), await asyncio.to_thread(running_lines, chat.session.places)
-    if not listed and not teams:
-        chat.view.tell("No background tasks.")
-    rows = list[tuple[str, ...]]()
-    for info in listed:
-        note = info.error or (info.progress[-1] if info.progress else "")
-        took = format_seconds(info.seconds)
-        rows.append((info.id, info.state.value, took, info.title, chat.view.paint.dim(one_line(note, 60))))
-    chat.view.say_all(f"  {line}" for line in (*table(rows, right=(2,)), *(one_line(team, 120) for team in teams)))
-
-
-async def _end_task(chat: Chat) -> None:
-    """Lists the running tasks with their progress, and ends the one that is chosen."""
-    running = chat.session.tasks.running
-    if not running:
-        chat.view.tell("No background tasks are running.")
-        return
-    rows = [
-        PickRow(
-            info.id,
-            f"{info.title}: {info.progress[-1]}" if info.progress else info.title,
-            f"{info.purpose} · {format_seconds(info.seconds)}",
-        )
-        for info in running
-    ]
-    chosen = await chat.pick("Background tasks. Enter ends one.", rows)
-    if chosen is not None and await chat.confirm("End this task?"):
-        ended = await chat.session.tasks.kill(chosen)
-        chat.view.tell(f"{ended.id}: {ended.state.value}")
-
-
-def _task_ids(chat: Chat) -> Iterable[tuple[str, str]]:
-    return ((f"kill {info.id}", info.title) for info in chat.session.tasks.running)
 
 
 async def _model(chat: Chat, rest: str) -> None:
@@ -202,23 +164,50 @@ async def _copy(chat: Chat, _rest: str) -> None:
     chat.view.tell(f"Sent {len(chat.last_answer):,} characters to the clipboard of your terminal, if it allows that.")
 
 
+async def _mode(chat: Chat, rest: str) -> None:
+    gate = chat.session.gate
+    if rest and rest not in _MODES:
+        raise UserError(f"There is no permission mode {rest!r}; there are {', '.join(_MODES)}.")
+    if rest == PolicyMode.ACCEPT_ALL and gate.mode is not PolicyMode.ACCEPT_ALL:
+        if not chat.can_ask:
+            raise UserError("Nobody can be asked here; use `--permission-mode accept_all`.")
+        if not await chat.confirm("From now on every command runs without a question. Continue?"):
+            return
+    if rest:
+        gate.mode = PolicyMode(rest)
+    chat.view.tell(f"mode: {gate.mode.value}. {_MODES[gate.mode.value].capitalize()}.")
+
+
+async def _vi(chat: Chat, _rest: str) -> None:
+    on = chat.input.switch_vi_keys()
+    if on is None:
+        raise UserError("This input has no keys of vi; Ctrl-G opens the message in your editor.")
+    chat.view.tell(f"The keys of vi are {'on' if on else 'off'}; the setting chat.vi_keys keeps it.")
+
+
 async def _exit(chat: Chat, _rest: str) -> None:
     chat.leaving = True
     chat.stop()
 
 
+_MODES = {
+    "ask": "changes ask first",
+    "accept_edits": "files of the folder change without a question",
+    "read_only": "nothing is changed",
+    "accept_all": "every call runs without a question",
+}
 _COMPACT_OPTIONS = (("--preview", "show it first"), ("--from", "only later messages"), ("--up-to", "only earlier ones"))
 COMMANDS: dict[str, SlashCommand] = {
     "help": SlashCommand("/help", "this list", _help, any_time=True),
     "context": SlashCommand("/context", "how full the window is", _context, any_time=True),
     "cost": SlashCommand("/cost", "what this conversation has cost", _cost, any_time=True),
-    "model": SlashCommand("/model [NAME]", "show or change the model", _model, _model_names),
+    "model": SlashCommand("/model [NAME]", "show or change the model", _model, _model_names, alone_any_time=True),
     "resume": SlashCommand("/resume [SESSION]", "continue another session", _resume, _session_ids),
     "show": SlashCommand(
         "/show [N]", "the whole output of a tool, or thinking (Ctrl-O)", _show, _output_numbers, any_time=True
     ),
     "copy": SlashCommand("/copy", "copy the last answer to the clipboard", _copy, any_time=True),
-    "tasks": SlashCommand("/tasks [end | kill ID]", "what runs in the background", _tasks, _task_ids, any_time=True),
+    "tasks": SlashCommand("/tasks [end | kill ID]", "what runs in the background", show_tasks, task_ids, any_time=True),
     "agents": SlashCommand(
         "/agents [allow|deny ID]", "running agents and their questions", show_agents, complete_answers, any_time=True
     ),
@@ -229,6 +218,13 @@ COMMANDS: dict[str, SlashCommand] = {
         complete_permissions,
         any_time=True,
     ),
+    "mode": SlashCommand(
+        "/mode [NAME]",
+        "what happens to calls without a rule (Shift-Tab)",
+        _mode,
+        lambda _chat: _MODES.items(),
+        any_time=True,
+    ),
     "btw": SlashCommand("/btw QUESTION", "ask without changing the conversation", ask_aside),
     "compact": SlashCommand(
         "/compact [TEXT | --preview | --from MSG | --up-to MSG]",
@@ -237,7 +233,11 @@ COMMANDS: dict[str, SlashCommand] = {
         lambda _chat: _COMPACT_OPTIONS,
     ),
     "notes": SlashCommand(
-        "/notes [update]", "the notes of this conversation", notes, lambda _chat: [("update", "update them now")]
+        "/notes [update]",
+        "the notes of this conversation",
+        notes,
+        lambda _chat: [("update", "update them now")],
+        alone_any_time=True,
     ),
     "undo": SlashCommand("/undo [--fit]", "undo the last compaction, rewind or clear", undo),
     "rewind": SlashCommand("/rewind [MSG]", "continue from an earlier message", rewind, complete_rewind),
@@ -246,15 +246,20 @@ COMMANDS: dict[str, SlashCommand] = {
         "all memories, one of them, or what waits",
         show_memory,
         memory_files,
+        alone_any_time=True,
     ),
     "remember": SlashCommand("/remember TEXT", "remember something, in your own words", remember),
     "forget": SlashCommand("/forget TEXT", "forget a memory; it can be restored", forget, memory_files),
     "dream": SlashCommand("/dream [status|review|…]", "tidy up memory in the background", dream, complete_dream),
-    "pin": SlashCommand("/pin [TEXT | remove ID]", "keep a text through every compaction", pin, complete_pin),
+    "pin": SlashCommand(
+        "/pin [TEXT | remove ID]", "keep a text through every compaction", pin, complete_pin, alone_any_time=True
+    ),
     "clear": SlashCommand("/clear", "start a new conversation; /undo restores the old one", clear),
+    "export": SlashCommand("/export [FILE]", "write the conversation to a Markdown file", export, any_time=True),
+    "vi": SlashCommand("/vi", "the keys of vi at the input, on or off", _vi, any_time=True),
     "exit": SlashCommand("/exit", "leave (also /quit, Ctrl-D)", _exit, any_time=True),
 }
-ALIASES = {"quit": "exit", "q": "exit", "?": "help", "new": "clear"}
+ALIASES = {"vim": "vi", "quit": "exit", "q": "exit", "?": "help", "new": "clear"}
 
 
 def command_in(text: str) -> tuple[str, str] | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.cli.output import format_tokens, plural
+from reverie.permissions.policy import PolicyMode
 from reverie.text.columns import width
 from reverie.types import Purpose
 
@@ -39,6 +40,8 @@ class StatusFigures:
     """Running background tasks, without agents."""
     agents: tuple[str, ...]
     """Running agents and what each does."""
+    mode: str
+    """The permission mode in words; empty if it is the usual one."""
 
     @staticmethod
     def of(session: Session) -> StatusFigures:
@@ -62,6 +65,7 @@ class StatusFigures:
             sum(beside) if beside else None,
             tuple(info for info in session.tasks.running if info.purpose is not Purpose.AGENT),
             tuple(f"{one.name} ({one.doing})" if one.doing else one.name for one in running),
+            "" if session.gate.mode is PolicyMode.ASK else session.gate.mode.value.replace("_", " "),
         )
 
     @property
@@ -72,6 +76,8 @@ class StatusFigures:
         """The parts of a status line with their rank: of a line that is too long, the highest ranks go first."""
         meter = f"{self.share:.0%} of {format_tokens(self.window)}"
         shown = [(0, self.model), (1, meter if words else f"{bar(self.share)} {meter}")]
+        if self.mode:
+            shown.insert(1, (1, self.mode))
         if self.cached is not None:
             shown.append((4, f"{self.cached:.0%} cached"))
         if self.cost is not None:

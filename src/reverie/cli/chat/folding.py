@@ -7,12 +7,17 @@ from typing import cast
 
 from reverie.cli.diff_preview import change_made, preview, text_lines
 from reverie.cli.output import Paint, plural
-from reverie.text.columns import cut
+from reverie.cli.screen import STYLE
+from reverie.cli.tool_lines import call_text
+from reverie.events import Event, ThinkingStreamed, ToolFinished, ToolStarted
+from reverie.text.columns import cut, width
+from reverie.text.patterns import late
 from reverie.types import Json, JsonObject
 
 THINKING = "thinking"
 """The title of thinking."""
 _KEPT = 50
+_PARTS = late(f"({STYLE.pattern}| +)")
 _PREVIEW_LINES = 3
 _DIFF_LINES = 10
 
@@ -23,6 +28,21 @@ class KeptOutputs:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[str, str]] = {}
         self._count = 0
+        self._thought = ""
+        self._titles: dict[str, str] = {}
+
+    def keep(self, event: Event, cwd: Path) -> None:
+        """Keeps what an event of a turn shows only in short: thinking, and outputs of tools."""
+        if isinstance(event, ThinkingStreamed):
+            self._thought += event.text
+            return
+        if self._thought:
+            self.add(THINKING, self._thought)
+            self._thought = ""
+        if isinstance(event, ToolStarted):
+            self._titles[event.id] = call_text(event.name, event.input, cwd)
+        elif isinstance(event, ToolFinished):
+            self.add(self._titles.pop(event.id, event.name), event.text)
 
     def add(self, title: str, text: str) -> str:
         """Keeps an output and returns its number."""
@@ -58,6 +78,27 @@ def fold_lines(text: str, number: str, paint: Paint, columns: int, most: int = _
     rest = text.count("\n") + 1 - most
     more = f"… {plural(rest, 'more line')} · " if rest > 0 else "… "
     return [*(paint.dim(line) for line in lines[:most]), paint.dim(cut(f"{more}/show {number}", columns))]
+
+
+def fold_words(line: str, columns: int) -> list[str]:
+    """A line of our own, perhaps with styles, in lines that fit: broken between words, with the same indent."""
+    parts = _PARTS.split(line)
+    plain = STYLE.sub("", line)
+    if width(plain) <= columns:
+        return [line]
+    indent = " " * min(len(plain) - len(plain.lstrip(" ")), columns // 2)
+    lines, now, used, gap = list[str](), "", 0, ""
+    for part in parts:
+        if STYLE.fullmatch(part):
+            now += part
+        elif part.isspace():
+            gap += part
+        elif part:
+            if used > len(indent) and used + len(gap) + width(part) > columns:
+                lines.append(now)
+                now, used, gap = indent, len(indent), ""
+            now, used, gap = now + gap + part, used + len(gap) + width(part), ""
+    return [*lines, now]
 
 
 def change_lines(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> list[str]:

@@ -44,6 +44,19 @@ class PickRow:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ActList:
+    """A list whose rows can be removed or ended. `act` does that and says what it did; `about` tells more of a row."""
+
+    title: str
+    rows: Callable[[], Sequence[PickRow]]
+    verb: str
+    act: Callable[[str], str]
+    about: Callable[[str], Sequence[str]] = lambda _value: ()
+    every: float | None = None
+    """Seconds after which the rows are read again."""
+
+
 class ChatInput(ABC):
     """The input of a chat. The methods here are for an input without a user."""
 
@@ -84,6 +97,17 @@ class ChatInput(ABC):
         del event, cwd
         return None
 
+    def put(self, text: str) -> None:
+        """Offers a text as the next message, if the user has not begun one."""
+        del text
+
+    def switch_vi_keys(self) -> bool | None:
+        """Switches the keys of vi on or off and says which; None if this input has none."""
+        return None
+
+    def ring(self) -> None:  # noqa: B027
+        """Rings the bell of the terminal."""
+
     def copy(self, text: str) -> bool:
         """Puts a text into the clipboard of the terminal; False if that is not possible."""
         del text
@@ -103,6 +127,19 @@ class ChatInput(ABC):
         """Lets the user choose one row with the arrow keys and by typing; its value, or None. Without a user, None."""
         del title, rows
         return None
+
+    async def manage(self, listed: ActList) -> bool:
+        """Shows a list until the user closes it; False if this input has no place for one."""
+        del listed
+        return False
+
+
+async def edit_message(given: ChatInput, text: str) -> str:
+    """The message after the user has edited it in another program. Raises a ReverieError if that is not possible."""
+    from reverie.cli.memory.change import edit_text
+
+    async with given.lend():
+        return (await asyncio.to_thread(edit_text, text, "message.md")).rstrip("\n")
 
 
 class AskingInput(ChatInput):

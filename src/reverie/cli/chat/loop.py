@@ -14,30 +14,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reverie.cli.chat.asking import PermissionQuestions
 from reverie.cli.chat.attachments import find_pictures, run_shell
 from reverie.cli.chat.commands import COMMANDS, command_in, completions
 from reverie.cli.chat.figures import StatusFigures
-from reverie.cli.chat.folding import THINKING, KeptOutputs, fold_lines
+from reverie.cli.chat.folding import KeptOutputs, fold_lines
 from reverie.cli.chat.greeting import greet, recap
 from reverie.cli.chat.input import TWICE_S, ChatInput, PickRow, Said
 from reverie.cli.chat.output import ChatOutput
-from reverie.cli.diff_preview import Pages, preview
 from reverie.cli.event_loop import CommandSignals
-from reverie.cli.output import columns, exact, one_line, plural
+from reverie.cli.output import columns, plural
 from reverie.cli.run_view import RunView, TextView
 from reverie.cli.session_opening import Opening
-from reverie.cli.tool_lines import call_text
 from reverie.errors import ReverieError, UserError
-from reverie.events import Event, PermissionAsked, ThinkingStreamed, ToolFinished, ToolStarted, TurnEnded
+from reverie.events import Event, PermissionAsked, TurnEnded
 from reverie.instructions.commands import list_shown
 from reverie.origins import strip_tags
-from reverie.permissions.answers import AnswerKind, PermissionAnswer
-from reverie.types import Json, Origin, TextBlock
+from reverie.permissions.policy import PolicyMode
+from reverie.types import Origin, TextBlock
 
 if TYPE_CHECKING:
     from reverie.session.session import Session
 
 _SHELL_LINES = 20
+_LONG_S = 20.0  # the user may look elsewhere meanwhile
 
 
 class Chat:
@@ -57,8 +57,7 @@ class Chat:
         self.view = view
         self.leaving = False
         self.code = 0
-        self.unseen: dict[str, Pages] = {}
-        """Pages not shown yet of the questions that /agents answers, by their ID."""
+        self.questions = PermissionQuestions(self)
         self.origin = Origin.ENTERED
         """How the user gave the last command."""
         self.waiting: list[Said] = []
@@ -66,22 +65,19 @@ class Chat:
         self.is_working = False
         """Whether a turn runs."""
         self.last_answer = ""
-        self._thought = ""
-        self._titles: dict[str, str] = {}
         self._material: list[TextBlock] = []
         self._shell: asyncio.Future[tuple[str, TextBlock]] | None = None
         self._came = asyncio.Event()
         self._wanted = wanted
         self._signals = signals
-        self._input: ChatInput | None = None
-        self._asking: asyncio.Future[PermissionAnswer | None] | None = None
+        self._given: ChatInput | None = None
         self._interrupted_at = -TWICE_S
 
     # -- the conversation -----------------------------------------------------------------------------------------
 
     async def talk(self, given: ChatInput) -> None:
         """Runs until the user leaves."""
-        self._input = given
+        self._given = given
         self._signals.cancel = self.interrupt
         self._signals.closing = lambda: self.session.closing
         if given.interactive:
@@ -114,9 +110,11 @@ class Chat:
         self.stop()
 
     def _runs_at_once(self, said: Said) -> bool:
-        """Whether it can run during a turn: a command of the user, or one that changes nothing."""
-        found = _command(said)
-        return bool(_own_command(said)) or (found is not None and found[0] in COMMANDS and COMMANDS[found[0]].any_time)
+        """Whether it can run during a turn: a command of the user, one that changes nothing, or one that is unknown."""
+        if (found := _command(said)) is None:
+            return bool(_own_command(said))
+        command = COMMANDS.get(found[0])
+        return self._find_own(said) is None if command is None else command.runs_during_turns(found[1])
 
     async def _next_waiting(self, reading: asyncio.Task[None]) -> Said | None:
         while not self.waiting and not self.leaving and not reading.done():
@@ -150,8 +148,7 @@ class Chat:
 
     def stop(self) -> bool:
         """Stops the turn; False if none runs."""
-        if self._asking is not None:
-            self._asking.cancel()
+        self.questions.cancel()
         if self._shell is not None:
             return self._shell.cancel()
         return self.session.cancel()
@@ -161,8 +158,8 @@ class Chat:
         now = time.monotonic()
         self.leaving |= now - self._interrupted_at < TWICE_S
         self._interrupted_at = now
-        if self._input is not None:
-            self._input.note_interrupt()
+        if self._given is not None:
+            self._given.note_interrupt()
         return self.stop()
 
     async def _run_shell(self, command: str) -> None:
@@ -178,7 +175,7 @@ class Chat:
             return
         finally:
             self._shell = None
-            self.view.pause()
+            self._end_status()
         self._material.append(block)
         number = self.outputs.add(f"$ {command}", text)
         shown = fold_lines(text, number, self.view.paint, self.view.columns - 3, most=_SHELL_LINES)
@@ -195,100 +192,29 @@ class Chat:
         view: RunView = self.view if terminal else TextView(self.session.places.cwd, quiet=False)
         if terminal:
             self.view.begin()
-        self.is_working = True
+        self.is_working, began = True, time.monotonic()
         try:
             async with aclosing(self.session.send(blocks, images=images)) as events:
                 async for event in events:
-                    self._keep(event)
+                    self.outputs.keep(event, self.session.places.cwd)
                     view.show(event)
                     if isinstance(event, PermissionAsked):
-                        await self._ask_permission(event)
+                        await self.questions.ask(event)
                     if isinstance(event, TurnEnded):
                         self.last_answer = event.text or self.last_answer
                         self.code = self.code if terminal else self.code or event.exit_code
         finally:
             self.is_working = False
             self.view.pause()
-
-    def _keep(self, event: Event) -> None:
-        """Keeps what is shown in short."""
-        if isinstance(event, ThinkingStreamed):
-            self._thought += event.text
-            return
-        if self._thought:
-            self.outputs.add(THINKING, self._thought)
-            self._thought = ""
-        if isinstance(event, ToolStarted):
-            self._titles[event.id] = call_text(event.name, event.input, self.session.places.cwd)
-        elif isinstance(event, ToolFinished):
-            self.outputs.add(self._titles.pop(event.id, event.name), event.text)
+        if time.monotonic() - began > _LONG_S:
+            self.ring()
 
     def _show_between_turns(self, event: Event) -> None:
         if isinstance(event, PermissionAsked):
             self.view.tell(f"{event.reason} /agents allow {event.id}, or deny {event.id}", "warning")
             cwd = Path(event.cwd or self.session.places.cwd)
-            self.show_question(event.id, event.tool, event.input, cwd)
+            self.questions.show(event.id, event.tool, event.input, cwd)
         self.view.show(event)
-
-    # -- questions ------------------------------------------------------------------------------------------------
-
-    async def _ask_permission(self, event: PermissionAsked) -> None:
-        assert self._input is not None
-        view, cwd = self.view, Path(event.cwd or self.session.places.cwd)
-        view.pause()
-        asked_at = time.monotonic()
-        self._asking = asyncio.ensure_future(self._show_and_ask(event, cwd))
-        try:
-            verdict = await self._asking
-        except asyncio.CancelledError:
-            if not self.session.cancel():
-                raise
-            return
-        finally:
-            self._asking = None
-        if verdict is None:
-            self.interrupt()
-            return
-        if verdict.kind is AnswerKind.DENY and verdict.reason.strip():
-            verdict = replace(verdict, reason=f"The user refused: {verdict.reason.strip()}")
-        self.session.gate.settle(event.id, verdict)
-        if verdict.kind is AnswerKind.ALWAYS:
-            view.tell(f"Saved in {event.saves_to}; /permissions lists and removes rules.")
-        view.add_wait(time.monotonic() - asked_at)
-
-    async def _show_and_ask(self, event: PermissionAsked, cwd: Path) -> PermissionAnswer | None:
-        assert self._input is not None
-        if self._input.asks_in_full:
-            return await self._input.ask_in_full(event, cwd)
-        view = self.view
-        view.say()
-        view.say(f"{view.paint.warning('?')} {view.paint.bold(call_text(event.tool, event.input, cwd, columns() - 2))}")
-        view.say(view.paint.dim(f"  {one_line(event.reason)}"))
-        pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
-        self.show_page(pages)
-        lasting = self._lasting_answers(event)
-        return await self._input.ask(lasting, pages, lambda: self.show_page(pages))
-
-    def _lasting_answers(self, event: PermissionAsked) -> tuple[str, ...]:
-        """Shows the rules in full and returns the answers that hold longer than this call."""
-        if not event.rules:
-            return ()
-        how = "for this session, or always" if event.saves_to else "for this session"
-        self.view.say(self.view.paint.dim(f"  {how}: {exact(', '.join(event.rules))}"))
-        return ("session", "always") if event.saves_to else ("session",)
-
-    def show_question(self, id: str, tool: str, given: Json, cwd: Path) -> None:
-        """Shows the next page of an agent's question, or the first page again after the last."""
-        pages = self.unseen.pop(id, None) or Pages(preview(tool, given, cwd, self.view.paint, columns() - 2))
-        self.show_page(pages)
-        if pages.left:
-            self.unseen[id] = pages
-
-    def show_page(self, pages: Pages) -> None:
-        for line in pages.next():
-            self.view.say(f"  {line}")
-        if pages.left:
-            self.view.say(self.view.paint.warning(f"  … {plural(pages.left, 'more line')}"))
 
     # -- commands -------------------------------------------------------------------------------------------------
 
@@ -305,39 +231,57 @@ class Chat:
         except ReverieError as error:
             self.view.pause()
             self.view.tell(str(error), "error")
-        self.view.pause()
+        self._end_status()
         if not self.leaving:
             self.view.say()
 
+    def _end_status(self) -> None:
+        """After a command: nothing runs any more, or the turn goes on."""
+        self.view.pause()
+        if self.is_working:
+            self.view.go_on()
+
     async def confirm(self, question: str) -> bool:
-        assert self._input is not None
-        return await self._input.confirm(question)
+        return await self.input.confirm(question)
 
     async def choose(self, question: str, offers: Mapping[str, str]) -> str:
         """Waits for one key and returns the word of that key."""
-        assert self._input is not None
-        return await self._input.choose(question, offers)
+        return await self.input.choose(question, offers)
 
     def lend_terminal(self) -> AbstractAsyncContextManager[None]:
         """Gives the terminal to another program, such as an editor."""
-        assert self._input is not None
-        return self._input.lend()
+        return self.input.lend()
+
+    def ring(self) -> None:
+        """Tells the user that the chat waits, if they want that."""
+        if self.session.parts.settings.chat.bell:
+            self.input.ring()
 
     def copy(self, text: str) -> bool:
         """Puts a text into the clipboard of the terminal; False if that is not possible."""
-        return self._input is not None and self._input.copy(text)
+        return self._given is not None and self._given.copy(text)
+
+    def next_mode(self) -> None:
+        """Shift-Tab: asks, changes files without a question, only reads, and again from the beginning."""
+        order = (PolicyMode.ASK, PolicyMode.ACCEPT_EDITS, PolicyMode.READ_ONLY)
+        gate = self.session.gate
+        gate.mode = order[(order.index(gate.mode) + 1) % len(order)] if gate.mode in order else PolicyMode.ASK
 
     def completions(self, text: str) -> Iterator[tuple[str, int, str]]:
         """Completes a line that begins with a slash."""
         return completions(self, text)
 
     async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
-        assert self._input is not None
-        return await self._input.pick(title, rows)
+        return await self.input.pick(title, rows)
+
+    @property
+    def input(self) -> ChatInput:
+        assert self._given is not None
+        return self._given
 
     @property
     def can_ask(self) -> bool:
-        return self._input is not None and self._input.interactive
+        return self._given is not None and self._given.interactive
 
     async def change_model(self, name: str) -> None:
         """Continues the conversation with another model. Raises if there is no such model."""
@@ -358,19 +302,19 @@ class Chat:
         has_begun = bool(self.session.view.entries)
         self._wanted = replace(self._wanted, model=name)
         again = replace(self._wanted, resume=self.session.id if has_begun else None)
-        assert self._input is not None
+        mode = self.session.gate.mode
         await self.close()
-        self.session = await again.open(interactive=self._input.interactive)
+        self.session = await again.open(interactive=self.input.interactive)
+        self.session.gate.mode = mode
         self.session.listen(self._show_between_turns)
 
     async def resume(self, id: str) -> None:
         """Continues another session in this chat. If it cannot be opened, this one stays."""
-        assert self._input is not None
-        other = await replace(self._wanted, resume=id).open(interactive=self._input.interactive)
+        other = await replace(self._wanted, resume=id).open(interactive=self.input.interactive)
         await self.close()
         self.session = other
         self.session.listen(self._show_between_turns)
-        recap(self.session, self.view, in_words=self._input.in_words)
+        recap(self.session, self.view, in_words=self.input.in_words)
 
     async def close(self) -> None:
         """Ends the session and waits for its background work."""
@@ -385,7 +329,7 @@ class Chat:
     # -- what is shown around the turns ---------------------------------------------------------------------------
 
     def toolbar(self) -> str:
-        return StatusFigures.of(self.session).line(columns() - 2, [(6, "/help")])
+        return StatusFigures.of(self.session).line(columns() - 3, [(6, "/help")])
 
 
 def _command(said: Said) -> tuple[str, str] | None:

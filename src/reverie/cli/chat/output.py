@@ -43,6 +43,10 @@ class ChatOutput(Protocol):
         """Ends what `show_status` shows, for example before a question."""
         ...
 
+    def go_on(self) -> None:
+        """Shows again what the turn does, after `pause` or other output."""
+        ...
+
     def add_wait(self, duration: float) -> None:
         """Records how long the user took to answer a question: the tools did not need this time."""
         ...

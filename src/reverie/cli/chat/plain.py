@@ -109,7 +109,7 @@ class PlainInput(AskingInput, PipedInput):
     async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
         shown = rows[:_LISTED]
         for number, row in enumerate(shown, 1):
-            print(f"{number}. {one_line(row.text)}, {one_line(row.note)}")
+            print(f"{number}. {', '.join(one_line(part) for part in (row.text, row.note) if part)}")
         while True:
             line = await self._ask_line(f"{title} Type a number, or only Enter for none.")
             if not line or not line.strip():

@@ -15,12 +15,14 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.cursor_shapes import ModalCursorShapeConfig
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import Condition, has_completions, is_searching, vi_insert_mode, vi_navigation_mode
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.layout.containers import VerticalAlign
@@ -35,13 +37,13 @@ from prompt_toolkit.widgets import SearchToolbar
 from reverie.cli.chat.application import LiveApplication, OneWrite
 from reverie.cli.chat.attachments import Pastes
 from reverie.cli.chat.completer import ChatCompleter, is_completed
-from reverie.cli.chat.input import STOP, TWICE_S, AskingInput, PickRow, Said
+from reverie.cli.chat.input import STOP, TWICE_S, AskingInput, PickRow, Said, edit_message
 from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.questions import Questions, ansi
 from reverie.cli.diff_preview import Pages
 from reverie.cli.output import Paint, columns, format_seconds, one_line
 from reverie.cli.screen import clean, clipboard_sequence, printable, raw_stream
-from reverie.errors import StorageError
+from reverie.errors import ReverieError, StorageError
 from reverie.paths import make_private
 from reverie.permissions.answers import PermissionAnswer
 from reverie.regular_files import open_regular
@@ -51,17 +53,17 @@ from reverie.types import Origin, TextBlock
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
 
-_STYLE = Style.from_dict(
-    {
-        "completion-menu": "noinherit",
-        "completion-menu.completion": "noinherit",
-        "completion-menu.completion.current": "noinherit bold ansicyan",
-        "completion-menu.meta.completion": "noinherit ansibrightblack",
-        "completion-menu.meta.completion.current": "noinherit",
-        "scrollbar.background": "noinherit",
-        "scrollbar.button": "noinherit reverse",
-    }
-)
+_STYLES = {
+    "completion-menu": "noinherit",
+    "completion-menu.completion": "noinherit",
+    "completion-menu.completion.current": "noinherit bold ansicyan",
+    "completion-menu.meta.completion": "noinherit dim",
+    "completion-menu.meta.completion.current": "noinherit",
+    "scrollbar.background": "noinherit",
+    "scrollbar.button": "noinherit reverse",
+}
+_STYLE = Style.from_dict(_STYLES)
+_STYLE_ON_WHITE = Style.from_dict({key: value.replace("ansicyan", "ansiblue") for key, value in _STYLES.items()})
 _ESCAPE_S = 0.05  # a lone Esc, and not the beginning of another key
 _MENU_ROWS = 8
 _WAITING_SHOWN = 5
@@ -79,7 +81,7 @@ class TerminalInput(AskingInput):
         self._chat = chat
         self._live = live
         self._paint = paint
-        self._interrupted_at = -TWICE_S
+        self._interrupted_at = self._escaped_at = -TWICE_S
         self._typed = True
         self._pastes = Pastes()
         self._given: asyncio.Queue[Said | None] = asyncio.Queue()
@@ -101,7 +103,7 @@ class TerminalInput(AskingInput):
         search = SearchToolbar()
         asks = Condition(lambda: self._questions.is_open)
         field = Window(
-            BufferControl(self._buffer, search_buffer_control=search.control),
+            BufferControl(self._buffer, search_buffer_control=search.control, preview_search=True),
             get_line_prefix=self._prefix,
             height=Dimension(min=1, max=12),
             wrap_lines=True,
@@ -120,7 +122,9 @@ class TerminalInput(AskingInput):
             Layout(HSplit(rows, align=VerticalAlign.TOP), focused_element=field),
             key_bindings=self._keys(),
             output=self._output,
-            style=_STYLE,
+            style=_STYLE_ON_WHITE if self._paint.light else _STYLE,
+            editing_mode=EditingMode.VI if self._chat.session.parts.settings.chat.vi_keys else EditingMode.EMACS,
+            cursor=ModalCursorShapeConfig(),
             color_depth=None if self._paint.on else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
             min_redraw_interval=0.02,
@@ -171,7 +175,7 @@ class TerminalInput(AskingInput):
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[None]:
-        async with in_terminal():
+        async with self._app.lend():
             yield
 
     # -- what is drawn --------------------------------------------------------------------------------------------
@@ -200,7 +204,8 @@ class TerminalInput(AskingInput):
     def _bottom(self) -> ANSI:
         if time.monotonic() - self._interrupted_at < TWICE_S:
             return ansi(self._paint.dim("  Ctrl-C again leaves"))
-        return ansi(self._paint.dim(cut(f"  {self._chat.toolbar()}", columns() - 1)))
+        vi = "NORMAL · " if vi_navigation_mode() else ""
+        return ansi(self._paint.dim(cut(f"  {vi}{self._chat.toolbar()}", columns() - 1)))
 
     # -- a message ------------------------------------------------------------------------------------------------
 
@@ -209,6 +214,7 @@ class TerminalInput(AskingInput):
         own = Origin.TYPED if self._typed else Origin.ENTERED
         self._given.put_nowait(Said(self._pastes.split(text, own), text))
         self._typed = True
+        self._app.vi_state.input_mode = InputMode.INSERT
         return False
 
     def _paste(self, buffer: Buffer, data: str) -> None:
@@ -221,7 +227,7 @@ class TerminalInput(AskingInput):
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
-        types = Condition(lambda: not self._questions.is_open)
+        types = Condition(lambda: not self._questions.is_open) & ~is_searching
         is_empty = types & Condition(lambda: not self._buffer.text)
 
         @keys.add("enter", filter=types)
@@ -245,9 +251,22 @@ class TerminalInput(AskingInput):
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 
-        @keys.add("escape", filter=types & ~has_completions)
+        @keys.add("escape", filter=types & ~has_completions & ~vi_insert_mode)
         def _(_event: KeyPressEvent) -> None:
-            self._chat.stop()
+            now = time.monotonic()
+            if not self._chat.stop() and not self._buffer.text and now - self._escaped_at < TWICE_S:
+                self._give_command("/rewind")
+            self._escaped_at = now
+
+        @keys.add("c-g", filter=types)
+        @keys.add("c-x", "c-e", filter=types)
+        def _(event: KeyPressEvent) -> None:
+            event.app.create_background_task(self._edit())
+
+        @keys.add("s-tab", filter=types & ~has_completions)
+        def _(event: KeyPressEvent) -> None:
+            self._chat.next_mode()
+            event.app.invalidate()
 
         @keys.add("escape", filter=types & has_completions)
         def _(event: KeyPressEvent) -> None:
@@ -257,8 +276,7 @@ class TerminalInput(AskingInput):
         def _(_event: KeyPressEvent) -> None:
             if (taken := self._chat.take_back()) is not None:
                 self._typed = all(block.origin is not Origin.ENTERED for block in taken.blocks)
-                self._buffer.text = taken.shown
-                self._buffer.cursor_position = len(taken.shown)
+                self._set_text(taken.shown)
 
         @keys.add("c-c", filter=types)
         @keys.add("<sigint>")
@@ -283,11 +301,44 @@ class TerminalInput(AskingInput):
         def runs(key: str, command: str) -> None:
             @keys.add(key, filter=types)
             def _(_event: KeyPressEvent) -> None:
-                self._given.put_nowait(Said((TextBlock(command, Origin.ENTERED),), command))
+                self._give_command(command)
 
         runs("c-o", "/show")
         runs("c-t", "/tasks end")
         return keys
+
+    def _give_command(self, command: str) -> None:
+        self._given.put_nowait(Said((TextBlock(command, Origin.ENTERED),), command))
+
+    async def _edit(self) -> None:
+        """Opens the message in the user's editor."""
+        try:
+            text = await edit_message(self, self._buffer.text)
+        except ReverieError as error:
+            self._chat.view.tell(str(error), "error")
+            return
+        if text != self._buffer.text:
+            self._typed = False
+            self._set_text(text)
+
+    def _set_text(self, text: str) -> None:
+        self._buffer.text = text
+        self._buffer.cursor_position = len(text)
+
+    def put(self, text: str) -> None:
+        if not self._buffer.text:
+            self._typed = False
+            self._set_text(text)
+
+    def ring(self) -> None:
+        self._output.bell()
+        self._output.flush()
+
+    def switch_vi_keys(self) -> bool:
+        on = self._app.editing_mode is not EditingMode.VI
+        self._app.editing_mode = EditingMode.VI if on else EditingMode.EMACS
+        self._app.vi_state.input_mode = InputMode.INSERT
+        return on
 
     def _leave(self) -> None:
         self._given.put_nowait(None)
@@ -296,12 +347,14 @@ class TerminalInput(AskingInput):
 
     async def choose(self, question: str, offers: Mapping[str, str]) -> str:
         """Waits for one of the offered keys; other keys do nothing."""
+        self._live.flush()  # what the question is about is on the screen first
         answer = await self._questions.choose(question, offers)
         shown = one_line(f"{question} {answer.partition(',')[0] if answer != STOP else 'stopped'}")
         sys.stdout.write(self._paint.dim(f"  {shown}") + "\n")
         return answer
 
     async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
+        self._live.flush()
         return await self._questions.pick(title, rows)
 
     async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:

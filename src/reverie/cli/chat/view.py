@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reverie import events
-from reverie.cli.chat.folding import THINKING, KeptOutputs, change_lines, fold_lines
+from reverie.cli.chat.folding import THINKING, KeptOutputs, change_lines, fold_lines, fold_words
 from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.markdown_stream import MarkdownStream
 from reverie.cli.output import Paint, columns, format_seconds, plural, wrap_hanging
@@ -63,7 +63,8 @@ class ChatView:
 
     def say(self, text: str = "") -> None:
         self._settle()
-        self._write(text + "\n")
+        for line in text.split("\n"):
+            self._write("\n".join(fold_words(line, self.columns)) + "\n")
         self._last = "line"
 
     def say_all(self, lines: Iterable[str]) -> None:
@@ -88,6 +89,10 @@ class ChatView:
         """Records how long the user took to answer; the tools did not need this time."""
         for call in self._calls:
             self._waited[call] = self._waited.get(call, 0.0) + duration
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Shows again what the turn does."""
         self._live.show_activity(self._running_text())
 
     def _settle(self) -> None:
@@ -167,8 +172,10 @@ class ChatView:
         changed = self._changes.pop(event.id, [])
         if changed and not event.is_error:
             self.say_all(f"    {one}" for one in changed)
-        elif name == "Bash" and "\n" in event.text.strip():
-            self.say_all(f"    {one}" for one in fold_lines(event.text, self._outputs.last, self.paint, columns() - 5))
+        elif name == "Bash" and "\n" in (text := event.text.strip()):
+            if event.is_error and text.startswith("Exit code "):
+                text = text.partition("\n")[2]  # the line above says it
+            self.say_all(f"    {one}" for one in fold_lines(text, self._outputs.last, self.paint, columns() - 5))
         self._live.show_activity(self._running_text())
 
     def _end_thinking(self) -> None:

@@ -7,6 +7,7 @@ to the terminal unless the user switches it on, so that text can be selected as 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,20 +16,25 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer, TimerCallback
 from textual.widgets import Input, Static
 
+from reverie.cli.chat.commands import explain
 from reverie.cli.chat.completer import ChatCompleter
 from reverie.cli.chat.figures import StatusFigures
-from reverie.cli.chat.input import TWICE_S, PickRow, Said
+from reverie.cli.chat.input import TWICE_S, PickRow, Said, edit_message
 from reverie.cli.chat.prompt import open_history
+from reverie.cli.chat.slash.tasks import manage_tasks
 from reverie.cli.full_screen.composer import Composer, Offers
 from reverie.cli.full_screen.conversation import Conversation
-from reverie.cli.full_screen.dialogs import Picker, Reader
+from reverie.cli.full_screen.dialogs import DIALOG_COLUMNS, Picker, Reader
 from reverie.cli.full_screen.input import FullScreenInput, rank_rows
+from reverie.cli.full_screen.markdown import OnWhite
 from reverie.cli.full_screen.view import FullScreenView
 from reverie.cli.output import Paint, format_seconds, one_line, plural
+from reverie.errors import ReverieError
 from reverie.types import Origin, TextBlock
 
 if TYPE_CHECKING:
@@ -46,7 +52,11 @@ _KEYS = (
     ("Ctrl-C", "stop, or clear the line; twice: leave"),
     ("Ctrl-D", "leave"),
     ("Ctrl-P, Ctrl-K", "all commands"),
-    ("Ctrl-R", "continue another session"),
+    ("Ctrl-R", "search your earlier messages"),
+    ("Ctrl-S", "continue another session"),
+    ("Ctrl-G", "edit the message in $VISUAL or $EDITOR"),
+    ("Shift-Tab", "permissions: ask, accept edits, read only"),
+    ("Esc twice", "go back to an earlier message"),
     ("Ctrl-T", "background tasks"),
     ("Ctrl-F", "search the conversation"),
     ("PgUp, PgDn", "scroll"),
@@ -90,7 +100,9 @@ class FullScreen(App[None]):
         Binding("ctrl+q", "leave", show=False, priority=True),
         Binding("escape", "stop", show=False),
         Binding("ctrl+p,ctrl+k", "palette", show=False, priority=True),
-        Binding("ctrl+r", "command('resume')", show=False, priority=True),
+        Binding("ctrl+r", "history", show=False, priority=True),
+        Binding("ctrl+s", "command('resume')", show=False, priority=True),
+        Binding("ctrl+g", "edit", show=False, priority=True),
         Binding("ctrl+t", "tasks", show=False, priority=True),
         Binding("ctrl+f", "search", show=False, priority=True),
         Binding("f1", "keys", show=False, priority=True),
@@ -106,11 +118,11 @@ class FullScreen(App[None]):
         self.animation_level = "none"  # what moves would flicker over a slow line, and pass lines unread
         self.paint = paint
         self.conversation = Conversation()
-        self.given = FullScreenInput(self, paint)
+        self.given = FullScreenInput(self, paint, self._offer)
         self._chat: Chat | None = None
         self._view: FullScreenView | None = None
         self._talking: asyncio.Task[None] | None = None
-        self._interrupted_at = -TWICE_S
+        self._interrupted_at = self._escaped_at = -TWICE_S
         self._wanted = ""
         self._shown = (Text(), Text())
 
@@ -126,6 +138,9 @@ class FullScreen(App[None]):
 
     def get_default_screen(self) -> Screen[None]:
         return _Main(id="_default")
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), *([OnWhite()] if self.paint.light else [])]
 
     def compose(self) -> ComposeResult:
         places = self.chat.session.places
@@ -265,8 +280,45 @@ class FullScreen(App[None]):
             search.display = False
             self.composer.focus()
             return
-        self.chat.stop()
+        now = monotonic()
+        if not self.chat.stop() and not self.composer.text and now - self._escaped_at < TWICE_S:
+            self.action_command("rewind")
+        self._escaped_at = now
         self.composer.focus()
+
+    def on_composer_next_mode(self) -> None:
+        self.chat.next_mode()
+        self.show_state()
+
+    def action_edit(self) -> None:
+        if self.chat.is_working:  # its output would be written over the editor
+            self.notify("The editor opens when the agent has finished.", timeout=3)
+        elif len(self.screen_stack) == 1:
+            self.run_worker(self._edit())
+
+    async def _edit(self) -> None:
+        try:
+            text = await edit_message(self.given, self.composer.text)
+        except ReverieError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if text != self.composer.text:
+            self.composer.put(text)
+
+    def action_history(self) -> None:
+        if len(self.screen_stack) == 1:
+            rows = [PickRow(text, text) for text in dict.fromkeys(self.composer.past)]
+            self.push_screen(Picker("Your messages", lambda: rows, rank_rows), self.put)
+
+    def _offer(self, text: str) -> None:
+        if not self.composer.text:
+            self.put(text)
+
+    def put(self, text: str | None) -> None:
+        """Offers a text as the next message."""
+        if text:
+            self.composer.put(text)
+            self.composer.focus()
 
     def action_scroll_page(self, step: int) -> None:
         if len(self.screen_stack) == 1:
@@ -288,35 +340,17 @@ class FullScreen(App[None]):
         if len(self.screen_stack) > 1:
             return
         rows = [PickRow(word, word, about) for word, _, about in self.chat.completions("/")]
-        self.push_screen(Picker("Commands", lambda: rows, rank_rows), self._take_command)
-
-    def _take_command(self, word: str | None) -> None:
-        if word:
-            self.composer.put(f"{word} ")
-            self.composer.focus()
+        self.push_screen(Picker("Commands", lambda: rows, rank_rows), lambda word: self.put(word and f"{word} "))
 
     def action_keys(self) -> None:
         if len(self.screen_stack) > 1:
             return
-        rows = [f"{self.paint.bold(f'{key:<28}')}{about}" for key, about in _KEYS]
-        self.push_screen(Reader("Keys", rows))
+        wide = min(self.size.width, DIALOG_COLUMNS) - 5
+        self.push_screen(Reader("Keys", list(explain(_KEYS, self.paint, wide))))
 
     def action_tasks(self) -> None:
-        if len(self.screen_stack) > 1:
-            return
-        picker = Picker("Background tasks", self._task_rows, rank_rows, act=("stops the task", self._kill), every=1.0)
-        self.push_screen(picker)
-
-    def _task_rows(self) -> list[PickRow]:
-        rows = list[PickRow]()
-        for info in self.chat.session.tasks.list():
-            note = info.error or (info.progress[-1] if info.progress else "")
-            text = f"{info.id}  {info.title}{f': {note}' if note else ''}"
-            rows.append(PickRow(info.id, text, f"{info.state.value} {format_seconds(info.seconds)}"))
-        return sorted(rows, key=lambda row: not row.note.startswith("running"))
-
-    def _kill(self, id: str) -> None:
-        self.run_worker(self.chat.session.tasks.kill(id), exit_on_error=False)
+        if len(self.screen_stack) == 1:
+            self.run_worker(manage_tasks(self.chat))
 
     # -- search ---------------------------------------------------------------------------------------------------
 

@@ -74,6 +74,9 @@ class Composer(TextArea):
     class TakeBack(Message):
         """The user wants the last waiting message back."""
 
+    class NextMode(Message):
+        """The user wants the next permission mode."""
+
     class Left(Message):
         """The user wants to move through the conversation."""
 
@@ -163,22 +166,29 @@ class Composer(TextArea):
             case "escape" if marked is not None:
                 self._completed = self.before_cursor
                 offers.show_offers([])
-            case "tab" | "shift+tab":
+            case "tab":
                 self.post_message(self.Left())
+            case "shift+tab":
+                self.post_message(self.NextMode())
             case _:
                 return False
         return True
 
-    def _recall(self, step: int) -> None:
+    @property
+    def past(self) -> list[str]:
+        """Earlier messages, the newest first."""
         if self._past is None:
             self._past = [printable(one) for one in self._store.load_history_strings()]
-        at = min(self._at + step, len(self._past) - 1)
+        return self._past
+
+    def _recall(self, step: int) -> None:
+        at = min(self._at + step, len(self.past) - 1)
         if at == self._at:
             return
         if self._at < 0:
             self._draft = self.text
         self._at = at
-        self.put(self._past[at] if at >= 0 else self._draft)
+        self.put(self.past[at] if at >= 0 else self._draft)
 
     # -- completion -----------------------------------------------------------------------------------------------
 

@@ -21,9 +21,10 @@ from textual.strip import Strip
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from reverie.cli.chat.input import PickRow
+from reverie.cli.chat.input import ActList, PickRow
 from reverie.cli.full_screen.markdown import Line, draw_ours
 from reverie.cli.output import exact, one_line, plural
+from reverie.errors import ReverieError
 from reverie.text.columns import width
 
 _PAUSE_S = 0.4  # without keys, before a dialog takes one
@@ -243,30 +244,40 @@ class Picker(ModalScreen[str | None]):
         title: str,
         rows: Callable[[], Sequence[PickRow]],
         rank: Callable[[str, Sequence[PickRow]], list[PickRow]],
-        *,
-        act: tuple[str, Callable[[str], None]] | None = None,
-        every: float | None = None,
+        managed: ActList | None = None,
     ) -> None:
         super().__init__()
-        self._title, self._rows, self._rank = title, rows, rank
-        self._act, self._every = act, every
+        self._title, self._rows, self._rank, self._managed = title, rows, rank, managed
         self._found = list[PickRow]()
+        self._asked: str | None = None  # the row of which Del was pressed once
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(Text(one_line(self._title), style="bold"), markup=False)
             yield Input(placeholder="type to search", id="wanted", compact=True)
             yield OptionList(markup=False, compact=True)
-            act = f" · Del {self._act[0]}" if self._act else ""
-            yield Static(Text(f"↑↓ Enter · Esc closes{act}", style="dim"), markup=False)
+            about = Static("", id="about", markup=False)
+            about.display = self._managed is not None
+            yield about
+            yield Static("", id="how", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
         self._fill()
-        if self._every:
-            self.set_interval(self._every, self._fill)
+        self._say(self._how, "dim")
+        if self._managed is not None and self._managed.every:
+            self.set_interval(self._managed.every, self._fill)
+
+    @property
+    def _how(self) -> str:
+        act = f"Del {self._managed.verb}" if self._managed is not None else "Enter"
+        return f"↑↓ {act} · Esc closes"
+
+    def _say(self, text: str, style: str) -> None:
+        self.query_one("#how", Static).update(Text(one_line(text), style=style))
 
     def on_input_changed(self) -> None:
+        self._forget_asked()
         self._fill(keep=False)
 
     def on_resize(self) -> None:
@@ -274,12 +285,13 @@ class Picker(ModalScreen[str | None]):
 
     def _fill(self, *, keep: bool = True) -> None:
         shown = self.query_one(OptionList)
-        at = shown.highlighted if keep else None
+        before = self._marked() if keep else None
         self._found = self._rank(self.query_one(Input).value, self._rows())
         shown.clear_options()
         room = max(10, shown.scrollable_content_region.width - 2)
         rows = self._found[:500]
-        most = max(8, room // 2) if any(row.note for row in rows) else room
+        notes = max((width(one_line(row.note)) for row in rows), default=0)
+        most = max(room // 2, room - notes - 2) if notes else room
         column = min(most, max((width(one_line(row.text)) for row in rows), default=0))
         for row in rows:
             text = one_line(row.text, column)
@@ -288,29 +300,59 @@ class Picker(ModalScreen[str | None]):
             line.append(one_line(row.note, max(4, room - column - 2)), style="dim")
             shown.add_option(Option(line))
         if not self._found:
-            shown.add_option(Option(Text("nothing fits", style="dim"), disabled=True))
+            nothing = "nothing fits" if self.query_one(Input).value else "There is nothing here."
+            shown.add_option(Option(Text(nothing, style="dim"), disabled=True))
         else:
-            shown.highlighted = min(at or 0, len(self._found) - 1)
+            values = [row.value for row in rows]
+            shown.highlighted = values.index(before) if before in values else 0
+        self._tell_more()
+
+    def _tell_more(self) -> None:
+        if self._managed is not None:
+            marked = self._marked()
+            lines = self._managed.about(marked) if marked is not None else ()
+            self.query_one("#about", Static).update(Text("\n".join(one_line(line) for line in lines), style="dim"))
+
+    def on_option_list_option_highlighted(self) -> None:
+        self._tell_more()
+        if self._asked != self._marked():
+            self._forget_asked()
+
+    def _forget_asked(self) -> None:
+        """Any other key than a second Del: nothing is removed."""
+        if self._asked is not None:
+            self._asked = None
+            self._say(self._how, "dim")
 
     def _marked(self) -> str | None:
         at = self.query_one(OptionList).highlighted
         return self._found[at].value if at is not None and at < len(self._found) else None
 
     def action_move(self, step: int) -> None:
+        self._forget_asked()
         shown = self.query_one(OptionList)
         (shown.action_cursor_down if step > 0 else shown.action_cursor_up)()
 
     def action_take(self) -> None:
-        if (value := self._marked()) is not None:
+        if self._managed is None and (value := self._marked()) is not None:
             self.dismiss(value)
 
     def on_option_list_option_selected(self) -> None:
         self.action_take()
 
     def action_act(self) -> None:
-        if self._act is not None and (value := self._marked()) is not None:
-            self._act[1](value)
-            self._fill()
+        if self._managed is None or (value := self._marked()) is None:
+            return
+        if self._asked != value:
+            self._asked = value
+            self._say(f"Del again {self._managed.verb}: {value}", "yellow")
+            return
+        self._asked = None
+        try:
+            self._say(self._managed.act(value), "")
+        except ReverieError as error:
+            self._say(str(error), "red")
+        self._fill()
 
     def action_leave(self) -> None:
         self.dismiss(None)

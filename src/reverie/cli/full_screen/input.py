@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -11,7 +11,7 @@ from typing import TypeVar
 from textual.app import App
 from textual.screen import Screen
 
-from reverie.cli.chat.input import ChatInput, PickRow, Said
+from reverie.cli.chat.input import ActList, ChatInput, PickRow, Said
 from reverie.cli.chat.palette import rank
 from reverie.cli.diff_preview import preview
 from reverie.cli.full_screen.dialogs import DIALOG_COLUMNS, STOP, Choice, Permission, Picker
@@ -29,8 +29,9 @@ class FullScreenInput(ChatInput):
     interactive = True
     asks_in_full = True
 
-    def __init__(self, app: App[None], paint: Paint) -> None:
+    def __init__(self, app: App[None], paint: Paint, offer: Callable[[str], None]) -> None:
         self._app = app
+        self._offer = offer
         self._paint = paint
         self._given: asyncio.Queue[Said | None] = asyncio.Queue()
 
@@ -58,6 +59,12 @@ class FullScreenInput(ChatInput):
             PermissionAnswer(kinds[word]) if word in kinds else PermissionAnswer.deny(word.removeprefix("no").strip())
         )
 
+    def put(self, text: str) -> None:
+        self._offer(text)
+
+    def ring(self) -> None:
+        self._app.bell()
+
     def copy(self, text: str) -> bool:
         self._app.copy_to_clipboard(text)
         return True
@@ -70,6 +77,10 @@ class FullScreenInput(ChatInput):
 
     async def pick(self, title: str, rows: Sequence[PickRow]) -> str | None:
         return await self._open(Picker(title, lambda: rows, rank_rows))
+
+    async def manage(self, listed: ActList) -> bool:
+        await self._open(Picker(listed.title, listed.rows, rank_rows, listed))
+        return True
 
     async def _open(self, screen: Screen[T]) -> T | None:
         """Shows a dialog and waits for its result. If the wait is cancelled, the dialog closes."""

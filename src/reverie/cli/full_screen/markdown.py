@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from io import StringIO
 from typing import ClassVar, TypeAlias
 
@@ -22,6 +23,7 @@ from rich.style import Style
 from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 from rich.theme import Theme
+from textual.filter import LineFilter
 
 from reverie.cli.screen import clean, printable
 
@@ -59,6 +61,20 @@ _STYLES = {
     "markdown.table.header": "bold",
 }
 _CONSOLE = Console(file=StringIO(), force_terminal=True, color_system="standard", theme=Theme(_STYLES), markup=False)
+
+
+class OnWhite(LineFilter):
+    """Blue and magenta instead of cyan and yellow, for a light background."""
+
+    def apply(self, segments: list[Segment], background: object) -> list[Segment]:
+        del background
+        return [Segment(text, style and _on_white(style), control) for text, style, control in segments]
+
+
+@cache
+def _on_white(style: Style) -> Style:
+    instead = {6: "blue", 3: "magenta"}.get(style.color.number or 0) if style.color is not None else None
+    return style + Style(color=instead) if instead else style
 
 
 class _Code(CodeBlock):

@@ -8,7 +8,7 @@ from reverie.cli.chat.figures import closing_lines
 from reverie.cli.chat.loop import Chat
 from reverie.cli.full_screen.app import FullScreen
 from reverie.cli.full_screen.view import FullScreenView
-from reverie.cli.output import Paint, get_paint, say_all
+from reverie.cli.output import Paint, get_theme, say_all
 
 if TYPE_CHECKING:
     from reverie.cli.event_loop import CommandSignals
@@ -24,9 +24,10 @@ def make_app(session: Session, wanted: Opening, signals: CommandSignals, paint: 
     return app
 
 
-async def run_full_screen(signals: CommandSignals, wanted: Opening, *, mouse: bool) -> int:
+async def run_full_screen(signals: CommandSignals, wanted: Opening, *, mouse: bool, theme: str | None) -> int:
     """Returns the exit code."""
-    app = make_app(await wanted.open(interactive=True), wanted, signals, get_paint())
+    session = await wanted.open(interactive=True)
+    app = make_app(session, wanted, signals, get_theme(session.parts.settings, theme))
     try:
         await app.run_async(mouse=mouse)
     finally:

@@ -64,6 +64,9 @@ class FullScreenView:
     def add_wait(self, duration: float) -> None:
         for call in self._calls.values():
             call.waited += duration
+        self.go_on()
+
+    def go_on(self) -> None:
         self.show_status(self._running())
 
     def user_message(self, text: str) -> None:

@@ -61,7 +61,7 @@ def _show_questions(chat: Chat) -> None:
         asked = question.call
         chat.view.tell(f"{question.reason} /agents allow {question.id}, or deny {question.id}", "warning")
         chat.view.say(f"  {call_text(asked.tool, asked.input, asked.cwd, columns() - 4)}")
-        chat.show_question(question.id, asked.tool, asked.input, asked.cwd)
+        chat.questions.show(question.id, asked.tool, asked.input, asked.cwd)
 
 
 def _show_kinds(chat: Chat) -> None:
@@ -77,9 +77,9 @@ def _answer_question(chat: Chat, allow: bool, id: str) -> None:
     open_ones = [question.id for question in chat.session.gate.questions()]
     if not id and len(open_ones) == 1:
         id = open_ones[0]
-    if allow and id in open_ones and id in chat.unseen:
+    if allow and id in open_ones and id in chat.questions.unseen:
         raise UserError(f"You have not seen all of {id}: /agents shows the next page. Until then you can only deny it.")
-    chat.unseen.pop(id, None)
+    chat.questions.unseen.pop(id, None)
     if not chat.session.gate.answer(id, allow=allow):
         known = f"open questions: {', '.join(open_ones)}" if open_ones else "no question is open"
         raise UserError(f"There is no question {id!r}; {known}.")

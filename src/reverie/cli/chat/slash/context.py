@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from reverie.cli.chat.input import PickRow
 from reverie.cli.output import one_line, plural
 from reverie.cli.screen import printable
 from reverie.errors import ReverieError, UserError
@@ -67,9 +68,15 @@ async def undo(chat: Chat, rest: str) -> None:
 async def rewind(chat: Chat, rest: str) -> None:
     """/rewind [MSG]"""
     said = chat.session.user_messages()
+    if not rest and not said:
+        chat.view.tell("There are no messages yet.")
+        return
+    if not rest and chat.can_ask:
+        rows = [PickRow(name, text) for name, text in complete_rewind(chat)]
+        rest = await chat.pick("Continue from before which message? Files on disk do not change.", rows) or ""
+        if not rest:
+            return
     if not rest:
-        if not said:
-            chat.view.tell("There are no messages yet.")
         for back, entry in list(enumerate(reversed(said), 1))[:_LISTED][::-1]:
             name = chat.view.paint.accent(f"{-back:>4}")
             chat.view.say(f"  {name}  {one_line(entry.message.text, _SHOWN)}")
@@ -77,12 +84,15 @@ async def rewind(chat: Chat, rest: str) -> None:
     text = chat.session.rewind(rest)
     back = f"Back to before: {one_line(text, _SHOWN)}."
     chat.view.tell(f"{back} /undo reverses this. Files on disk did not change.")
+    chat.input.put(text)
 
 
 def complete_rewind(chat: Chat) -> Iterable[tuple[str, str]]:
     """Completes /rewind with the messages, newest first."""
     said = chat.session.user_messages()
-    return ((f"-{back}", one_line(entry.message.text, 60)) for back, entry in enumerate(reversed(said[-_LISTED:]), 1))
+    return (
+        (f"-{back}", one_line(entry.message.text, _SHOWN)) for back, entry in enumerate(reversed(said[-_LISTED:]), 1)
+    )
 
 
 async def clear(chat: Chat, _rest: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reverie.cli.output import columns, one_line, table
+from reverie.cli.chat.input import ActList, PickRow
+from reverie.cli.output import columns, exact, one_line, table
 from reverie.cli.permissions import rule_rows
 from reverie.errors import UserError
 from reverie.settings import load_settings
@@ -14,6 +15,8 @@ from reverie.storage.saved_rules import find_local_file, list_rules, remove_rule
 if TYPE_CHECKING:
     from reverie.cli.chat.loop import Chat
     from reverie.settings import Settings
+
+_SESSION = "this session"
 
 
 def _load(chat: Chat) -> Settings:
@@ -27,35 +30,73 @@ def _load(chat: Chat) -> Settings:
 async def show_permissions(chat: Chat, rest: str) -> None:
     """Lists the rules, or removes one: from this session, and from the local settings if it is saved there."""
     what, _, rule = rest.partition(" ")
-    if what == "remove" and rule.strip():
-        _remove(chat, rule.strip())
+    if what == "remove":
+        await _choose_and_remove(chat, rule.strip())
         return
     if rest:
         raise UserError("Write /permissions, or /permissions remove RULE.")
-    gate, settings = chat.session.gate, _load(chat)
+    gate = chat.session.gate
     trusted = "harmless commands run without a question" if gate.trusted else "this folder is not trusted"
-    chat.view.tell(f"mode: {gate.mode.value}; {trusted}")
-    rows = rule_rows(settings)
-    saved = {one.rule for one in list_rules(settings)}
-    rows += [("allow", one_line(rule), "this session") for rule in gate.session_rules if rule not in saved]
+    mode = f"mode: {gate.mode.value}; {trusted}"
+    listed = ActList(
+        f"Permissions: {mode}",
+        lambda: [PickRow(f"{kind} {rule}", f"{kind:<5}  {rule}", where) for kind, rule, where in _rows(chat)],
+        "removes the rule",
+        lambda value: _remove_listed(chat, value),
+        lambda value: [where for kind, rule, where in _rows(chat) if f"{kind} {rule}" == value],
+    )
+    if await chat.input.manage(listed):
+        return
+    chat.view.tell(mode)
+    rows = _rows(chat)
     chat.view.say_all(f"  {line}" for line in table(rows, room=columns() - 3, flexible=1, least=20))
     if not rows:
         chat.view.say("  There are no rules.")
 
 
-def complete_permissions(chat: Chat) -> Iterable[tuple[str, str]]:
+def _rows(chat: Chat) -> list[tuple[str, str, str]]:
+    """All rules: the kind, the rule, and where it comes from."""
+    settings = _load(chat)
+    saved = {one.rule for one in list_rules(settings)}
+    chosen = [rule for rule in chat.session.gate.session_rules if rule not in saved]
+    return [*rule_rows(settings), *(("allow", exact(rule), _SESSION) for rule in chosen)]
+
+
+def _removable(chat: Chat) -> dict[str, str]:
+    """The rules that can be removed here, and where they are."""
     path = find_local_file(chat.session.places.cwd)
     saved = [one.rule for one in list_rules(_load(chat)) if one.kind == "allow" and one.file == path]
-    for rule in dict.fromkeys((*saved, *chat.session.gate.session_rules)):
-        yield f"remove {rule}", "saved" if rule in saved else "this session"
+    return {rule: "saved" if rule in saved else _SESSION for rule in (*saved, *chat.session.gate.session_rules)}
 
 
-def _remove(chat: Chat, rule: str) -> None:
+def complete_permissions(chat: Chat) -> Iterable[tuple[str, str]]:
+    return ((f"remove {rule}", where) for rule, where in _removable(chat).items())
+
+
+async def _choose_and_remove(chat: Chat, rule: str) -> None:
+    if not rule:
+        rows = [PickRow(rule, rule, where) for rule, where in _removable(chat).items()]
+        if not rows:
+            raise UserError("There is no rule that can be removed here; /permissions lists all rules.")
+        rule = await chat.pick("Remove which rule?", rows) or ""
+    if rule:
+        chat.view.tell(_remove(chat, rule))
+
+
+def _remove_listed(chat: Chat, value: str) -> str:
+    kind, _, rule = value.partition(" ")
+    found = next((one for one in _removable(chat) if kind == "allow" and exact(one) == rule), None)
+    if found is None:
+        where = next(where for *row, where in _rows(chat) if row == [kind, rule])
+        raise UserError(f"This rule is removed where it is written: {where}.")
+    return _remove(chat, found)
+
+
+def _remove(chat: Chat, rule: str) -> str:
     places = chat.session.places
     path = find_local_file(places.cwd)
-    saved = any(one.rule == rule and one.file == path for one in list_rules(_load(chat)))
-    in_session = rule in chat.session.gate.session_rules
-    if saved or not in_session:
+    saved = _removable(chat).get(rule) == "saved"
+    if saved or rule not in chat.session.gate.session_rules:
         remove_rule(places.cwd, places.home, rule)
     chat.session.gate.drop_rule(rule)
-    chat.view.tell(f"Removed {one_line(rule)}" + (f" from {path}." if saved else " from this session."))
+    return f"Removed {one_line(rule)}" + (f" from {path}." if saved else " from this session.")
