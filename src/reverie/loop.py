@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol, assert_never
 
 from reverie.context.conversation import WindowBudget
@@ -25,6 +25,7 @@ from reverie.events import (
 from reverie.models.base import Finished, Request, Response, TextDelta, ThinkingDelta, ToolCallStarted
 from reverie.models.sending import Restarted, SendEvent
 from reverie.origins import fence
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import ForkUsage
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import Tool, ToolContext, ToolOutput

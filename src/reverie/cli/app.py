@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 import click
@@ -19,6 +18,7 @@ import click
 from reverie import __version__
 from reverie.cli.screen import drop_output, end_only_on, guard, output_error
 from reverie.errors import ReverieError
+from reverie.quick import dataclass
 
 PIPE_CLOSED = 141
 """Exit code when the program that read our output has closed the pipe, as a shell reports it after SIGPIPE."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from reverie.cli.options import cwd_option, session_option
+from reverie.quick import dataclass
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:

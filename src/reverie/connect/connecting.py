@@ -7,7 +7,7 @@ everything. First the plug-in is written below our home, then the journal, then 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from reverie.daemon.skipped import forget_attempt
 from reverie.errors import ReverieError, UserError
 from reverie.memory.scan import scan
 from reverie.paths import Places, claude_home, daemon_socket
+from reverie.quick import dataclass
 from reverie.settings import Settings
 from reverie.storage.atomic import storage_error
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.types import Json, JsonObject
 
 Route: TypeAlias = tuple[str, ...]

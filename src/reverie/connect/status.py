@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from reverie.errors import ReverieError
 from reverie.moments import parse_time
 from reverie.paths import Places, claude_home, daemon_lock, memory_place
 from reverie.permissions.memory_paths import check_memory_root
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.settings import Settings
 from reverie.types import JsonObject

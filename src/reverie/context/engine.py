@@ -7,7 +7,6 @@ owner of the loop provides what only it can do (`EngineHost`) and never calls a 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.context.accounts import Accounts
@@ -29,6 +28,7 @@ from reverie.memory.opening import OpenedMemory
 from reverie.memory.recall.runner import Recall
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
+from reverie.quick import dataclass
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Tasks
 from reverie.storage.transcript.records import LayerFailure, SessionHeader, TurnCounts

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -18,6 +18,7 @@ from reverie.context.ledger import LEDGER_WORDS, Ledger, read_records_with, reco
 from reverie.context.recall_use import RecallUse
 from reverie.models.catalogue import Catalogue
 from reverie.models.wire import as_object
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST
 from reverie.runtime.background_log import LogEntry
 from reverie.storage.transcript.records import (

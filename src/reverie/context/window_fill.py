@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from reverie.layers.l2_microcompact.lessons import Lessons
 from reverie.models.features import measure_blocks
 from reverie.models.window import Thresholds
 from reverie.models.wire import model_id
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.view import View
 from reverie.types import (

@@ -6,10 +6,10 @@ Off means as if absent. A flag that shapes the prefix is read once per session; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
+from reverie.quick import dataclass
 from reverie.settings.fields import Setting
 from reverie.settings.kinds import Counts, Numeric
 from reverie.settings.schema import list_settings

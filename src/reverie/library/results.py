@@ -3,10 +3,11 @@ follows from what was said) or None (nobody judged it)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
+
+from reverie.quick import dataclass
 
 
 @dataclass(frozen=True, slots=True)

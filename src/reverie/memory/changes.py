@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
 from reverie.errors import ReverieError
 from reverie.memory.taxonomy import Trust, is_index, is_log, is_topic
+from reverie.quick import dataclass
 from reverie.storage.history.versions import Version
 from reverie.types import Origin
 

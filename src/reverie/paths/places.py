@@ -9,12 +9,12 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.errors import SettingsError, StorageError, UserError
 from reverie.paths.repo import find_repo
+from reverie.quick import dataclass
 
 if TYPE_CHECKING:
     from reverie.settings import Settings

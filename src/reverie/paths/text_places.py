@@ -5,10 +5,11 @@ A file that is not in the list counts as text too, so a purge never misses a new
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
+
+from reverie.quick import dataclass
 
 
 class Treatment(Enum):

@@ -10,13 +10,13 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.permissions.path_glob import compile_glob, split_literal
 from reverie.permissions.rules import ToolCall
+from reverie.quick import dataclass
 
 _RULE = re.compile(r"([A-Za-z_*][\w*-]*)(?:\((.*)\))?", re.DOTALL)
 _PATH_KEYS = {"Read": "file_path", "Write": "file_path", "Edit": "file_path", "Grep": "path", "Glob": "path"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,6 +32,7 @@ from reverie.models.registry import doubt_about, facts_of, model_access, open_mo
 from reverie.models.window import limits_of, output_caps
 from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
+from reverie.quick import dataclass
 from reverie.session.agent_memories import AgentMemories, KindMemory
 from reverie.session.parts import SessionParts
 from reverie.settings.reach import names_program

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +19,7 @@ from reverie.permissions.offers import Offer, make_offer
 from reverie.permissions.patterns import find_covering_rule
 from reverie.permissions.policy import Policy, PolicyMode, Rules, make_policy
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
+from reverie.quick import dataclass
 from reverie.runtime.hooks import HookEvent, HookOutcome, Hooks
 from reverie.types import JsonObject
 
@@ -40,7 +41,7 @@ class OpenQuestion:
     id: str
     call: ToolCall
     reason: str
-    offer: Offer = Offer()  # noqa: RUF009 (frozen)
+    offer: Offer = Offer()
 
 
 class RuleStore(Protocol):

@@ -6,7 +6,7 @@ Every call of an agent passes the session's gate in the agent's name. `agents/sp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from reverie.agents.definition import AgentDefinition, Definitions, coordinator_prompt, list_kinds, load_definitions
@@ -23,6 +23,7 @@ from reverie.layers.base import Companion
 from reverie.loop import Thread
 from reverie.paths.places import slug
 from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.quick import dataclass
 from reverie.runtime.tasks import TaskHandle, TaskInfo, Tasks
 from reverie.session.agent_contexts import AgentContexts, keeper_for, prompt_of, tools_for
 from reverie.session.agent_memories import AgentMemories

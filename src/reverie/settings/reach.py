@@ -7,10 +7,11 @@ set by the user, and a test fails until it is listed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import cast
+
+from reverie.quick import dataclass
 
 
 class FolderRule(Enum):

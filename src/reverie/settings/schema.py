@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
+from reverie.quick import dataclass
 from reverie.settings import background_sections, layer_sections, sections
 from reverie.settings.fields import Setting, list_section_settings
 

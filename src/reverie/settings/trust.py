@@ -11,12 +11,13 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.settings.reach import Risk, names_program
 
 FILE = "trust.json"

@@ -7,13 +7,14 @@ mistake of the model: it returns an error result that says what to do.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from reverie.errors import ReverieError
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.types import Block, Json, JsonObject, Origin, Purpose
 
 

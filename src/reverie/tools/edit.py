@@ -7,9 +7,9 @@ byte order mark. It never guesses a place.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 from reverie.tools.base import BuiltIn, ReadCache, ToolContext, ToolOutput
 from reverie.tools.files import Located, Snapshot, finish_in_thread, load, locate, require_unchanged, save
 from reverie.tools.seen_files import describe_seen_file

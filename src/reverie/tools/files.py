@@ -13,7 +13,6 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from reverie.errors import StorageError, UserError
+from reverie.quick import dataclass
 from reverie.regular_files import open_regular
 from reverie.storage.atomic import create_exclusive, storage_error, write_atomic
 from reverie.tools.base import Keeper, ReadCache, SeenFile, ToolContext

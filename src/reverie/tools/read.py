@@ -10,11 +10,11 @@ import asyncio
 import io
 import os
 from base64 import b64encode
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 from reverie.storage.atomic import storage_error
 from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
 from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, open_file

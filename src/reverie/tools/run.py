@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from typing import TypeAlias, assert_never, cast
 
 from reverie.errors import ReverieError
 from reverie.permissions.rules import Allow, Ask, Deny, ToolCall
+from reverie.quick import dataclass
 from reverie.tools.base import BuiltIn, Tool, ToolContext, ToolOutput
 from reverie.tools.text_form import replace_surrogates
 from reverie.tools.validate import explain_invalid

@@ -1,4 +1,4 @@
-"""Splits Markdown into pieces that a template shows: code, headings, lists, tables, paragraphs. Makes no HTML itself.
+"""Splits Markdown into pieces that a template shows: code, headings, lists, tables, paragraphs. It does not make HTML.
 
 Only what makes a conversation readable is recognised. Everything else stays the text that it is.
 """

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import textwrap
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.cli.chat.palette import rank, session_rows
@@ -24,6 +23,7 @@ from reverie.cli.output import Paint, columns, format_tokens, one_line, table
 from reverie.errors import UserError
 from reverie.instructions.commands import list_shown
 from reverie.permissions.policy import PolicyMode
+from reverie.quick import dataclass
 from reverie.text.columns import width
 
 if TYPE_CHECKING:

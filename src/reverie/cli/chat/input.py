@@ -8,13 +8,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.cli.diff_preview import Pages
 from reverie.events import PermissionAsked
 from reverie.origins import split_material
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
+from reverie.quick import dataclass
 from reverie.types import Origin, TextBlock
 
 STOP = "stop"

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -33,6 +33,7 @@ from reverie.models.registry import default_model_name, facts_of, model_access, 
 from reverie.models.window import limits_of, window_doubt, window_of
 from reverie.paths import Places, find_repo
 from reverie.paths.repo import current_branch
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.live_client import live_sessions
 from reverie.settings import Settings

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -20,6 +19,7 @@ from reverie.layers.l6_dreaming.lock import ConsolidationLock, LockState
 from reverie.layers.l6_dreaming.proposal import Proposals
 from reverie.layers.l6_dreaming.state import DreamState, StateFile
 from reverie.moments import iso, local_minutes
+from reverie.quick import dataclass
 from reverie.types import JsonObject, Purpose
 
 if TYPE_CHECKING:

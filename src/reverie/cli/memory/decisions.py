@@ -4,7 +4,6 @@ they are shown, and what yes and no do. Nothing is decided that was not shown.""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from reverie.cli.output import Paint, one_line, wrap
 from reverie.memory.age import age_words
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.gate.review import MarkedStatement, confirm, describe_evidence, doubt, find_statement, reject
+from reverie.quick import dataclass
 from reverie.storage.history.versions import Version
 from reverie.text.cutting import shorten
 from reverie.types import Origin

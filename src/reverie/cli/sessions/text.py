@@ -6,7 +6,6 @@ Also reads transcripts of Claude Code. `--full` adds tool results, thinking and 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
 
@@ -14,6 +13,7 @@ from reverie.agents.messages.message import sender_and_text
 from reverie.cli.output import Paint, one_line
 from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, result_line
+from reverie.quick import dataclass
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import Loaded
 from reverie.storage.transcript.records import CompactBoundary, Rewind, SessionHeader, from_record

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from reverie.errors import UserError
 from reverie.lab.scratch import find_recordings
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.window import OUTPUT_RESERVE, Thresholds, thresholds
+from reverie.quick import dataclass
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_files import read_session

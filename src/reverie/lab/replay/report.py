@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
 from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, RecordedSession, load_session
 from reverie.lab.replay.run import PolicyOutcome, replay
 from reverie.lab.replay.uses import needs_of
+from reverie.quick import dataclass
 from reverie.simulator.errors import ApiError
 from reverie.text.columns import table as columns_of
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import cast
 
 from reverie.lab.replay.recorded import LINE_NUMBER, RecordedSession
 from reverie.lab.scratch import strings_in
+from reverie.quick import dataclass
 from reverie.types import Json, JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{5,}")

@@ -7,7 +7,6 @@ the pins. So a bad summary loses prose, not facts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +17,7 @@ from reverie.layers.l4_compaction.setup import CompactionNumbers, Trigger
 from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.origins import fence
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import CompactBoundary, SessionHeader, to_data
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Block, Message, Origin, Record, TextBlock

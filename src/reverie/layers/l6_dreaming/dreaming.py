@@ -10,7 +10,7 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -57,6 +57,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED
 from reverie.moments import parse_time
+from reverie.quick import dataclass
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks
 from reverie.storage.transcript.session_log import Clock

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from reverie.errors import ReverieError, UserError
@@ -20,6 +20,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import entries, entry_of, linked_files, with_entry, without_entry
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, decode
+from reverie.quick import dataclass
 from reverie.storage.history.merge import merge
 from reverie.storage.history.versions import Version
 

@@ -4,7 +4,7 @@ first write of an agent: what a person writes is stored without it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,7 @@ from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
 from reverie.memory.topic_file import TopicFile, decode, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.text.folding import fold_text, visible
 from reverie.text.words import content_terms

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from reverie.memory.note import DESCRIPTION_CHARACTERS, title_of
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
 from reverie.moments import parse_time
+from reverie.quick import dataclass
 from reverie.storage.history.versions import Version
 from reverie.text.cutting import shorten
 from reverie.text.folding import fold_text, visible

@@ -5,7 +5,7 @@ statement is trusted; nothing here refuses a write. Texts in, verdicts out."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
@@ -18,6 +18,7 @@ from reverie.memory.gate.requests import points_at_text
 from reverie.memory.gate.speech import Speech, UserMessage, foreign_names, has_mixed_word, is_other_language
 from reverie.memory.gate.statement import EvidenceText, Features, features, says_exactly, size_of
 from reverie.memory.taxonomy import Trust
+from reverie.quick import dataclass
 from reverie.text.dates.phrases import find_days
 from reverie.text.folding import fold_text
 from reverie.text.sameness import contradicts, is_in_order, relations_of, share
@@ -118,8 +119,7 @@ class Case:
 
     def near(self, terms: frozenset[str]) -> list[Standing]:
         """The statements of memory that share words with a statement."""
-        found = {id(one): one for term in terms for one in self._holding.get(term, ())}
-        return list(found.values())
+        return list({id(one): one for term in terms for one in self._holding.get(term, ())}.values())
 
     @cached_property
     def _own_ids(self) -> frozenset[int]:

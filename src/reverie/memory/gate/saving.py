@@ -5,7 +5,6 @@ that the user wants to remove. The caller asks the user."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -30,6 +29,7 @@ from reverie.memory.taxonomy import MemoryType, Trust
 from reverie.memory.topic_file import statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts
 from reverie.origins import split_material
+from reverie.quick import dataclass
 from reverie.storage.history.versions import Version
 from reverie.text.folding import fold, fold_text
 from reverie.text.word_lists import FUNCTION_WORDS

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -21,6 +20,7 @@ from reverie.memory.recall.ranking.tools import tools_in_use as seen_tools
 from reverie.memory.recall.ranking.twins import asks_for_past, is_replaced, older_twins
 from reverie.memory.recall.search_index import IndexedFile, IndexFailed, SearchIndex
 from reverie.memory.scan import folder_mtimes
+from reverie.quick import dataclass
 
 if TYPE_CHECKING:
     from reverie.memory.recall.ranking.meaning import Closeness, Meaning

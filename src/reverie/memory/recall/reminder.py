@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,6 +18,7 @@ from reverie.memory.topic_file import TopicFile
 from reverie.origins import escape_tags
 from reverie.parsing import load_json
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.text.cutting import cut_at
 from reverie.text.folding import fold_text, visible
 from reverie.text.quoting import one_line, quote_line

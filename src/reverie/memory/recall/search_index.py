@@ -12,7 +12,6 @@ from array import array
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +22,7 @@ from reverie.memory.recall.ranking.index_file import open_database
 from reverie.memory.scan import FileStat, stat_topics
 from reverie.memory.topic_file import TopicFile
 from reverie.moments import change_ns
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.text.words import ANALYSIS_VERSION, terms
 

@@ -9,12 +9,12 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import SessionBusy, UserError
 from reverie.moments import modified_time, parse_time
 from reverie.origins import strip_tags
+from reverie.quick import dataclass
 from reverie.regular_files import read_head
 from reverie.storage.atomic import storage_error
 from reverie.storage.lease import Lease

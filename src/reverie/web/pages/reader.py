@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from threading import current_thread
 from typing import Any
 
 from reverie.errors import UserError
@@ -14,7 +15,7 @@ from reverie.web.sessions.items import Item, Transcript
 from reverie.web.sessions.live import events, growing, status
 from reverie.web.sessions.opened import Opened, holder
 from reverie.web.sessions.parts import decode_image
-from reverie.web.sessions.reading import COURTESY
+from reverie.web.sessions.reading import COURTESY, Snapshot
 from reverie.web.visit import Data, NotFound, Page, Raw, Stream, Visit
 
 _SIZE = 40
@@ -200,6 +201,7 @@ def read_image(visit: Visit) -> tuple[bytes, str]:
 
 def read_notes(visit: Visit) -> Data:
     """The notes of the session, and what they do not cover yet."""
+    from reverie.cli.sessions.notes import NotesReport
     from reverie.cli.sessions.notes import read_notes as read_file
     from reverie.layers.l3_session_notes.trigger import NoteNumbers
     from reverie.storage.transcript.chain import conversation
@@ -208,15 +210,27 @@ def read_notes(visit: Visit) -> Data:
     opened = Opened.of(visit)
     settings, info = visit.site.settings, opened.info
     numbers = NoteNumbers(**{field.name: getattr(settings.notes, field.name) for field in fields(NoteNumbers)})
-    view = opened.reader.derive_later("view", opened.snapshot, lambda given: View.of(conversation(given.records)))
     path = info.folder / "session-memory" / "summary.md"
-    found = read_file(path, visit.site.places.notes_config / "template.md", view or View(), numbers)
+    template = visit.site.places.notes_config / "template.md"
+
+    def measure(given: Snapshot) -> NotesReport:
+        view = View()
+        for number, record in enumerate(conversation(given.records)):
+            view.apply(record)
+            if number % 200 == 199 and current_thread() is not visiting:
+                COURTESY.wait()
+        return read_file(path, template, view, numbers)
+
+    visiting = current_thread()
+    changed = path.stat().st_mtime_ns if path.is_file() else 0
+    measured = opened.reader.derive_later(f"notes {changed}", opened.snapshot, measure)
+    found = measured or read_file(path, template, View(), numbers)
     return {
         "title": "Notes",
         "tab": "notes",
         "session": opened.head(),
-        "is_measured": view is not None and opened.reading() is None,
-        "notes": {**found.to_json(), **({} if view is not None else {"path": str(path)})},
+        "is_measured": measured is not None and opened.reading() is None,
+        "notes": found.to_json(),
         "lines": found.about() if found.text is not None else [],
         "first_tokens": numbers.first_tokens,
     }
@@ -256,7 +270,7 @@ PAGES = (
         "Result",
         read_result,
         section="sessions",
-        about="One result of a tool, whole; also if layer 1 put it on disk or layer 2 cleared it.",
+        about="One result of a tool, whole, even if layer 1 put it on disk or layer 2 cleared it.",
         query={**_AGENT, "start": "the first character, from 0"},
     ),
     Page(

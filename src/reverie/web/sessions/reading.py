@@ -30,7 +30,7 @@ _MOST_READERS = 24
 _RENDERING_S = 0.05
 """A page that was read is rendered and sent in this time."""
 _FEW = 1_500
-"""Records of which even slow derivations take no time."""
+"""With at most this many records, even a slow derivation is done at once."""
 
 
 @dataclass(frozen=True, slots=True)
