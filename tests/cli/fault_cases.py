@@ -170,6 +170,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("tasks", "kill"): [Case(("x",), works=False)],
         ("tasks", "list"): [Case(())],
         ("log",): [Case(())],
+        ("acp",): [Case((), stdin='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n')],
         ("daemon", "status"): [Case(())],
         ("daemon", "stop"): [Case(())],
         ("daemon", "run"): [Case((), slow=True, serves=True)],

@@ -68,6 +68,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "extract": CommandEntry("memory.extract:command", "Write memories from recorded sessions."),
     "connect": CommandEntry("connect:connect_command", "Put Reverie into Claude Code or Codex."),
     "disconnect": CommandEntry("connect:disconnect_command", "Take Reverie out of Claude Code and Codex."),
+    "acp": CommandEntry("acp:command", "Run as an agent inside an editor (Zed, JetBrains, Toad)."),
     "settings": CommandEntry("settings:command", "Show every setting and where its value comes from."),
     "permissions": CommandEntry("permissions:command", "List the permission rules, and remove saved ones."),
     "trust": CommandEntry("trust:command", "Trust the settings files of a folder."),

@@ -16,7 +16,7 @@ from reverie.agents.fork import ForkPoint, ask_aside
 from reverie.context.engine import EngineHost, LayerEngine
 from reverie.context.rule_attachments import RuleAttachments
 from reverie.errors import UserError
-from reverie.events import Event, Notice, TaskChanged
+from reverie.events import Event, Notice, PermissionAsked, TaskChanged
 from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import BreakCause, Companion
 from reverie.loop import Thread
@@ -88,11 +88,11 @@ class Outlet:
         return self._queue
 
     def close_turn(self) -> None:
-        """Drops the unread events of the turn, except for those that are not about the turn."""
+        """Drops the unread events of the turn, except for those that are not about it, as questions of other agents."""
         queue, self._queue = self._queue, None
         while queue is not None and not queue.empty():
             event = queue.get_nowait()
-            if isinstance(event, Notice | TaskChanged):
+            if isinstance(event, Notice | TaskChanged | PermissionAsked):
                 self.emit(event)
 
     def _take(self) -> list[Event]:

@@ -167,6 +167,16 @@ class PermissionGate:
         """The open questions, oldest first."""
         return [question for question, _ in self._waiting.values()]
 
+    def is_open(self, name: str) -> bool:
+        """Whether somebody still waits for the answer to this question."""
+        return name in self._waiting
+
+    def close(self, reason: str) -> None:
+        """Asks nothing any more: the user has left. Open questions are answered with no."""
+        self.can_ask = False
+        for question in self.questions():
+            self.settle(question.id, PermissionAnswer.deny(reason))
+
     def answer(self, name: str, *, allow: bool, always: bool = False, reason: str = "") -> bool:
         """Settles a question with a plain yes or no; with `always`, its rules hold for this session."""
         yes = PermissionAnswer.session() if always else PermissionAnswer.once()

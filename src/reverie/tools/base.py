@@ -102,6 +102,18 @@ Keeper: TypeAlias = Callable[[bytes, bytes | None], Kept]
 """Writes a file by its own rules: takes the new content and the old one (None: no file). Raises to refuse."""
 
 
+class EditorFiles(Protocol):
+    """The files that the user has open in an editor, which may have changes that are not saved."""
+
+    async def text_of(self, path: Path) -> str | None:
+        """Returns the text that the editor shows; None if it has none or does not answer."""
+        ...
+
+    async def write(self, path: Path, text: str) -> None:
+        """Puts a text into the editor, which saves it. Raises UserError if it does not."""
+        ...
+
+
 @dataclass(slots=True)
 class ToolContext:
     """Everything that a tool may use. `map_path` lets a layer redirect reads and writes to a copy."""
@@ -122,6 +134,8 @@ class ToolContext:
     For an unknown recipient it raises a ReverieError that lists the known ones."""
     guarded: bool = False
     """Nobody was asked about the call: it must run as the permission check relied on."""
+    editor: EditorFiles | None = None
+    """What the user has open, for the tools that read and change one file. Memories never go this way."""
 
     def resolve(self, given: str) -> Path:
         """Returns the absolute path that a model means, before mapping. Accepts `~` and relative paths."""

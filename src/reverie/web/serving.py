@@ -11,12 +11,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reverie.parsing import Unparsable, load_json
 from reverie.paths import make_private
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import write_atomic
 from reverie.web.access import Access

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reverie.errors import ReverieError
 from reverie.paths import Places, slug
+from reverie.quick import dataclass
 from reverie.settings import Settings, load_settings
 from reverie.web.visit import NotFound
 

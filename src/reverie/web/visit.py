@@ -6,10 +6,11 @@ A page reads and returns what JSON can hold; its template and its twin under `/a
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 
 if TYPE_CHECKING:
     from reverie.web.site import Site

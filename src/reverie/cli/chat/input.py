@@ -34,6 +34,12 @@ class Said:
     def is_users(self) -> bool:
         return self.blocks[0].origin.is_users
 
+    @property
+    def shell_command(self) -> str:
+        """The command after an exclamation mark, if the user typed one."""
+        text = self.blocks[0].text.strip()
+        return text[1:].strip() if len(self.blocks) == 1 and self.is_users and text.startswith("!") else ""
+
 
 @dataclass(frozen=True, slots=True)
 class PickRow:

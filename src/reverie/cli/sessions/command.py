@@ -50,7 +50,13 @@ from reverie.paths.places import hooks_folder
 from reverie.storage.lease import Lease
 from reverie.storage.transcript.file import dump_record
 from reverie.storage.transcript.session_files import read_session
-from reverie.storage.transcript.sessions import SessionInfo, delete_session, find_session, list_sessions
+from reverie.storage.transcript.sessions import (
+    SessionInfo,
+    delete_session,
+    find_session,
+    list_all_sessions,
+    list_sessions,
+)
 from reverie.text.columns import cut
 
 _ID_SHOWN = 8
@@ -81,7 +87,7 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Pla
     A dot marks live sessions: they are open in a process. `last` is the session that was used last. For example, an old
     conversation that you have just imported is `last`, but it is not the first of the list.
     """
-    found = _list_everywhere(places) if everywhere else list_sessions(places.project)
+    found = list_all_sessions(places.projects) if everywhere else list_sessions(places.project)
     found = sorted(found, key=lambda info: info.said, reverse=True)[:limit]
     if as_json:
         answer(True, {"sessions": [_as_json(info) for info in found]})
@@ -91,14 +97,6 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Pla
         click.echo(f"{where}; `reverie chat` starts one.", err=True)
         return
     say_all(_table(found, get_paint(), columns(200) if sys.stdout.isatty() else 10_000, everywhere))
-
-
-def _list_everywhere(places: Places) -> list[SessionInfo]:
-    try:
-        folders = [entry.path for entry in os.scandir(places.projects) if entry.is_dir()]
-    except FileNotFoundError:
-        return []
-    return [info for folder in folders for info in list_sessions(Path(folder))]
 
 
 def _holder_pid(info: SessionInfo) -> int | None:

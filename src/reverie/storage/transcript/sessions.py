@@ -60,6 +60,16 @@ def list_sessions(project: Path) -> list[SessionInfo]:
     return sorted(found, key=lambda info: info.modified, reverse=True)
 
 
+def list_all_sessions(projects: Path) -> list[SessionInfo]:
+    """Returns the sessions of all folders, the last used first. `projects` has one folder per working directory."""
+    try:
+        folders = [Path(entry.path) for entry in os.scandir(projects) if entry.is_dir()]
+    except FileNotFoundError:
+        return []
+    found = [info for folder in folders for info in list_sessions(folder)]
+    return sorted(found, key=lambda info: info.modified, reverse=True)
+
+
 def _transcripts(project: Path) -> Iterator[Path]:
     try:
         names = sorted(entry.name for entry in os.scandir(project) if entry.name.endswith(".jsonl"))
