@@ -8,13 +8,13 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from reverie.cli.dream.status import find_running, why_not_now
 from reverie.context.day_book import DayBook, Spending
 from reverie.errors import UserError
 from reverie.parsing import Unparsable, load_json
+from reverie.quick import dataclass
 from reverie.web.memories.kept import Kept
 from reverie.web.memories.stores import Store
 from reverie.web.site import Site

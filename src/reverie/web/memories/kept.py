@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
+
+from reverie.quick import dataclass
 
 if TYPE_CHECKING:
     from reverie.layers.l6_dreaming.proposal import Proposal

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from reverie.memory.changes import Mark
@@ -20,6 +19,7 @@ from reverie.memory.recall.index_process import refresh_elsewhere
 from reverie.memory.recall.search_index import IndexedFile, IndexFailed, SearchIndex
 from reverie.memory.scan import folder_mtimes, stat_topics
 from reverie.memory.taxonomy import Trust
+from reverie.quick import dataclass
 from reverie.web.memories.kept import Kept
 from reverie.web.memories.stores import Store
 from reverie.web.site import Site

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -16,6 +15,7 @@ from urllib.parse import quote
 from reverie.errors import UserError
 from reverie.paths import MemoryPlace, Places, memory_place, memory_switch
 from reverie.permissions.memory_paths import check_memory_root
+from reverie.quick import dataclass
 from reverie.settings import load_settings
 from reverie.web.site import Project, Site
 from reverie.web.visit import NotFound, Visit
