@@ -110,3 +110,15 @@ def test_without_a_budget_no_dream_begins(browser: Browser, place: House, own_ho
     assert answer.status == 400 and "switched off" in answer.text
     for id in ("../../x", "zz", "0" * 40, "<b>"):
         assert browser.get(f"/dreams/{name}/{id}").status == 404
+
+
+def test_the_first_page_says_what_waits_and_leads_there(browser: Browser, place: House) -> None:
+    assert "No session yet" in browser.get("/").text
+    id = wait_for_decision(place)
+    (place.memory / ".dreams" / "state.json").write_text('{"failures_in_a_row": 2, "reason": "the model is away"}')
+    data = browser.json("/overview")
+    assert [one["id"] for one in data["waiting"]["dreams"]] == [id] and data["memories"] == 4
+    assert data["waiting"]["failures"][0]["error"] == "the model is away"
+    assert data["money"] == {"today": 0, "week": 0, "dearest_session": None, "dearest_cost": None}
+    shown = browser.get("/").text
+    assert data["waiting"]["dreams"][0]["link"] in shown and "failed 2 times in a row" in shown

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from reverie.cli.memory.opening import open_memory_in, version_json, with_memory
-from reverie.cli.options import examples, folder_options
+from reverie.cli.memory.opening import open_memory_in, show_in_browser, version_json, with_memory
+from reverie.cli.options import examples, folder_options, web_option
 from reverie.cli.output import answer, get_paint, show_progress, warn
 from reverie.errors import ReverieError, UserError
 
@@ -139,11 +139,12 @@ def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
     answer(as_json, log_json(versions, runs, limit), *lines)
 
 
-@examples("reverie dream review", "reverie dream review 3f2a")
+@examples("reverie dream review", "reverie dream review 3f2a", "reverie dream review --web")
 @command.command("review")
 @click.argument("id", required=False, default="")
+@web_option
 @with_memory
-def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
+def review_command(id: str, web: bool, as_json: bool, memory: OpenedMemory) -> None:
     """Show the dream that waits for your decision, or the last dream that changed memory.
 
     ID is the id of a dream or of a version; its first characters are enough.
@@ -153,6 +154,10 @@ def review_command(id: str, as_json: bool, memory: OpenedMemory) -> None:
 
     proposals, paint = Proposals(memory.directory.root), get_paint()
     waiting = [one for one in proposals.list() if one.id.startswith(id.lower())]
+    if web:
+        chosen = waiting[0].id if waiting else find_landed(memory.directory, id).id
+        show_in_browser(memory, f"/dreams/{{project}}/{chosen}")
+        return
     if waiting:
         shown = [line for proposal in waiting for line in (*show_proposal(proposal, paint), "")]
         then = paint.dim("Next: reverie dream accept, or reverie dream reject")

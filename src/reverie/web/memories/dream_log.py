@@ -1,4 +1,4 @@
-"""The dreams of all projects, for a list: when, what came of it, which files, what it cost. Reads only.
+"""The dreams of all projects, for a list: when, with which result, which files, what it cost. Reads only.
 
 The background log knows every dream of the last time; the history of a memory directory also knows older ones.
 """

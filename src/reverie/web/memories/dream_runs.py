@@ -39,7 +39,7 @@ class DreamRun:
     ended: float | None = None
 
     def result(self) -> Data | None:
-        """What came of it; None while it runs."""
+        """Its result; None while it runs."""
         code = self.process.poll()
         if code is None:
             return None

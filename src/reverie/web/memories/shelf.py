@@ -9,14 +9,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from reverie.memory.changes import Mark
 from reverie.memory.gate.marks import Marks
+from reverie.memory.recall.index_process import refresh_elsewhere
 from reverie.memory.recall.search_index import IndexedFile, IndexFailed, SearchIndex
-from reverie.memory.scan import folder_mtimes
+from reverie.memory.scan import folder_mtimes, stat_topics
 from reverie.memory.taxonomy import Trust
 from reverie.quick import dataclass
 from reverie.web.memories.kept import Kept
@@ -34,6 +35,8 @@ _AGAIN_COST: Final = 25
 _RELEVANT: Final = 0.1
 _RANKED: Final = 50
 _AT_ONCE: Final = 500
+_MANY_NEW: Final = 2_000
+"""So many new files are read in another process."""
 UNMARKED: Final = "unmarked"
 UNTYPED: Final = "untyped"
 
@@ -47,6 +50,9 @@ class Head:
     type: str
     trust: str
     inferred: int
+
+
+Counts: TypeAlias = tuple[Counter[str], Counter[str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,9 @@ class Shelf:
         self._ranker: Ranker | None = None
         self._marks = Marks(store.root)
         self._heads: list[Head] | None = None
+        self._by_path: dict[str, Head] = {}
+        self._chosen: dict[tuple[str, str], list[Head]] = {}
+        self._counts: Counts = (Counter(), Counter(), 0)
         self._seen: tuple[object, ...] = ()
         self._folders: tuple[str, ...] = ("",)
         self._checked = -1e9
@@ -110,13 +119,19 @@ class Shelf:
         with self._lock:
             return len(self._heads) if self._heads is not None else self._index.totals()[0]
 
-    def heads(self, most: int) -> Sequence[Head]:
-        """The memories, the newest first; only the first `most` if the list is not complete yet."""
-        if self._heads is not None:
+    def heads(self, most: int, *, kind: str = "", trust: str = "") -> Sequence[Head]:
+        """The memories of one type and trust, the newest first; of the first `most` if the list is not complete yet."""
+        if self._heads is None:
+            with self._lock:
+                marks = self._marks.by_key()
+                found = [_head(row, marks) for row in self._index.heads(most)]
+            return [head for head in found if fits(head, kind=kind, trust=trust)]
+        if not kind and not trust:
             return self._heads
-        with self._lock:
-            marks = self._marks.by_key()
-            return [_head(row, marks) for row in self._index.heads(most)]
+        chosen, key = self._chosen, (kind, trust)
+        if key not in chosen:
+            chosen[key] = [head for head in self._heads if fits(head, kind=kind, trust=trust)]
+        return chosen[key]
 
     def rows(self, paths: Sequence[str]) -> dict[str, Row]:
         """What a list shows of these memories. A file that was just edited is read again."""
@@ -132,11 +147,13 @@ class Shelf:
                     found[file.path] = Row(file, _head(row, marks))
         return found
 
-    def counts(self) -> tuple[Counter[str], Counter[str], int]:
+    def counts(self) -> Counts:
         """How many memories per type and per trust, and how many inferred statements."""
-        heads = self._heads or ()
-        types = Counter(head.type or UNTYPED for head in heads)
-        return types, Counter(head.trust for head in heads), sum(head.inferred for head in heads)
+        return self._counts
+
+    def head_of(self, path: str) -> Head | None:
+        """One memory of the list."""
+        return self._by_path.get(path)
 
     def titles(self) -> list[tuple[str, str]]:
         """(file, title) of every memory."""
@@ -173,9 +190,14 @@ class Shelf:
         try:
             with SearchIndex(self.store.root, self._path) as index:
                 stamp = self._stamp()
+                if len(stat_topics(self.store.root)[0]) - index.totals()[0] > _MANY_NEW and not index.problem:
+                    refresh_elsewhere(self.store.root, self._path)
                 folders = index.refresh().folders
                 marks = self._marks.by_key()
-                self._heads = [_head(row, marks) for row in index.heads()]
+                heads = [_head(row, marks) for row in index.heads()]
+                self._counts = _count(heads)
+                self._by_path = {head.path: head for head in heads}
+                self._heads, self._chosen = heads, {}
                 # Not known yet: which folders there are. The next look compares with all of them.
                 self._seen, self._folders = (stamp if folders == self._folders else ()), folders
         except (IndexFailed, OSError):
@@ -202,6 +224,15 @@ def _head(row: tuple[int, str, str, str, str], marks: Mapping[str, Mark]) -> Hea
     return Head(mtime_ns, path, kind, lead.value if lead else UNMARKED, found.count(Trust.INFERRED))
 
 
+def _count(heads: Iterable[Head]) -> Counts:
+    types, trusts, inferred = Counter[str](), Counter[str](), 0
+    for head in heads:
+        types[head.type or UNTYPED] += 1
+        trusts[head.trust] += 1
+        inferred += head.inferred
+    return types, trusts, inferred
+
+
 def shelf_of(site: Site, store: Store) -> Shelf:
     """The list of a memory directory, kept between visits."""
     shelves = Kept.of(site).shelves
@@ -216,6 +247,6 @@ def refresh_all(shelves: Sequence[Shelf], wait: float = A_MOMENT) -> bool:
     return all(shelf.refresh(max(0.0, until - time.monotonic())) for shelf in shelves)
 
 
-def pick(heads: Iterable[Head], *, kind: str = "", trust: str = "") -> Iterator[Head]:
-    """The heads of one type and trust; an empty text means all."""
-    return (one for one in heads if kind in ("", one.type or UNTYPED) and trust in ("", one.trust))
+def fits(head: Head | None, *, kind: str = "", trust: str = "") -> bool:
+    """Whether a memory has this type and trust; an empty text means any."""
+    return head is not None and kind in ("", head.type or UNTYPED) and trust in ("", head.trust)

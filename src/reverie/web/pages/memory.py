@@ -17,7 +17,7 @@ from reverie.memory.age import age_words
 from reverie.memory.taxonomy import MemoryType, Trust, is_topic
 from reverie.web.memories.kept import Kept
 from reverie.web.memories.one import SessionLinks, check_file, read_memory
-from reverie.web.memories.shelf import A_MOMENT, UNMARKED, UNTYPED, Found, Head, Row, Shelf, pick, refresh_all, shelf_of
+from reverie.web.memories.shelf import A_MOMENT, UNMARKED, UNTYPED, Found, Head, Row, Shelf, fits, refresh_all, shelf_of
 from reverie.web.memories.stores import Store, chosen_stores, find_store, list_stores, open_store
 from reverie.web.memories.versions import book_of
 from reverie.web.paging import Pager
@@ -54,7 +54,11 @@ def read(visit: Visit) -> Data:
     pager, note = Pager(visit), ""
     if asked["q"]:
         found, note = _search(shelves, asked)
-        part: Sequence[tuple[Shelf, Row, str]] = [(shelf, row, one.why) for shelf, row, one in pager.of(found)]
+        why = {(shelf.store.root, one.path): one.why for shelf, one in found}
+        part = [
+            (shelf, row, why[(shelf.store.root, row.file.path)])
+            for shelf, row in _rows([(shelf, one.path) for shelf, one in pager.of(found)])
+        ]
         total = len(found)
     else:
         part, total = _newest(shelves, asked, pager)
@@ -92,35 +96,36 @@ def _counts(shelves: Sequence[Shelf]) -> tuple[Counter[str], Counter[str], int]:
 def _newest(shelves: Sequence[Shelf], asked: dict[str, str], pager: Pager) -> tuple[list[tuple[Shelf, Row, str]], int]:
     """One part of the list by time, and how many memories there are."""
     end, kind, trust = pager.start + pager.size, asked["type"], asked["trust"]
-    lists = [list(pick(shelf.heads(end), kind=kind, trust=trust)) for shelf in shelves]
+    lists = [shelf.heads(end, kind=kind, trust=trust) for shelf in shelves]
     oldest = asked["order"] == "oldest"
 
     def marked(at: int) -> Iterator[tuple[int, int, Head]]:
         heads = reversed(lists[at]) if oldest else lists[at]
         return ((head.mtime_ns if oldest else -head.mtime_ns, at, head) for head in heads)
 
-    merged = heapq.merge(*(marked(at) for at in range(len(lists))), key=lambda one: one[:2])
-    chosen = [(shelves[at], head.path) for _, at, head in islice(merged, pager.start, end)]
+    if len(lists) == 1:
+        heads = lists[0][::-1] if oldest else lists[0]
+        chosen = [(shelves[0], head.path) for head in heads[pager.start : end]]
+    else:
+        merged = heapq.merge(*(marked(at) for at in range(len(lists))), key=lambda one: one[:2])
+        chosen = [(shelves[at], head.path) for _, at, head in islice(merged, pager.start, end)]
     total = sum(map(len, lists)) if kind or trust else sum(shelf.total for shelf in shelves)
     return [(shelf, row, "") for shelf, row in _rows(chosen)], total
 
 
-def _search(shelves: Sequence[Shelf], asked: dict[str, str]) -> tuple[list[tuple[Shelf, Row, Found]], str]:
-    """What fits the words, the best first."""
+def _search(shelves: Sequence[Shelf], asked: dict[str, str]) -> tuple[list[tuple[Shelf, Found]], str]:
+    """What fits the words, the best first; then what only has them, the newest of each project first."""
     found: list[tuple[Shelf, Found]] = []
-    note = ""
+    note, kind, trust = "", asked["type"], asked["trust"]
     for shelf in shelves:
         own, note = shelf.search(asked["q"])
-        found += [(shelf, one) for one in own]
-    why = {(shelf.store.root, one.path): one for shelf, one in found}
-    rows = [
-        (shelf, row, why[(shelf.store.root, row.file.path)])
-        for shelf, row in _rows([(shelf, one.path) for shelf, one in found])
-        if asked["type"] in ("", row.head.type or UNTYPED) and asked["trust"] in ("", row.head.trust)
-    ]
-    is_oldest = asked["order"] == "oldest"
-    rows.sort(key=lambda one: (-one[2].score, one[1].file.mtime if is_oldest else -one[1].file.mtime))
-    return rows, note
+        found += [
+            (shelf, one) for one in own if not (kind or trust) or fits(shelf.head_of(one.path), kind=kind, trust=trust)
+        ]
+    found.sort(key=lambda one: -one[1].score)
+    if asked["order"] == "oldest":
+        found = [one for one in found if one[1].score] + [one for one in reversed(found) if not one[1].score]
+    return found, note
 
 
 def _rows(chosen: Sequence[tuple[Shelf, str]]) -> list[tuple[Shelf, Row]]:

@@ -37,7 +37,7 @@ def read(visit: Visit) -> Data:
             "inferred": shelf.counts()[2],
             "inbox": _inbox_count(store),
             "link": f"/memory{store.chosen}",
-            "changed": shelf.heads(1)[0].mtime_ns / 1e9 if shelf.total else None,
+            "changed": next((head.mtime_ns / 1e9 for head in shelf.heads(1)), None),
         }
         for store, shelf in zip(stores, shelves, strict=True)
     ]
