@@ -168,7 +168,7 @@ def review_command(id: str, web: bool, as_json: bool, memory: OpenedMemory) -> N
     answer(as_json, result, *show_version(memory.directory, version, paint))
 
 
-@examples("reverie dream accept", "reverie dream accept 3f2a --only project_oven.md --keep-rest")
+@examples("reverie dream accept", "reverie dream accept 3f2a --only project_oven --keep-rest")
 @command.command("accept")
 @click.argument("id", required=False, default="")
 @click.option("--only", "only", metavar="FILE", multiple=True, help="Accept only this file; drop the rest. Repeatable.")
