@@ -39,7 +39,7 @@ class Compared:
     """One task done three times: directly, through the proxy, and through a proxy without layers."""
 
     def __init__(self, run: Run, tmp_path: Path) -> None:
-        self._run, self._work, self._home = run, tmp_path / "work", tmp_path
+        self._run, self.work, self._home = run, tmp_path / "work", tmp_path
 
     def __call__(
         self, name: str, script: str, task: Task, files: dict[str, str], *, per_run: dict[str, str] | None = None
@@ -51,10 +51,10 @@ class Compared:
             own.mkdir()
             environment = {key: value.replace("{home}", str(own)) for key, value in (per_run or {}).items()}
             for file, text in files.items():
-                (self._work / file).write_text(text, encoding="utf-8")
+                (self.work / file).write_text(text, encoding="utf-8")
             with passage(script, self._run, own / "reverie", layers, environment) as passed:
                 answer = task(passed.ask)
-            after = {file: (self._work / file).read_text() for file in files}
+            after = {file: (self.work / file).read_text() for file in files}
             found[way] = answer, after, passed
             assert passed.server.errors == [], way
         direct, through, plain = (found[way][2] for way in ("direct", "through", "plain"))
@@ -129,14 +129,16 @@ def test_claude_code(compared: Compared) -> None:
     call Edit {"file_path": "{work}/server.py", "old_string": "8080", "new_string": "9090"}
     ---
     say I ask another.
-    call Agent {"description": "look", "prompt": "Look around, please.", "subagent_type": "general-purpose", "run_in_background": false}
+    call Agent {agent}
     ---
     call Bash {"command": "seq 1 5000", "description": "count"}
     ---
     repeat forever
       say The port is 8080.
     end
-    """.replace("{work}", str(compared._work))
+    """.replace("{work}", str(compared.work))
+    agent = {"description": "look", "prompt": "Look around, please.", "subagent_type": "general-purpose"}
+    script = script.replace("{agent}", json.dumps({**agent, "run_in_background": False}))
     environment = {
         "ANTHROPIC_API_KEY": "simulated",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -206,7 +208,7 @@ def test_opencode(compared: Compared) -> None:
     call bash {"command": "seq 1 5000", "description": "count"}
     ---
     say The port is 8080.
-    """.replace("{work}", str(compared._work))
+    """.replace("{work}", str(compared.work))
     models = {"claude-opus-5": {}, "claude-haiku-4-5": {}}
     settings = {
         "autoupdate": False,
@@ -243,7 +245,7 @@ def test_aider(compared: Compared) -> None:
     common = (aider, "--model", "anthropic/claude-sonnet-4-5", *quiet, *plain)
 
     def task(ask: Ask) -> bool:
-        (compared._work / ".aider.chat.history.md").unlink(missing_ok=True)
+        (compared.work / ".aider.chat.history.md").unlink(missing_ok=True)
         applied = "Applied edit" in ask(*common, "--message", "Make it 9090", "server.py")
         ask(*common, "--restore-chat-history", "--message", "Now make it 7070", "server.py")
         return applied
@@ -273,9 +275,9 @@ def test_agents(compared: Compared, folder: str, driver: str, wire: str) -> None
     python = installed(folder, "bin/python")
 
     def task(ask: Ask) -> Any:
-        (compared._work / "sessions.db").unlink(missing_ok=True)
+        (compared.work / "sessions.db").unlink(missing_ok=True)
         return last_object(ask(python, DRIVERS / driver, wire))["answers"]
 
     through, _ = compared(f"{folder} ({wire})", AGENT, task, {"server.py": "PORT = 8080\n"})
-    assert (compared._work / "server.py").read_text() == "PORT = 9090\n"
+    assert (compared.work / "server.py").read_text() == "PORT = 9090\n"
     assert len(through.stats["sessions"]) == (2 if folder == "langchain" else 1), "langchain asks once more, apart"

@@ -134,6 +134,26 @@ def test_two_branches_of_one_conversation_do_not_disturb_each_other(tmp_path: Pa
     assert shared[0] == shared[1], "the common start has the same bytes in both"
 
 
+def test_a_client_that_completes_its_calls_or_clears_results_has_one_conversation(tmp_path: Path) -> None:
+    """Claude Code adds defaults to the input of a call before it gives it back, and clears old results by itself."""
+    recorder = Recorder()
+    with recorder.running() as to, proxy(tmp_path, to) as url:
+        agent = Agent(url)
+        for number in range(6):
+            recorder.answer = _answer(f"toolu_long_{number}")
+            agent.step(lines(number, 60_000))
+            agent.messages[-2]["content"][-1]["input"]["replace_all"] = False
+        found = stats(url)
+        assert len(found["sessions"]) == 1 and found["sessions"][0]["breaks"] == {}
+        agent.messages[2]["content"][0]["content"] = "[cleared by the client]"
+        agent.step("short")
+        found = stats(url)
+    assert [one["requests"] for one in found["sessions"]] == [7] and found["failures"] == {}
+    sent = json.loads(recorder.bodies[-1])["messages"]
+    assert sent[2]["content"][0]["content"] == "[cleared by the client]"
+    assert len(sent[4]["content"][0]["content"]) < 5_000, "what came after the edit is still on disk"
+
+
 def test_streams_of_all_three_apis_are_passed_on_as_they_are(tmp_path: Path) -> None:
     with upstream("say One, two, three.") as server, proxy(tmp_path, server.url) as url:
         said = {"model": "claude-sonnet-4-5", "max_tokens": 50, "messages": [{"role": "user", "content": "Count."}]}
