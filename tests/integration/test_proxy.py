@@ -6,6 +6,7 @@ Every client is the vendor's own program, unchanged. Each has a task with an edi
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from reverie.proxy.bodies import items_of, results_of
-from tests.integration.programs import DRIVERS, Run, installed, last_object, objects
+from tests.integration.programs import DRIVERS, Run, installed, last_object, objects, serve
 from tests.integration.proxied_clients import Ask, Passage, passage
 
 pytestmark = pytest.mark.integration
@@ -281,3 +282,16 @@ def test_agents(compared: Compared, folder: str, driver: str, wire: str) -> None
     through, _ = compared(f"{folder} ({wire})", AGENT, task, {"server.py": "PORT = 8080\n"})
     assert (compared.work / "server.py").read_text() == "PORT = 9090\n"
     assert len(through.stats["sessions"]) == (2 if folder == "langchain" else 1), "langchain asks once more, apart"
+
+
+def test_the_command_starts_a_client_and_ends_with_it(run: Run, tmp_path: Path) -> None:
+    claude = installed("claude", "lib/python*/site-packages/claude_agent_sdk/_bundled/claude")
+    environment = {"ANTHROPIC_API_KEY": "simulated", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    environment |= {"REVERIE_HOME": str(tmp_path / "reverie")}
+    reverie = (sys.executable, "-m", "reverie", "proxy")
+    with serve("say The port is 8080.") as server:
+        said = run(*reverie, "--upstream", server.url, "--", claude, "-p", "Which port?", **environment)
+        assert said.strip() == "The port is 8080." and server.errors == []
+        told = json.loads(run(*reverie, "stats", "--json", **environment))
+    assert told["total"]["requests"] == len(server.rows) and told["failures"] == {}
+    assert told["total"]["paid"] == pytest.approx(server.simulator.ledger.totals()["cost_usd"])

@@ -6,6 +6,7 @@ points here (Host). Both headers must name this machine. One ASGI middleware for
 
 from __future__ import annotations
 
+import errno
 import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -83,7 +84,8 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
         if listener is not None:
             listener.close()
         reason = getattr(error, "strerror", None) or error
-        if isinstance(error, socket.gaierror | UnicodeError):
+        is_elsewhere = getattr(error, "errno", None) == errno.EADDRNOTAVAIL
+        if is_elsewhere or isinstance(error, socket.gaierror | UnicodeError):
             raise UserError(f"{host[:80]!r} is not an address of this machine: {reason}.") from error
         raise UserError(
             f"Port {port} cannot be used: {reason}. Choose another one with --port, or 0 for any."
