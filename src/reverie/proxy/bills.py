@@ -54,7 +54,7 @@ class Bills:
 
     def _meter(self, world: str, caches: Path | None) -> Meter:
         """A meter; with a file, all workers see the same caches."""
-        meter = Meter(self._catalogue, window=10**9)
+        meter = Meter(self._catalogue, window=10**9, explains=False)
         if caches is not None:
             with suppress(sqlite3.Error):
                 shared = SharedEntries(caches, world)

@@ -33,6 +33,8 @@ from reverie.types import Usage
 
 _DIAGNOSED = 1_000
 _WORKSPACES = 64
+_FEW_CHARACTERS = 8_000_000
+"""Text of blocks whose counts a meter remembers if it keeps no requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +95,21 @@ class Meter:
     """The cache and the ledger of one simulated server."""
 
     def __init__(
-        self, catalogue: Catalogue | None = None, *, window: int | None = None, ledger: Ledger | None = None
+        self,
+        catalogue: Catalogue | None = None,
+        *,
+        window: int | None = None,
+        ledger: Ledger | None = None,
+        explains: bool = True,
     ) -> None:
+        """`explains`: it keeps earlier requests, to say why one missed the cache."""
         self.catalogue = catalogue or Catalogue.load()
         self.ledger = ledger or Ledger()
         self.cache = PromptCache()
         self.automatic = AutomaticCache()
         self._window = window
-        self._seen = Fingerprints()
+        self._explains = explains
+        self._seen = Fingerprints(None if explains else _FEW_CHARACTERS)
         self._histories: dict[str, RequestHistory] = {}
         self._diagnosed: Footprints[str] = Footprints(_DIAGNOSED)
 
@@ -158,7 +167,8 @@ class Meter:
         for step in (opened.compaction, opened.step):
             if step is None or (step is opened.step and opened.paused):
                 continue
-            miss = miss or self._miss(history, opened, step)
+            if self._explains:
+                miss = miss or self._miss(history, opened, step)
             cached = step.split.until_5m
             if opened.automatic:
                 self.automatic.use(step.prompt, opened.started)
@@ -166,7 +176,8 @@ class Meter:
             else:
                 places = self.cache.use(step.prompt, step.split, facts.cache_minimum, opened.started)
                 written.extend(step.prompt.path(place) for place in places)
-            history.add(Footprint(self._next(), step.prompt, cached))
+            if self._explains:
+                history.add(Footprint(self._next(), step.prompt, cached))
         usage = opened.usage + Usage(output_tokens=output_tokens)
         summary = opened.summary_usage
         spent = [usage] if summary is None else [usage, summary]

@@ -46,9 +46,10 @@ def _size(text: str) -> int:
 class Fingerprints:
     """The fingerprints and token counts of blocks, kept by content, so that each block is counted once."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
         self._seen: dict[Identity, tuple[bytes, int]] = {}
         self._held = 0
+        self._most = most or _HELD_CHARACTERS
 
     def block(self, role: str, block: Block) -> tuple[bytes, int]:
         """Fingerprint and tokens of one content block, without cache markers and null fields."""
@@ -69,7 +70,7 @@ class Fingerprints:
         return found
 
     def _remember(self, identity: Identity, found: tuple[bytes, int], size: int) -> tuple[bytes, int]:
-        if len(self._seen) >= _REMEMBERED or self._held > _HELD_CHARACTERS:
+        if len(self._seen) >= _REMEMBERED or self._held > self._most:
             self._seen.clear()
             self._held = 0
         self._held += size
