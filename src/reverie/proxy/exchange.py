@@ -11,6 +11,7 @@ import logging
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -56,6 +57,8 @@ class Exchanges:
     bills: Bills
     key: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     """With it, clients get names. All workers of a proxy have the same."""
+    _biller: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "bills"))
+    """One thread, because the meters work on one bill at a time."""
     _billing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     async def send(
@@ -159,7 +162,8 @@ class Exchanges:
     async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
         try:
             with guarded(_OURS):
-                await asyncio.to_thread(self._book_now, plan, api, message, raw, who)
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._biller, self._book_now, plan, api, message, raw, who)
         except ReverieError as error:
             self.failed("not_billed")
             _log.warning("A request was not billed: %s", error)
