@@ -7,6 +7,7 @@ transcript, so that decisions about the common start stay the same in both branc
 from __future__ import annotations
 
 import asyncio
+import gc
 import shutil
 import uuid
 from collections import OrderedDict
@@ -48,6 +49,7 @@ from reverie.types import JsonObject
 Found: TypeAlias = Literal["known", "edited", "branch", "new"]
 _TAKEN_BACK = BreakCause.TAKEN_BACK.value
 _MOST_OPEN = 32
+_COLLECT_EVERY = 16
 _BRANCHES = 16
 """The most branches of one conversation with a transcript of their own."""
 _REWRITES = 8
@@ -123,6 +125,7 @@ class Conversations:
         self._markers = markers and bool(layers)
         self._open = OrderedDict[str, _Open]()
         self._finding = asyncio.Lock()
+        self._closed = 0
 
     async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str) -> Plan:
         """Decides what to send. Raises any `ReverieError`; then the request goes out as it came."""
@@ -307,8 +310,15 @@ class Conversations:
             oldest = next((key for key, one in self._open.items() if not one.alone.locked()), None)
             if oldest is None or oldest == name:
                 break
-            asyncio.get_running_loop().create_task(self._open.pop(oldest).engine.close())
+            asyncio.get_running_loop().create_task(self._forget(self._open.pop(oldest)))
         return found
+
+    async def _forget(self, opened: _Open) -> None:
+        """Closes an engine. Its parts refer to each other: now and then they are collected, or memory would grow."""
+        await opened.engine.close()
+        self._closed += 1
+        if self._closed % _COLLECT_EVERY == 0:
+            gc.collect()
 
 
 def _last_answer(given: Sequence[GivenMessage]) -> bytes | None:
