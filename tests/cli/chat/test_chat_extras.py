@@ -142,20 +142,29 @@ def test_a_hundred_thousand_files_are_searched_quickly(tmp_path: Path) -> None:
 
 
 def test_the_plain_chat_draws_nothing_and_says_everything_in_words(reverie: Command) -> None:
-    model = reverie.script('think Hm.\ncall Bash {"command": "touch made.txt"}\n---\nsay It is **made**.\n')
+    made = 'think Hm.\ncall Bash {"command": "touch made.txt"}\n---\nsay It is **made**.\n'
+    model = reverie.script(made + "---\nsay [{text}]\n" * 2)
     with chat(reverie, "--plain", "--model", model) as terminal:
         terminal.until("/help lists the commands.")
         terminal.press("make it\n")
         terminal.until("Tool: Bash $ touch made.txt")
         terminal.until("Allow? Type y for yes")
-        terminal.press("x\ny\n")
+        terminal.press("always look at the tests\n")  # a message, and not the answer "always"
+        terminal.until("waits as a message")
+        terminal.press("pasted\ny\n!touch pasted.txt\n")  # neither an answer nor a command
+        time.sleep(0.3)
+        assert not (reverie.work / "made.txt").exists()
+        terminal.press("yes\n")
         terminal.until("Finished after")
         terminal.until("It is **made**.")
+        terminal.until("Ready.")
+        terminal.until("[always look at the tests]")
+        terminal.until("pasted\ny\n!touch pasted.txt")
         terminal.until("Ready.")
         terminal.press("/exit\n")
         assert terminal.ended() == 0
         assert "\x1b" not in terminal.raw and not set(terminal.raw) & set("✓✗›⋯·■✻▰")
-    assert (reverie.work / "made.txt").exists()
+    assert (reverie.work / "made.txt").exists() and not (reverie.work / "pasted.txt").exists()
 
 
 def test_the_answer_is_copied_only_on_request(reverie: Command) -> None:

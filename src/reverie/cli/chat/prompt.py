@@ -94,7 +94,7 @@ class TerminalInput(AskingInput):
             complete_while_typing=Condition(lambda: is_completed(self._buffer.document.text_before_cursor)),
             accept_handler=self._accept,
         )
-        self._questions = Questions(paint, self._buffer)
+        self._questions = Questions(paint, self._buffer, lambda: bool(self._buffer.text or chat.waiting))
         self._output = cast(OneWrite, OneWrite.from_pty(raw_stream(sys.stdout), get_term_environment_variable()))
         self._output.enable_cpr = False
         self._app = self._make_app()
@@ -132,12 +132,8 @@ class TerminalInput(AskingInput):
         )
         app.ttimeoutlen = _ESCAPE_S
         app.timeoutlen = _ESCAPE_S
-        app.key_processor.before_key_press += self._note_key
+        app.key_processor.before_key_press += self._questions.note_key
         return app
-
-    def _note_key(self, _sender: object) -> None:
-        if not self._questions.is_open:
-            self._questions.last_key = time.monotonic()
 
     # -- the open prompt ------------------------------------------------------------------------------------------
 
