@@ -6,7 +6,6 @@ shown page by page. Reads the file that the call names; never writes.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import unicodedata
@@ -18,6 +17,7 @@ from typing import cast
 from reverie.cli.output import Paint, exact
 from reverie.regular_files import read_regular_text
 from reverie.text.columns import width
+from reverie.text.line_diff import LineMatcher
 from reverie.types import Json, JsonObject
 
 PAGE_LINES = 1_000
@@ -176,13 +176,9 @@ def _diff_lines(before: str, after: str, paint: Paint, columns: int) -> Iterator
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, str]]:
     """Each line of the diff: its mark, the number of its hunk, its line number, its text."""
-    place = number = 0
-    for line in difflib.unified_diff(old, new, n=2, lineterm=""):
-        if line.startswith(("---", "+++")) and not place:
-            continue
-        if line.startswith("@@"):
-            place += 1
-            number = max(1, int(line.split("+")[1].split(",")[0].split(" ")[0]))
-            continue
-        yield line[0], place, number, line[1:]
-        number += line[0] != "-"
+    for place, group in enumerate(LineMatcher(old, new).get_grouped_opcodes(2)):
+        for tag, i1, i2, j1, j2 in group:
+            if tag != "equal":
+                yield from (("-", place, j1 + 1, line) for line in old[i1:i2])
+            for number, line in enumerate(new[j1:j2], j1 + 1):
+                yield " " if tag == "equal" else "+", place, number, line
