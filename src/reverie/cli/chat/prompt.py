@@ -48,6 +48,7 @@ from reverie.paths import make_private
 from reverie.permissions.answers import PermissionAnswer
 from reverie.regular_files import open_regular
 from reverie.text.columns import cut
+from reverie.text.patterns import late
 from reverie.types import Origin, TextBlock
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ _STYLE_ON_WHITE = Style.from_dict({key: value.replace("ansicyan", "ansiblue") fo
 _ESCAPE_S = 0.05  # a lone Esc, and not the beginning of another key
 _MENU_ROWS = 8
 _WAITING_SHOWN = 5
+_COMMAND = late(r"/\S+")
 
 
 # prompt_toolkit draws completions and typed text itself. It shows control characters as our own writer does.
@@ -213,6 +215,10 @@ class TerminalInput(AskingInput):
         self._app.vi_state.input_mode = InputMode.INSERT
         return False
 
+    def _names_nothing(self, text: str) -> bool:
+        """Whether these are letters of a command, and not its name."""
+        return _COMMAND.fullmatch(text) is not None and text not in {one for one, _, _ in self._chat.completions(text)}
+
     def _paste(self, buffer: Buffer, data: str) -> None:
         text, is_mark = self._pastes.take(data)
         self._typed &= is_mark
@@ -229,8 +235,11 @@ class TerminalInput(AskingInput):
         @keys.add("enter", filter=types)
         def _(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
-            if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
+            if (state := buffer.complete_state) is not None and state.current_completion is not None:
                 buffer.complete_state = None  # Enter takes the completion that is marked
+                return
+            if state is not None and state.completions and self._names_nothing(buffer.text):
+                buffer.apply_completion(state.completions[0])
                 return
             if buffer.document.text_before_cursor.endswith("\\"):
                 buffer.delete_before_cursor()
