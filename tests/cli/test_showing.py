@@ -196,6 +196,16 @@ def test_what_cannot_be_seen_is_named_or_counted(text: str, shown: str, tmp_path
     assert preview("Other", {"key": text}, tmp_path, PLAIN, 100) == [f"key: {shown}"]
 
 
+def test_letters_that_look_like_others_are_named_in_a_command(tmp_path: Path) -> None:
+    def shown(command: str) -> str:
+        return "".join(preview("Bash", {"command": command}, tmp_path, Paint(False), 200))
+
+    assert shown("sh bu\u0456ld.sh") == "sh bu<U+0456>ld.sh"
+    assert shown("cat \uff45tc\u2215passwd") == "cat <U+FF45>tc<U+2215>passwd"
+    for usual in ("git commit -m 'café, naïve, Größe'", "git commit -m '修复bug，更新'", "echo 'поправил bug' λόγος"):
+        assert shown(usual) == usual
+
+
 def test_empty_lines_before_a_payload_are_counted(tmp_path: Path) -> None:
     assert preview("Bash", {"command": "ls" + "\n" * 501 + "evil"}, tmp_path, PLAIN, 80) == [
         "ls",

@@ -23,6 +23,8 @@ from reverie.types import Json, JsonObject
 PAGE_LINES = 1_000
 _MOST_BYTES = 1_000_000
 _BLANKS = re.compile(r"[ \t]{40,}")
+_WORD = re.compile(r"\w+")
+_LIKE_LATIN = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC")
 _EMPTY_LINES = 10
 _ON = "↪ "  # continues the line above
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"))
@@ -52,7 +54,7 @@ def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> li
     call = cast(JsonObject, given)
     match tool:
         case "Bash":
-            lines = text_lines(str(call.get("command", "")), columns)
+            lines = text_lines(_name_look_alikes(str(call.get("command", ""))), columns)
             return [paint.bold(line) for line in lines]
         case "Write":
             return list(_diff_lines(_read_file(cwd, call) or "", str(call.get("content", "")), paint, columns))
@@ -107,7 +109,36 @@ def _short_lines(text: str) -> Iterator[str]:
 
 
 def _name_hidden(text: str) -> str:
-    return text if text.isascii() else "".join(f"<U+{ord(char):04X}>" if _is_hidden(char) else char for char in text)
+    return text if text.isascii() else "".join(_name_if(_is_hidden(char), char) for char in text)
+
+
+def _name_look_alikes(command: str) -> str:
+    """Names letters that look like other letters: `bu<U+0456>ld.sh` is not the script that the user knows."""
+    if command.isascii():
+        return command
+    named = _WORD.sub(_name_foreign, command)
+    return "".join(_name_if(_is_another_form(char), char) for char in named)
+
+
+def _name_foreign(word: re.Match[str]) -> str:
+    is_latin = any(char.isascii() and char.isalpha() for char in word[0])
+    return "".join(_name_if(_is_foreign(char), char) for char in word[0]) if is_latin else word[0]
+
+
+def _name_if(doubtful: bool, char: str) -> str:
+    return f"<U+{ord(char):04X}>" if doubtful else char
+
+
+def _is_foreign(char: str) -> bool:
+    return not char.isascii() and unicodedata.name(char, "").startswith(_LIKE_LATIN)
+
+
+def _is_another_form(char: str) -> bool:
+    """Whether it is drawn like a letter, a digit or a slash of ASCII."""
+    if char.isascii():
+        return False
+    plain = unicodedata.normalize("NFKC", char)
+    return char in "\u2044\u2215\u29f8" or (plain.isascii() and (plain.isalnum() or plain in "/.-_"))
 
 
 def _is_hidden(char: str) -> bool:
