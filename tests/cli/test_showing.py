@@ -64,6 +64,7 @@ def test_tables_are_aligned() -> None:
     assert streamed("| a | long head |\n|---|---|\n| wide cell | b |\n\nafter") == (
         "a          long head\nwide cell  b\n\nafter\n"
     )
+    assert streamed("| a | n |\n|:--|--:|\n| x | 7 |\n| y | 123 |\n\n") == "a    n\nx    7\ny  123\n\n"
 
 
 @given(st.text(st.sampled_from("ab *`#-|>1.\n\t_~"), max_size=200), st.integers(1, 9), st.booleans())
