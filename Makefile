@@ -60,18 +60,23 @@ PACKAGES_anthropic := "anthropic>=2.8"
 PACKAGES_claude := "claude-agent-sdk>=0.2.182"
 PACKAGES_openai-agents := "openai-agents>=0.24"
 PACKAGES_pydantic-ai := "pydantic-ai-slim[anthropic,openai]>=2.66"
-PACKAGES_langchain := "langchain>=1.4" "langchain-anthropic>=1.7" "langchain-openai>=1.7"
+PACKAGES_langchain := "langchain>=1.4" "langchain-anthropic>=1.7" "langchain-openai>=1.7" "langchain-mcp-adapters>=0.3"
 PACKAGES_llm := "llm>=0.36" "llm-anthropic>=0.30"
 PACKAGES_aider := "aider-chat>=0.86"
-CLIENT_NAMES := anthropic claude openai-agents pydantic-ai langchain llm aider node
+CLIENT_NAMES := anthropic claude openai-agents pydantic-ai langchain llm aider node mcp
+MCP_SERVERS := @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-everything
 
 $(CLIENTS)/%/.installed:
 	@($(PYTHON) -m venv $(@D) && $(@D)/bin/python $(PIP) $(PACKAGES_$*) && touch $@) \
 	|| echo "$* cannot be installed here; its test is skipped"
 
 $(CLIENTS)/node/.installed:
-	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) opencode-ai @openai/codex && touch $@) \
-	|| echo "opencode and Codex cannot be installed here (npm is needed); their tests are skipped"
+	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) opencode-ai @openai/codex @modelcontextprotocol/server-memory axe-core && touch $@) \
+	|| echo "opencode, Codex, server-memory and axe-core cannot be installed here (npm is needed); their tests are skipped"
+
+$(CLIENTS)/mcp/.installed:
+	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) $(MCP_SERVERS) && touch $@) \
+	|| echo "MCP servers cannot be installed here (npm is needed); their tests are skipped"
 
 integration: $(STAMP) .venv-adapters/.installed .venv-claude-code-log/.installed .venv-real-model/.installed $(CLIENT_NAMES:%=$(CLIENTS)/%/.installed)  ## with programs and models of others (3 GB on disk)
 	REVERIE_HOME=$(CURDIR)/.venv-real-model $(BIN)/reverie models add minilm
@@ -120,6 +125,7 @@ pictures: $(STAMP)  ## the pictures in the README and the docs, drawn from real 
 	$(BIN)/reverie demo --svg docs/images/demo.svg
 	home=$$(mktemp -d) && HOME=$$home REVERIE_HOME=$$home/.reverie $(BIN)/python tools/pictures.py docs/images; rm -rf "$$home"
 	$(BIN)/python tools/claude_code_picture.py
+	$(BIN)/python tools/web_pictures.py docs/images
 
 wheel: $(STAMP)
 	$(BIN)/python -m build --outdir dist

@@ -6,9 +6,11 @@ import gc
 import itertools
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -23,8 +25,14 @@ settings.load_profile("suite")
 _MEMORY = Path("/dev/shm")
 
 
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    signal.default_int_handler(number, frame)
+
+
 def pytest_configure() -> None:
     """Files of the suite are in memory if there is room: a disk takes a fifth of all time. The soak uses the disk."""
+    # Where nobody handles Ctrl-C, `asyncio.run` does, and makes a text of the whole result of every test for nothing.
+    signal.signal(signal.SIGINT, _interrupt)
     if SOAK or "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK):
         return
     if shutil.disk_usage(_MEMORY).free > 2 * 2**30:

@@ -12,7 +12,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Floors from the ground up. A module may import its own floor and those below it.
 FLOORS = (
-    "types origins events errors parsing settings flags paths prompts moments regular_files plugins __init__",
+    "quick types origins events errors parsing settings flags paths prompts moments regular_files plugins __init__",
     "models storage permissions runtime text",
     "tools simulator",
     "memory instructions",

@@ -55,8 +55,16 @@ NOT_RUN = {
     "export OPENAI_BASE_URL": "for the clients that you start afterwards",
     "reverie connect claude-code": "asks on a terminal (tests/connect)",
     "reverie connect codex": "asks on a terminal (tests/connect)",
+    "reverie connect cursor": "asks on a terminal (tests/connect)",
+    "reverie connect vscode": "asks on a terminal (tests/connect)",
+    "reverie connect zed": "asks on a terminal (tests/connect)",
+    "reverie mcp --http": "serves until it is stopped (tests/connect/test_mcp.py)",
     "reverie chat": "a conversation on a terminal (tests/cli/chat)",
     "reverie proxy -": "starts a program of somebody else, or serves until it is stopped (tests/proxy)",
+    "reverie web": "serves until it is stopped (tests/web)",
+    "reverie context last --web": "opens a browser (tests/web/test_money.py)",
+    "reverie cost --web": "opens a browser (tests/web/test_money.py)",
+    "curl -H": "asks a web view that runs (tests/web)",
     "reverie simulate": "serves until it is stopped (tests/simulator/test_simulate_command.py)",
     "reverie models add": "downloads weights",
     "reverie lab recall": "data of your own (tests/lab/test_recall.py)",
@@ -75,6 +83,7 @@ SHOWN_ONLY = {
     "l2-microcompaction.md": "what replaces a result",
     "l7-agents.md": "the order of a request",
     "l7-messages.md": "a letter as the agent sees it",
+    "mcp.md": "what `reverie lab mcp` prints",
 }
 """Pages with blocks of language `text`, and what they show."""
 

@@ -25,6 +25,7 @@ from reverie.paths import Places
 from reverie.settings import load_settings
 
 ON = [
+    "mcp",
     "tool_results",
     "tool_results.message_budget",
     "microcompact.time",

@@ -61,6 +61,8 @@ def test_commands_and_options_that_a_page_names_are_there(page: Path) -> None:
         context = click.Context(commands)
         options = set[str]()
         for word in words:
+            if word == "--":
+                break  # what follows is the command of another program
             found = command.get_command(context, word) if isinstance(command, click.Group) else None
             if found is not None:
                 command = found

@@ -216,8 +216,10 @@ def load() -> None:
 
 
 def _load_sdks(order: dict[str, Any]) -> None:
-    for name in _SDKS:
-        if name not in sys.modules and f"{name.upper()}_BASE_URL" in order["env"] and f"{name}:" in str(order["args"]):
+    wanted = [name for name in _SDKS if f"{name.upper()}_BASE_URL" in order["env"] and f"{name}:" in str(order["args"])]
+    wanted += ["reverie.connect.acp.agent"] if "acp" in order["args"][:1] else []
+    for name in wanted:
+        if name not in sys.modules:
             importlib.import_module(name)
             assert threading.active_count() == 1, f"a process with threads cannot be forked safely: {name} starts some"
             gc.freeze()

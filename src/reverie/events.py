@@ -5,9 +5,10 @@ Every front end (chat, `run --json`, the socket) matches on these. `to_json` giv
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, ClassVar, TypeAlias
 
+from reverie.quick import dataclass
 from reverie.types import Json, JsonObject, Purpose, Usage
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol, assert_never
 
 from reverie.context.conversation import WindowBudget
@@ -25,10 +25,11 @@ from reverie.events import (
 from reverie.models.base import Finished, Request, Response, TextDelta, ThinkingDelta, ToolCallStarted
 from reverie.models.sending import Restarted, SendEvent
 from reverie.origins import fence
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import ForkUsage
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import Tool, ToolContext, ToolOutput
-from reverie.tools.run import MAX_PARALLEL, run_calls
+from reverie.tools.run import MAX_PARALLEL, meant_call, run_calls
 from reverie.types import Block, Message, Origin, Purpose, Record, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
 GO_ON = (
@@ -187,6 +188,7 @@ async def query(thread: Thread, request: Request) -> Response:
 async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> bool:
     """Runs the calls of one response and records each result at once. False if one of them failed."""
     fine, started = True, dict[str, float]()
+    calls = [meant_call(call, thread.tools) for call in calls]
     beside = list[Block]()
 
     def on_start(call: ToolUseBlock) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from reverie.errors import ReverieError, UserError
+from reverie.quick import dataclass
 
 MODELS = "reverie.models"
 """`provider = "package:open"`: `open(model, access)` returns a `Model` for the name `provider:model`."""

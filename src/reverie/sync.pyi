@@ -161,10 +161,19 @@ class Memory:
         type: str | None = None,
         title: str | None = None,
         origin: str = "entered",
-        said: str | Sequence[str] = (),
+        said: str | Sequence[str | Evidence] = (),
+        notes: bool = False,
+        by: str = "",
     ) -> Saved:
         """Saves a text as a memory, or corrects the memory that says much the same."""
-    def forget(self, name_or_words: str) -> Forgotten:
+    def forget(
+        self,
+        name_or_words: str,
+        *,
+        origin: str = "entered",
+        said: Sequence[str | Evidence] = (),
+        by: str = "",
+    ) -> Forgotten:
         """Removes the memory of this name or title, or the only one that clearly says these words."""
     def tool(self, command: Mapping[str, Any], *, said: Sequence[str | Evidence] = ()) -> str:
         """Carries out a command of the API's memory tool, and returns the text for the model."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
+
+from reverie.quick import dataclass
 
 Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]

@@ -56,6 +56,10 @@ def in_transcripts(text: str) -> Stored:
     return lambda home: any(text in path.read_text() for path in home.glob("projects/*/*.jsonl"))
 
 
+def in_file(name: str, text: str) -> Stored:
+    return lambda home: (home / name).exists() and text in (home / name).read_text()
+
+
 def in_memory(text: str) -> Stored:
     return lambda home: any(text in path.read_text() for path in home.glob("projects/*/memory/*.md"))
 
@@ -151,6 +155,10 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ],
         ("disconnect",): [Case(())],
         ("settings",): [Case(()), Case(("model.name",))],
+        ("mcp", "list"): [Case(("--json",))],
+        ("mcp", "add"): [Case(("notes", "--", "notes-mcp"), stored=in_file("mcp.json", "notes-mcp"))],
+        ("mcp", "remove"): [Case(("nonesuch",), works=False)],
+        ("mcp", "test"): [Case(())],
         ("permissions",): [Case(())],
         ("permissions", "list"): [Case(("--json",))],
         ("permissions", "remove"): [Case(("Bash(nonesuch:*)",), works=False)],
@@ -170,14 +178,17 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("tasks", "kill"): [Case(("x",), works=False)],
         ("tasks", "list"): [Case(())],
         ("log",): [Case(())],
+        ("acp",): [Case((), stdin='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n')],
         ("daemon", "status"): [Case(())],
         ("daemon", "stop"): [Case(())],
         ("daemon", "run"): [Case((), slow=True, serves=True)],
+        ("mcp",): [Case(()), Case(("--http",), slow=True, serves=True)],
         ("doctor",): [Case(())],
         ("demo",): [Case(("--no-chat",), slow=True)],
         ("simulate",): [Case(("--ledger", "LEDGER"), slow=True, serves=True)],
         ("web",): [Case(("--no-open",), slow=True, serves=True)],
         ("proxy",): [Case((), slow=True, serves=True)],
+        ("proxy", "stats"): [Case(("--json",))],
         ("models", "add"): [Case(("nonesuch",), works=False)],
         ("models", "list"): [Case(())],
         ("models", "path"): [Case(())],
@@ -191,6 +202,9 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("lab", "writes"): [Case((str(work / "notes.md"),), works=False, slow=True)],
         ("lab", "forks"): [Case(("--children", "1", "--tokens", "1000"), slow=True)],
         ("lab", "hooks"): [Case(("--prompts", "1", "--runs", "1"), slow=True)],
+        ("lab", "mcp", "calls"): [Case((str(work / "notes.md"),), works=False, slow=True)],
+        ("lab", "mcp", "saves"): [Case(("--count", "2"), slow=True)],
+        ("lab", "mcp", "sizes"): [Case((), slow=True)],
         ("lab", "mind"): [Case((session,), slow=True)],
         ("lab", "overhead"): [Case((), slow=True)],
         ("lab", "screen"): [Case(("--runs", "1"), slow=True)],
@@ -199,6 +213,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ],
         ("lab", "recall"): [Case((str(work),), works=False, slow=True)],
         ("lab", "replay"): [Case((session,), slow=True)],
+        ("lab", "web"): [Case(("--memories", "3", "--sessions", "2", "--rounds", "3", "--runs", "1"), slow=True)],
         ("lab", "startup"): [Case(("--runs", "1"), slow=True)],
         ("lab", "survival"): [Case((session,), slow=True)],
         ("lab", "tokens"): [Case((str(work),), works=False, slow=True)],

@@ -84,6 +84,15 @@ class Terminal:
             assert left > 0, f"no {text!r} within {seconds} s in:\n{self.shown[self._seen :]}"
             self._read(left)
 
+    def until_all(self, *texts: str) -> None:
+        """Reads until all of them have shown up, in any order."""
+        start = end = self._seen
+        for text in texts:
+            self._seen = start
+            self.until(text)
+            end = max(end, self._seen)
+        self._seen = end
+
     def wait_for_prompt(self) -> None:
         """Waits for the prompt, as `say` does before it types; what comes next may wait for it too."""
         seen = self._seen

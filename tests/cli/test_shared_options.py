@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from reverie.cli.app import commands
 
 NO_FOLDER = {
+    "acp": "the editor names the folder of each session",
     "demo": "plays in folders of its own",
     "simulate": "serves requests; no folder matters",
     "models": "encoders belong to the home",
@@ -21,9 +22,12 @@ NO_FOLDER = {
     "completion": "prints a script",
 }
 NO_JSON = {
+    "acp": "speaks a protocol of JSON messages",
     "chat": "a conversation; `run --json` is for programs",
     "demo": "a play for people",
     "simulate": "serves until it is stopped; it writes its ledger with --ledger",
+    "web": "serves until it is stopped; every page is JSON under /api",
+    "proxy": "serves until it is stopped; `proxy stats --json` has its figures",
     "completion": "prints a script for a shell",
     "team member": "a part of `team run`, which passes its events on",
 }

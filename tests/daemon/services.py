@@ -11,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from reverie.daemon import hook
 from reverie.daemon.client import daemon_status
 from reverie.paths import daemon_socket
 from reverie.runtime.background_log import BackgroundLog
+from reverie.storage.atomic import make_private_dir
 
 HOOK = Path(__file__).resolve().parents[2] / "src" / "reverie" / "daemon" / "hook.py"
 STAND_IN = Path(__file__).with_name("stand_in.py")
@@ -23,6 +25,23 @@ def start_service(home: Path, *, idle_s: float = 60.0, worker: str = "reverie.da
     """Starts a service with stand-in handlers; `wait_until_it_answers` says when it is ready."""
     arguments = [str(home), str(daemon_socket(home)), str(idle_s), worker]
     return subprocess.Popen([sys.executable, str(STAND_IN), *arguments], stdin=subprocess.DEVNULL)
+
+
+def ensure_daemon(home: Path) -> dict[str, Any]:
+    """Starts the real service unless it runs, and returns its status when it answers; nothing if it did not start."""
+    make_private_dir(home / "run")
+    until, child = time.monotonic() + 10.0, 0
+    while time.monotonic() < until:
+        found = daemon_status(home)
+        if found is not None and found["answers"]:
+            return found
+        if found is None and not child:
+            child = hook.start(str(home), str(daemon_socket(home)))
+        if child > 0 and os.waitpid(child, os.WNOHANG)[0]:
+            child = -1  # it ended: it failed, or another one was quicker
+            until = min(until, time.monotonic() + 1.0)
+        time.sleep(0.02)
+    return {}
 
 
 def wait_until_it_answers(home: Path) -> dict[str, Any]:

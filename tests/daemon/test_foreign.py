@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from reverie.daemon.client import ensure_daemon, stop_daemon
+from reverie.daemon.client import stop_daemon
 from reverie.storage.transcript.foreign import import_record
 from tests import warm
 from tests.daemon.hooks import Agent, bash, result
-from tests.daemon.services import run_hook, wait_for
+from tests.daemon.services import ensure_daemon, run_hook, wait_for
 from tests.daemon.test_compaction import compact, pin
 from tests.daemon.test_work import do, memories, places
 

@@ -11,7 +11,6 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +22,7 @@ from reverie.library.asking import Ask
 from reverie.library.engine import READ_TOOL
 from reverie.library.memory import Memory
 from reverie.models.server_errors import ServerRefusal, model_error
+from reverie.quick import dataclass
 from reverie.sync import Engine
 
 try:

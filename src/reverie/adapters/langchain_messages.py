@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from langchain.agents.middleware import ModelRequest
@@ -26,6 +25,7 @@ from langchain_core.messages import (
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from reverie.models.wire import as_object
+from reverie.quick import dataclass
 from reverie.types import Json, JsonObject
 
 WireName: TypeAlias = Literal["messages", "chat", "responses"]

@@ -7,13 +7,14 @@ are logged, and the request is sent as it was; only `BlockingLimit` reaches the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from reverie.adapters.faults import check_wire, logged
 from reverie.errors import MissingExtra, ReverieError
 from reverie.library.engine import Engine
 from reverie.library.read_tool import READ_ABOUT, READ_TOOL
+from reverie.quick import dataclass
 
 try:
     from pydantic_ai import FunctionToolset, RunContext, Tool

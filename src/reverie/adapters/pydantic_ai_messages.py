@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -26,6 +26,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from reverie.quick import dataclass
 from reverie.types import JsonObject
 
 

@@ -6,7 +6,7 @@ It does not decide whether an agent may start. Only the report of an agent reach
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from reverie.agents.companion import AgentCompanion, Batch
@@ -18,6 +18,7 @@ from reverie.events import Event, RoundFinished, TextStreamed, ThinkingStreamed,
 from reverie.loop import Outcome, Thread, run
 from reverie.origins import fence
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, PermissionFunction, ReadCache
 from reverie.types import Json, Message, Origin, Purpose, TextBlock, ToolResultBlock, Usage

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from reverie.agents.fork import ForkPoint
@@ -17,6 +17,7 @@ from reverie.context.conversation import Conversation
 from reverie.errors import UserError
 from reverie.layers.base import Companion
 from reverie.loop import Thread
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import View
 from reverie.tools.base import AgentOrder, ToolOutput
 from reverie.types import Block, JsonObject, ToolUseBlock

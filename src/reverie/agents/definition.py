@@ -8,21 +8,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from reverie.memory.frontmatter import split
+from reverie.instructions.heads import read_with_head
 from reverie.memory.sharing.agent_memory import AgentMemoryScope
 from reverie.origins import escape_tags
 from reverie.paths import Places
 from reverie.prompts import render
-from reverie.regular_files import read_head
+from reverie.quick import dataclass
 from reverie.settings import Settings
 from reverie.settings.reach import Risk, names_program
 from reverie.settings.trust import ActingPart, TrustBook, make_check, mark_parts
 
-MAX_BYTES = 100_000
 GENERAL = "general"
 EXPLORE = "explore"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
@@ -155,16 +154,9 @@ def _files(folder: Path, problems: list[str]) -> Iterator[Path]:
 
 def read_definition(path: Path) -> AgentDefinition | str:
     """Returns the kind that a file defines, or one sentence that says what is wrong with the file."""
-    try:
-        data = read_head(path, MAX_BYTES + 1)
-    except OSError as error:
-        return f"{path}: this agent cannot be read: {error.strerror or error}."
-    if len(data) > MAX_BYTES:
-        return f"{path}: the file of an agent may have {MAX_BYTES:,} bytes; shorten it, or move details to other files."
-    try:
-        head = split(data.decode("utf-8"))
-    except UnicodeDecodeError:
-        return f"{path}: not UTF-8 text, so this agent is left out; save it as UTF-8."
+    head = read_with_head(path, "this agent")
+    if isinstance(head, str):
+        return head
     if not head.present or not head.after:
         return f"{path}: start the file with `---`, name, description and `---`, so that it defines an agent."
     return _parse(path, head.values, head.body.strip())

@@ -8,7 +8,7 @@ one round without tools.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from reverie.models.base import Model
 from reverie.origins import task
 from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import Entry, View

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from reverie.agents.definition import AgentDefinition, Definitions
 from reverie.agents.fork import ForkPoint
 from reverie.agents.messages.roster import AgentMode, Member
 from reverie.agents.worktree import Worktree
+from reverie.quick import dataclass
 from reverie.runtime.tasks import TaskHandle
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.tools.base import AgentOrder, PermissionFunction, ToolOutput

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from reverie.prompts import render
+from reverie.quick import dataclass
+from reverie.text.patterns import late
 from reverie.types import Json, JsonObject, Message, Origin, TextBlock
 
 MAX_TOKENS = 60
@@ -18,7 +19,7 @@ LEAST, MOST = 3, 5
 _MESSAGES = 8
 _CHARACTERS = 300
 _SHOWN = 4_000
-_TOKEN = re.compile(r"[\w][\w./:-]*\w|\w")
+_TOKEN = late(r"[\w][\w./:-]*\w|\w")
 _SAYS_NOTHING = (
     "a an and at by for from in into its of on or some the their this to up via with all more new next code codebase "
     "file files folder task tasks work working thing things stuff project repository repo problem issue issues change "
@@ -26,7 +27,7 @@ _SAYS_NOTHING = (
     "function functions agent tool tools step steps command output content contents"
 )
 _VAGUE = frozenset(_SAYS_NOTHING.split())
-_PRESENT = re.compile(r"(?!having|being|nothing|something)[a-z]{2,}ing", re.IGNORECASE)
+_PRESENT = late(r"(?!having|being|nothing|something)[a-z]{2,}ing", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,6 +33,7 @@ from reverie.agents.worktree import Worktree, check_repo
 from reverie.errors import ReverieError, UserError
 from reverie.events import Event, ToolStarted
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.runtime.tasks import Task, TaskHandle, TaskInfo, Tasks, TaskState
 from reverie.tools.base import AgentOrder, ToolOutput
 from reverie.types import JsonObject, Origin, Purpose, Record, TextBlock, ToolUseBlock

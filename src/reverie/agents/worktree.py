@@ -9,7 +9,6 @@ import asyncio
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from reverie.errors import ReverieError, UserError
 from reverie.paths import make_private
 from reverie.paths.programs import users_program
 from reverie.paths.repo import Repo, find_repo
+from reverie.quick import dataclass
 
 _SECONDS = 60.0
 _NOTHING_RUNS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")

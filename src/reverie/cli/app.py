@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 import click
@@ -19,6 +18,7 @@ import click
 from reverie import __version__
 from reverie.cli.screen import drop_output, end_only_on, guard, output_error
 from reverie.errors import ReverieError
+from reverie.quick import dataclass
 
 PIPE_CLOSED = 141
 """Exit code when the program that read our output has closed the pipe, as a shell reports it after SIGPIPE."""
@@ -66,8 +66,10 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "rewind": CommandEntry("sessions.actions:rewind_command", "Go back to an earlier message and continue from there."),
     "pin": CommandEntry("sessions.actions:pin_command", "Keep a text in every summary of a conversation."),
     "extract": CommandEntry("memory.extract:command", "Write memories from recorded sessions."),
-    "connect": CommandEntry("connect:connect_command", "Put Reverie into Claude Code or Codex."),
-    "disconnect": CommandEntry("connect:disconnect_command", "Take Reverie out of Claude Code and Codex."),
+    "connect": CommandEntry("connect.command:connect_command", "Put Reverie into Claude Code, Codex or an editor."),
+    "disconnect": CommandEntry("connect.command:disconnect_command", "Take Reverie out of other agents and editors."),
+    "mcp": CommandEntry("mcp:command", "Serve memory to any MCP client; use MCP servers of others."),
+    "acp": CommandEntry("acp:command", "Run as an agent inside an editor (Zed, JetBrains, Toad)."),
     "settings": CommandEntry("settings:command", "Show every setting and where its value comes from."),
     "permissions": CommandEntry("permissions:command", "List the permission rules, and remove saved ones."),
     "trust": CommandEntry("trust:command", "Trust the settings files of a folder."),

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import cast
 
 from reverie.cli.output import Paint, exact
-from reverie.regular_files import read_regular_text
 from reverie.text.columns import width
 from reverie.text.line_diff import LineMatcher
+from reverie.tools.changes import find_change
 from reverie.types import Json, JsonObject
 
 PAGE_LINES = 1_000
-_MOST_BYTES = 1_000_000
 _BLANKS = re.compile(r"[ \t]{40,}")
 _WORD = re.compile(r"\w+")
 _LIKE_LATIN = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC")
@@ -56,15 +55,8 @@ def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> li
         case "Bash":
             lines = text_lines(_name_look_alikes(str(call.get("command", ""))), columns)
             return [paint.bold(line) for line in lines]
-        case "Write":
-            return list(_diff_lines(_read_file(cwd, call) or "", str(call.get("content", "")), paint, columns))
-        case "Edit":
-            old, new = str(call.get("old_string", "")), str(call.get("new_string", ""))
-            before = _read_file(cwd, call)
-            if before is None or old not in before:
-                return list(_diff_lines(old, new, paint, columns))
-            count = -1 if call.get("replace_all") else 1
-            return list(_diff_lines(before, before.replace(old, new, count), paint, columns))
+        case "Write" | "Edit":
+            return _show_change(tool, call, cwd, paint, columns)
         case _:
             values = {
                 key: value if isinstance(value, str) else json.dumps(count_blanks(value)) for key, value in call.items()
@@ -74,11 +66,14 @@ def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> li
 
 def change_made(given: JsonObject, cwd: Path, paint: Paint, columns: int) -> list[str]:
     """The lines of an Edit that may have been made already."""
-    old, new = str(given.get("old_string", "")), str(given.get("new_string", ""))
-    after = _read_file(cwd, given)
-    if after is None or old in after or not new or after.count(new) != 1:
-        return preview("Edit", given, cwd, paint, columns)
-    return list(_diff_lines(after.replace(new, old), after, paint, columns))
+    return _show_change("Edit", given, cwd, paint, columns, made=True)
+
+
+def _show_change(
+    tool: str, given: JsonObject, cwd: Path, paint: Paint, columns: int, *, made: bool = False
+) -> list[str]:
+    change = find_change(tool, given, cwd, made=made)
+    return [] if change is None else list(_diff_lines(change.before or "", change.after, paint, columns))
 
 
 def make_visible(line: str) -> str:
@@ -171,16 +166,6 @@ def _wrap(text: str, columns: int) -> Iterator[str]:
         piece.append(char)
         used += wide
     yield "".join(piece)
-
-
-def _read_file(cwd: Path, call: JsonObject) -> str | None:
-    try:
-        path = cwd / Path(str(call.get("file_path", ""))).expanduser()
-        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
-            return None
-        return read_regular_text(path, errors="replace")
-    except (OSError, RuntimeError, ValueError):  # it cannot be read: the call itself will say why
-        return None
 
 
 def _diff_lines(before: str, after: str, paint: Paint, columns: int) -> Iterator[str]:

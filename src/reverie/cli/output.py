@@ -11,13 +11,14 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, partialmethod
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from reverie.cli.screen import CLEAR_LINE, STYLE, json_text, name_character, printable, style
+from reverie.quick import dataclass
 from reverie.settings.loading import wants_colour
 from reverie.text.columns import cut, width
 from reverie.text.columns import table as columns_of_text

@@ -1,15 +1,15 @@
-"""The options that `run` and `chat` share: which session, which model, what is allowed."""
+"""The options that `run`, `chat` and `acp` share: which session, which model, what is allowed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from reverie.cli.options import cwd_option, session_option
+from reverie.quick import dataclass
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:
@@ -33,33 +33,52 @@ class Opening:
     model: str | None = None
     resume: str | None = None
     overrides: JsonObject | None = None
+    session_id: str | None = None
+    """The id of a new session."""
+    mcp_servers: Mapping[str, object] | None = None
+    """Servers of the editor, in the form of `.mcp.json`."""
 
     async def open(self, *, interactive: bool) -> Session:
         from reverie.session.session import Session
 
         return await Session.open(
-            cwd=self.cwd, model=self.model, resume=self.resume, interactive=interactive, overrides=self.overrides
+            cwd=self.cwd,
+            model=self.model,
+            resume=self.resume,
+            session_id=self.session_id,
+            interactive=interactive,
+            overrides=self.overrides,
+            mcp_servers=self.mcp_servers,
         )
 
 
+_MODEL = click.option("-m", "--model", metavar="NAME", help="`provider:model`, e.g. anthropic:claude-sonnet-5-5.")
+_HOW = (
+    click.option("--bare", is_flag=True, help="No memory, no instruction files, no hooks."),
+    click.option("--allow", metavar="RULE", multiple=True, help=_ALLOW_HELP),
+    click.option("--permission-mode", type=click.Choice(_MODES), help=_MODE_HELP),
+    click.option("--max-rounds", type=click.IntRange(min=1), help="The maximum number of model requests per turn."),
+)
+_WHICH = (
+    click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last used session of this folder."),
+    session_option(
+        "Continue this session. The first characters of its id are enough.", "-r", "--resume", "resume", default=None
+    ),
+    cwd_option,
+)
+
+
+def opening_options(function: F) -> F:
+    """Adds the options for how sessions are opened, without those that choose one."""
+    return _with_options(function, (_MODEL, *_HOW))
+
+
 def session_options(function: F) -> F:
-    """Adds the options. The command passes them to `make_opening`."""
-    options = (
-        click.option("-m", "--model", metavar="NAME", help="`provider:model`, e.g. anthropic:claude-sonnet-5-5."),
-        click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last used session of this folder."),
-        session_option(
-            "Continue this session. The first characters of its id are enough.",
-            "-r",
-            "--resume",
-            "resume",
-            default=None,
-        ),
-        cwd_option,
-        click.option("--bare", is_flag=True, help="No memory, no instruction files, no hooks."),
-        click.option("--allow", metavar="RULE", multiple=True, help=_ALLOW_HELP),
-        click.option("--permission-mode", type=click.Choice(_MODES), help=_MODE_HELP),
-        click.option("--max-rounds", type=click.IntRange(min=1), help="The maximum number of model requests per turn."),
-    )
+    """Adds all options. The command passes them to `make_opening`."""
+    return _with_options(function, (_MODEL, *_WHICH, *_HOW))
+
+
+def _with_options(function: F, options: Sequence[Callable[[F], F]]) -> F:
     for option in reversed(options):
         function = option(function)
     return function

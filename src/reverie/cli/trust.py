@@ -23,6 +23,7 @@ from reverie.paths import find_repo
 from reverie.settings.loading import find_home
 from reverie.settings.trust import CHANGED, ActingPart, TrustBook
 from reverie.storage.trust_file import decline, revoke, trust
+from reverie.tools.mcp import config as mcp_config
 
 _STATES = {
     "nothing": "nothing here needs your trust.",
@@ -112,7 +113,12 @@ def ask_once(cwd: Path) -> None:
 def find_parts(cwd: Path) -> tuple[list[ActingPart], str]:
     """The parts of this folder's files that need trust, and whether they are trusted."""
     settings, places = load_places(cwd)
-    found = [*settings.parts, *trusted_parts(places), *commands.trusted_parts(places, settings)]
+    found = [
+        *settings.parts,
+        *trusted_parts(places),
+        *commands.trusted_parts(places, settings),
+        *mcp_config.trusted_parts(places, settings),
+    ]
     parts = [part for part in found if part.can_be_trusted]
     waiting = [part for part in parts if part.ignored]
     if not waiting:

@@ -12,7 +12,6 @@ import shutil
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -20,6 +19,7 @@ from reverie.connect.files import UserFile, read_user_file, replace_file
 from reverie.connect.json_text import Route, get_items, get_value, remove_value, set_value
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import Unparsable, load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.types import Json, JsonObject
 

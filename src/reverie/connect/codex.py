@@ -14,7 +14,6 @@ import signal
 import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +23,7 @@ from reverie.connect.plugin_files import hook_entry
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import Unparsable, load_json, load_toml
 from reverie.paths import same
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.types import Json, JsonObject
 

@@ -7,14 +7,15 @@ everything. First the plug-in is written below our home, then the journal, then 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
-from reverie.connect import claude_code, codex, own_settings
+from reverie.connect import claude_code, codex, editors, own_settings
 from reverie.connect.files import Change, Strip, apply_changes, plan_change, plan_removal, read_user_file, revert
 from reverie.connect.journal import UNKNOWN, Edit, Journal
 from reverie.connect.plugin_files import (
+    MCP_FILE,
     hook_script,
     is_active,
     is_current,
@@ -27,6 +28,7 @@ from reverie.daemon.skipped import forget_attempt
 from reverie.errors import ReverieError, UserError
 from reverie.memory.scan import scan
 from reverie.paths import Places, claude_home, daemon_socket
+from reverie.quick import dataclass
 from reverie.settings import Settings
 from reverie.storage.atomic import storage_error
 
@@ -36,6 +38,8 @@ _STRIPS: Mapping[str, Strip] = {
     own_settings.KIND: own_settings.strip_sharing,
     codex.HOOKS_KIND: codex.strip_hooks,
     codex.TRUST_KIND: codex.strip_trust,
+    editors.CODEX_KIND: editors.strip_from_codex,
+    **editors.STRIPS,
 }
 
 
@@ -72,10 +76,13 @@ def _check_home(home: Path) -> None:
         raise UserError(f"{home}: this name is not UTF-8 text; set REVERIE_HOME to another folder.") from None
 
 
-def plan_claude_code(settings: Settings, places: Places, *, project: bool, own_memory: bool | None) -> Plan:
+def plan_claude_code(
+    settings: Settings, places: Places, *, project: bool, own_memory: bool | None, mcp: bool | None = None
+) -> Plan:
     """Plans the plug-in for Claude Code, for the user or for one project.
 
     `own_memory`: whether Reverie keeps its own folders; None: as it was chosen before, and at first it does not.
+    `mcp`: whether the plug-in also starts the MCP server; None: as before, and at first not.
     """
     home, claude = places.home, claude_home(settings)
     _check_home(home)
@@ -103,7 +110,10 @@ def plan_claude_code(settings: Settings, places: Places, *, project: bool, own_m
         changes.append(plan(journal, home / "settings.toml"))
     if project and not own_memory and changes[-1].is_needed:
         notes.append("The shared memory applies to all your projects; --own-memory leaves that setting out.")
-    return Plan(claude_code.AGENT, folder, plugin_files(home, daemon_socket(home)), tuple(changes), tuple(notes))
+    serves = (folder / MCP_FILE).is_file() if mcp is None else mcp
+    entry = editors.start_entry("mcp", home, settings.places.user_home) if serves else None
+    files = plugin_files(home, daemon_socket(home), entry)
+    return Plan(claude_code.AGENT, folder, files, tuple(changes), tuple(notes))
 
 
 def _plan_sharing(journal: Journal, path: Path) -> Change:
@@ -121,16 +131,38 @@ def _plan_own_memory(journal: Journal, path: Path) -> Change:
     return change
 
 
-def plan_codex(settings: Settings, places: Places) -> Plan:
-    """Plans the hooks for Codex."""
-    home = places.home
+def plan_codex(settings: Settings, places: Places, *, mcp: bool | None = None) -> Plan:
+    """Plans the hooks for Codex, and with `mcp` the MCP server too (False: without it; None: as before)."""
+    home, user_home = places.home, settings.places.user_home
     _check_home(home)
     folder = agent_folder(home, codex.AGENT)
     script = {"hook.sh": hook_script(codex.AGENT, home, daemon_socket(home))}
     file = read_user_file(codex_home(settings) / "hooks.json")
     add = partial(codex.add_hooks, script=folder / "hook.sh")
-    change = plan_change(Journal(home), codex.HOOKS_KIND, codex.AGENT, "", file, add, codex.strip_hooks)
-    return Plan(codex.AGENT, folder, script, (change,))
+    journal = Journal(home)
+    changes = [plan_change(journal, codex.HOOKS_KIND, codex.AGENT, "", file, add, codex.strip_hooks)]
+    path = codex_home(settings) / "config.toml"
+    known = journal.find(editors.CODEX_KIND, path)
+    if mcp or (mcp is None and known is not None):
+        put, strip = partial(editors.add_to_codex, home=home, user_home=user_home), editors.strip_from_codex
+        changes.append(plan_change(journal, editors.CODEX_KIND, codex.AGENT, "", read_user_file(path), put, strip))
+    elif known is not None:
+        changes.append(plan_removal(journal, known, editors.strip_from_codex))
+    return Plan(codex.AGENT, folder, script, tuple(changes))
+
+
+def plan_editor(
+    settings: Settings, places: Places, editor: editors.Editor, protocols: list[editors.Protocol], *, project: bool
+) -> Plan:
+    """Plans our entries in the settings of an editor, for the user or for one project."""
+    home, user_home = places.home, settings.places.user_home
+    _check_home(home)
+    path = places.root / editor.project if project else user_home / editor.user
+    add = partial(editors.add_entries, editor=editor, protocols=protocols, home=home, user_home=user_home)
+    scope = str(places.root) if project else ""
+    strip = editors.STRIPS[editor.kind]
+    change = plan_change(Journal(home), editor.kind, editor.name, scope, read_user_file(path), add, strip)
+    return Plan(editor.name, agent_folder(home, editor.name), {}, (change,))
 
 
 def plan_trust(settings: Settings, places: Places, program: str) -> Plan:
@@ -213,7 +245,7 @@ def take_back(home: Path, edits: Sequence[Edit], claude: Path) -> Removal:
     if not edits and not any(agent_folder(home, agent).exists() for agent in AGENTS):
         return done
     with journal.locked():
-        for edit in edits:
+        for edit in reversed(edits):  # the last edit of a file first: each finds what it left
             try:
                 exact = revert(journal, edit, _STRIPS[edit.kind])
             except ReverieError as error:

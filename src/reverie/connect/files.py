@@ -10,13 +10,14 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from reverie.connect.journal import Edit, Journal, digest
 from reverie.errors import ReverieError, StorageError, UserError
 from reverie.parsing import Unparsable, load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import cause_of, flush_folder, make_private_dir, remove, storage_error, write_new
 from reverie.types import JsonObject

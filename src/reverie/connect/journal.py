@@ -10,12 +10,13 @@ import hashlib
 import json
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import StorageError
 from reverie.parsing import Unparsable, load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import cause_of, make_private_dir, remove, write_atomic
 from reverie.storage.locks import exclusive

@@ -13,15 +13,18 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie import __version__
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
+from reverie.types import JsonObject
 
 _SOURCE = Path(__file__).with_name("plugin")
 _COMMAND = "reverie.sh"
+MCP_FILE = "reverie/.mcp.json"
+"""The file of the plug-in that starts the MCP server."""
 _RETIRED = b"#!/bin/sh\n# Does nothing: Reverie is disconnected. Programs that still run may call it.\n"
 _HOOK_OF_NOBODY = _RETIRED + b"exec cat >/dev/null\n"
 _COMMAND_OF_NOBODY = _RETIRED + b'echo "Reverie is disconnected; restart Claude Code."\n'
@@ -53,8 +56,9 @@ class Installed:
         return os.access(self.python, os.X_OK)
 
 
-def plugin_files(home: Path, socket: Path) -> dict[str, bytes]:
-    """The marketplace for Claude Code: the content of each file, by its path below the folder."""
+def plugin_files(home: Path, socket: Path, mcp: JsonObject | None = None) -> dict[str, bytes]:
+    """The marketplace for Claude Code: the content of each file, by its path below the folder. `mcp` says how to start
+    the MCP server, if the plug-in has one."""
     owner = {"name": "Reverie"}
     plugin = {
         "name": "reverie",
@@ -72,6 +76,8 @@ def plugin_files(home: Path, socket: Path) -> dict[str, bytes]:
         "reverie/.claude-plugin/plugin.json": plugin,
         "reverie/hooks/hooks.json": {"description": "Passes events to Reverie's service", "hooks": hooks},
     }
+    if mcp is not None:
+        written[MCP_FILE] = {"mcpServers": {"reverie": mcp}}
     files = {name: json.dumps(value, indent=2).encode() + b"\n" for name, value in written.items()}
     for path in sorted(_SOURCE.rglob("*")):
         if path.is_file():
@@ -141,8 +147,9 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> bool:
 
 
 def is_current(folder: Path, files: Mapping[str, bytes]) -> bool:
-    """Whether the folder has these files."""
-    return all(_content(folder / name) == data for name, data in files.items())
+    """Whether the folder has these files, and no MCP server that is not among them."""
+    is_extra = bool(files) and MCP_FILE not in files and (folder / MCP_FILE).exists()
+    return not is_extra and all(_content(folder / name) == data for name, data in files.items())
 
 
 def remove_files(folder: Path) -> None:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie import __version__
 from reverie.connect import claude_code, codex
 from reverie.connect.connecting import AGENTS, agent_folder, codex_home
+from reverie.connect.editors import EDITORS, Editor, command_of, find_entries, is_in_codex
 from reverie.connect.journal import Edit, Journal
-from reverie.connect.plugin_files import Installed, find_installed
+from reverie.connect.plugin_files import MCP_FILE, Installed, find_installed
 from reverie.daemon.client import daemon_status
 from reverie.daemon.model_state import find_model_trouble
 from reverie.errors import ReverieError
 from reverie.moments import parse_time
 from reverie.paths import Places, claude_home, daemon_lock, memory_place
 from reverie.permissions.memory_paths import check_memory_root
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.settings import Settings
 from reverie.types import JsonObject
@@ -44,6 +45,8 @@ class AgentState:
     findings: tuple[Finding, ...] = ()
     elsewhere: tuple[str, ...] = ()
     """The files of other projects that name us."""
+    serves: tuple[str, ...] = ()
+    """The protocols by which the agent starts us: `mcp`, `acp`."""
 
     @property
     def version(self) -> str:
@@ -54,6 +57,27 @@ def find_agents(settings: Settings, places: Places) -> Iterator[AgentState]:
     """The state of each agent in this folder."""
     for agent, find in zip(AGENTS, (_find_claude_code, _find_codex), strict=True):
         yield find(settings, places, agent)
+    for editor in filter(lambda one: one.user, EDITORS.values()):
+        yield _find_editor(settings, places, editor)
+
+
+def _find_editor(settings: Settings, places: Places, editor: Editor) -> AgentState:
+    edits = _edits(places.home, editor.kind)
+    here = {str(settings.places.user_home / editor.user), str(places.root / editor.project)}
+    found, serves = list[Finding](), dict[str, None]()
+    for edit in edits:
+        entries = find_entries(Path(edit.path), editor)
+        again = f"reverie connect {editor.name}{' --project' if edit.scope else ''}"
+        if not entries:
+            todo = f"to connect again: `{again}`; else: `reverie disconnect {editor.name}`"
+            found.append(Finding(f"{edit.path} was changed and no longer names Reverie", todo))
+        for protocol, entry in entries.items():
+            serves[protocol] = None
+            if not os.access(command_of(entry), os.X_OK):
+                found.append(Finding(f"{edit.path} starts {command_of(entry)}, which is gone", again))
+    files = tuple(edit.path for edit in edits if edit.path in here)
+    elsewhere = tuple(edit.path for edit in edits if edit.path not in here)
+    return AgentState(editor.name, files, findings=tuple(found), elsewhere=elsewhere, serves=tuple(serves))
 
 
 def _find_claude_code(settings: Settings, places: Places, agent: str) -> AgentState:
@@ -97,7 +121,8 @@ def _find_claude_code(settings: Settings, places: Places, agent: str) -> AgentSt
             Finding("Claude Code loads the plug-in only in a trusted folder", "start `claude` here and say yes")
         )
     installed = find_installed(folder / "reverie" / "hooks" / "hook.sh")
-    return AgentState(agent, files, installed, hooks, (*found, *_find_stale(installed, agent)), elsewhere)
+    serves = ("mcp",) if (folder / MCP_FILE).is_file() else ()
+    return AgentState(agent, files, installed, hooks, (*found, *_find_stale(installed, agent)), elsewhere, serves)
 
 
 def _lost(path: str, what: str, again: str) -> Finding:
@@ -124,7 +149,9 @@ def _find_codex(settings: Settings, places: Places, agent: str) -> AgentState:
         )
     installed = find_installed(agent_folder(places.home, agent) / "hook.sh")
     hooks = f"{trusted} of {count} trusted"
-    return AgentState(agent, (str(home / "hooks.json"),), installed, hooks, (*found, *_find_stale(installed, agent)))
+    found += _find_stale(installed, agent)
+    serves = ("mcp",) if is_in_codex(home / "config.toml") else ()
+    return AgentState(agent, (str(home / "hooks.json"),), installed, hooks, tuple(found), serves=serves)
 
 
 def _find_stale(installed: Installed | None, agent: str) -> Iterator[Finding]:

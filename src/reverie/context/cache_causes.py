@@ -6,11 +6,11 @@ Objects are compared by identity first, so the shared part of two requests is ch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from reverie.models.base import Request
 from reverie.models.wire import Rendered, model_id
+from reverie.quick import dataclass
 from reverie.types import (
     Block,
     DocumentBlock,

@@ -7,7 +7,7 @@ usage of responses only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from reverie.models.features import begins_turn
 from reverie.models.prices import price
 from reverie.models.window import scaled
 from reverie.models.wire import model_id
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import CacheBreak
 from reverie.types import Usage
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 
 from reverie.layers.base import StageCommit
 from reverie.layers.l4_compaction.survival import describe_survival
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import CompactBoundary, Survival, to_data
 from reverie.types import JsonObject, Message
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 
 from reverie.context.compaction_report import CompactionReport, UndoReport, report_of
 from reverie.context.conversation import Conversation
@@ -33,6 +33,7 @@ from reverie.layers.l4_compaction.setup import CompactionRequest
 from reverie.layers.l4_compaction.stage import Compaction
 from reverie.layers.weighing import weigh_entries
 from reverie.origins import fence
+from reverie.quick import dataclass
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.records import CompactBoundary, Pin, Rewind, Undo, from_record, to_data

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import Retry, RetryPolicy, SendEvent, send
 from reverie.models.window import Thresholds
+from reverie.quick import dataclass
 from reverie.storage.transcript.file import is_from_other_home
 from reverie.storage.transcript.records import (
     AppliedEdits,

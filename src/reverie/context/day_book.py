@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +18,7 @@ from typing import Any, cast
 from reverie.context.ledger import LedgerEntry
 from reverie.errors import StorageError
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir
 from reverie.storage.transcript.session_log import Clock, utc_now

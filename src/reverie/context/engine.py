@@ -7,7 +7,6 @@ owner of the loop provides what only it can do (`EngineHost`) and never calls a 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.context.accounts import Accounts
@@ -29,6 +28,7 @@ from reverie.memory.opening import OpenedMemory
 from reverie.memory.recall.runner import Recall
 from reverie.models.request_log import RequestLog
 from reverie.models.sending import RetryPolicy
+from reverie.quick import dataclass
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Tasks
 from reverie.storage.transcript.records import LayerFailure, SessionHeader, TurnCounts
@@ -61,6 +61,8 @@ class EngineHost:
     run_hook: Callable[[RunHook], Awaitable[EffectResult]] = _no_hook
     attached: Callable[[], Sequence[Block]] = tuple
     """Blocks that the model must see again after a compaction."""
+    discovered: Callable[[], Sequence[str]] = tuple
+    """The tools whose definitions the model has loaded."""
     keeps_notes: bool = True
     """False: notes are written by code when a compaction needs them, and not between two requests."""
     clears_any_tool: bool = False
@@ -268,6 +270,7 @@ class LayerEngine:
             auto_on=self.auto_on,
             leave_out=self._is_restored_elsewhere,
             attachments=self._host.attached,
+            discovered=self._host.discovered,
         )
 
     def _is_restored_elsewhere(self, path: Path) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -18,6 +18,7 @@ from reverie.context.ledger import LEDGER_WORDS, Ledger, read_records_with, reco
 from reverie.context.recall_use import RecallUse
 from reverie.models.catalogue import Catalogue
 from reverie.models.wire import as_object
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST
 from reverie.runtime.background_log import LogEntry
 from reverie.storage.transcript.records import (
@@ -64,7 +65,7 @@ _SAME = {
     "reactive": "compaction",
     "main": "request",
 }
-_WORDS = (
+HEALTH_WORDS = (
     *LEDGER_WORDS,
     *(b"layer_failure", b"turn_counts", b"breaker_state", b"surfaced_memories", b'"cursor"', b'"survival"'),
     *(b"result_decisions", b"cache_edits", b"applied_edits", b'"fold"', b'"tool_use"'),
@@ -154,7 +155,7 @@ class Health:
                 if found.st_mtime < since or found.st_size > LARGEST or not path.is_file():
                     continue
                 health.sessions.setdefault(path.stem, path.parent.name)
-                for record in read_records_with(path, _WORDS):
+                for record in read_records_with(path, HEALTH_WORDS):
                     health.add(record, session=path.stem, project=path.parent.name)
             except FileNotFoundError:
                 continue  # deleted meanwhile

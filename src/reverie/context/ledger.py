@@ -11,7 +11,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -21,6 +21,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost, input_equivalents, price
 from reverie.models.wire import model_id
 from reverie.moments import parse_time
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, open_regular
 from reverie.storage.atomic import storage_error
 from reverie.storage.transcript.file import parse_line

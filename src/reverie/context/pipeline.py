@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from reverie.flags import FLAGS
 from reverie.layers.base import Break, CarryOut, Now, Stage, StageCommit, SteppedStage, Steps
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import LayerFailure
 from reverie.storage.transcript.session_log import SessionLog
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import assert_never
@@ -24,6 +23,7 @@ from reverie.origins import escape_tags
 from reverie.paths import Places, memory_place, memory_switch
 from reverie.permissions.memory_paths import check_memory_root, is_inside
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.settings import Settings
 from reverie.settings.sections import ModelSettings
 from reverie.storage.transcript.records import SessionHeader, from_record

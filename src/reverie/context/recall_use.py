@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reverie.quick import dataclass
 from reverie.types import Message, Origin, TextBlock
 
 _NAME = re.compile(r"[A-Za-z0-9_~/.@:+-]{3,}")

@@ -7,13 +7,14 @@ changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from reverie.instructions import ConditionalRule, Instructions
 from reverie.layers.base import Companion
 from reverie.origins import escape_tags
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import View
 from reverie.tools.base import ToolOutput
 from reverie.types import Block, Origin, TextBlock, ToolUseBlock

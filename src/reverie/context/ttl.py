@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +17,7 @@ from reverie.models.base import Ttl
 from reverie.models.catalogue import ModelFacts
 from reverie.moments import modified_time, parse_time
 from reverie.parsing import RECORD_DEPTH, load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_tail
 from reverie.types import Usage
 

@@ -1,4 +1,4 @@
-"""Asks, starts and stops the service behind the hooks, for our own commands. No event loop; quick to import.
+"""Asks and stops the service behind the hooks, for our own commands. No event loop; quick to import.
 
 `Lease.holder` says who serves a home and where it listens, so nothing here depends on the environment.
 """
@@ -11,16 +11,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from reverie.daemon import hook
 from reverie.daemon.skipped import forget_attempt
-from reverie.errors import NobodyListening, ReverieError, SessionRefused, StorageError
+from reverie.errors import NobodyListening, SessionRefused, StorageError
 from reverie.paths import daemon_lock, daemon_socket
 from reverie.runtime.live_client import ask_live
-from reverie.storage.atomic import make_private_dir
 from reverie.storage.lease import Lease
 from reverie.types import JsonObject
 
-_START_SECONDS = 10.0
 _STOP_SECONDS = 10.0
 _PAUSE_SECONDS = 0.02
 
@@ -39,23 +36,6 @@ def daemon_status(home: Path) -> JsonObject | None:
         return {"pid": holder["pid"], "answers": False}
     del answer["ok"]
     return {**answer, "answers": True}
-
-
-def ensure_daemon(home: Path) -> JsonObject:
-    """Starts the service unless it runs, waits until it answers, and returns its status. Raises ReverieError."""
-    make_private_dir(home / "run")
-    until, child = time.monotonic() + _START_SECONDS, 0
-    while time.monotonic() < until:
-        found = daemon_status(home)
-        if found is not None and found["answers"]:
-            return found
-        if found is None and not child:
-            child = hook.start(str(home), str(daemon_socket(home)))
-        if child > 0 and os.waitpid(child, os.WNOHANG)[0]:
-            child = -1  # it ended: it failed, or another one was quicker
-            until = min(until, time.monotonic() + 1.0)
-        time.sleep(_PAUSE_SECONDS)
-    raise ReverieError("The service behind the hooks did not start; `reverie log --kind hook` says why.")
 
 
 def stop_daemon(home: Path) -> bool:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, cast
@@ -29,6 +29,7 @@ from reverie.memory.upkeep.purged_record import PurgedRecord
 from reverie.origins import split_material
 from reverie.parsing import load_json
 from reverie.paths.places import Places, check_session_id, hooks_folder
+from reverie.quick import dataclass
 from reverie.regular_files import open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.transcript.view import Entry

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import time
@@ -29,6 +28,7 @@ from reverie.memory.recall.reminder import reminder_within
 from reverie.models.tokens import PROSE_BYTES
 from reverie.paths.places import hooks_folder
 from reverie.plugins import guarded
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.types import JsonObject
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from reverie.errors import UserError
 from reverie.paths import check_session_id
+from reverie.quick import dataclass
 from reverie.types import JsonObject
 
 AGENTS: Final = ("claude-code", "codex")

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from pathlib import Path
 from subprocess import Popen
 from tempfile import TemporaryFile
@@ -27,6 +27,7 @@ from reverie.daemon.hook_call import environment_for
 from reverie.daemon.leash import GRACE_SECONDS
 from reverie.errors import StorageError, UserError
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.process_family import end_marked

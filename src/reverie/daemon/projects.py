@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -20,6 +20,7 @@ from reverie.memory.opening import OpenedMemory, log_refusals, open_memory
 from reverie.memory.recall.ranker import Ranker
 from reverie.memory.recall.reminder import MAX_FILES, RecalledMemory
 from reverie.paths import Places
+from reverie.quick import dataclass
 from reverie.settings import Settings, load_settings
 from reverie.settings.loading import settings_files
 

@@ -10,7 +10,6 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +22,7 @@ from reverie.daemon.told import Told
 from reverie.layers.l4_compaction.requests import UserRequest
 from reverie.layers.l4_compaction.survival import describe_survival, inventory, survival
 from reverie.models.tokens import estimate_text
+from reverie.quick import dataclass
 from reverie.regular_files import open_regular, read_head
 from reverie.runtime.background_log import BackgroundLog
 from reverie.storage.transcript.file import parse_line

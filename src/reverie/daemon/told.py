@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, cast
@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 from reverie.models.tokens import estimate_text
 from reverie.parsing import load_json
 from reverie.paths.places import check_session_id
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.settings.background_sections import ConnectSettings
 from reverie.storage.atomic import make_private_dir, write_atomic

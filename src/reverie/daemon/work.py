@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +41,7 @@ from reverie.models.tokens import PROSE_BYTES
 from reverie.paths import Places, make_private
 from reverie.paths.places import hooks_folder
 from reverie.plugins import guarded
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.heartbeat import Heartbeat

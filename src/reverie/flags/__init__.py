@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from reverie.errors import SettingsError
 from reverie.flags.registry import FLAGS, Flag, number_kind
+from reverie.quick import dataclass
 from reverie.settings.kinds import NOWHERE, Misfit
 
 if TYPE_CHECKING:

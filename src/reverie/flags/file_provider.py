@@ -7,6 +7,7 @@ must not switch anything on for a moment.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -141,6 +142,7 @@ class _Watched:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._name = str(path)
         self.values: _Values = {}
         self._seen: _Signature | None = None
         self._absent = False
@@ -177,7 +179,7 @@ class _Watched:
 
     def _signature(self) -> _Signature | None:
         try:
-            found = self.path.stat()
+            found = os.stat(self._name)  # noqa: PTH116 (asked at each use of a flag, for a third of the time)
         except OSError:
             return None
         return found.st_ctime_ns, found.st_size, found.st_ino  # not the mtime, which a writer can set back

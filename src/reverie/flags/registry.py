@@ -6,10 +6,10 @@ Off means as if absent. A flag that shapes the prefix is read once per session; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
+from reverie.quick import dataclass
 from reverie.settings.fields import Setting
 from reverie.settings.kinds import Counts, Numeric
 from reverie.settings.schema import list_settings
@@ -43,6 +43,7 @@ _ON = (
     Flag("progress_summary", True, "Running agents say in a few words what they are doing."),
     Flag("rules", True, "Rules with `paths:` load when such a file is touched."),
     Flag("fork_children", True, "Several children may be forked from one message."),
+    Flag("mcp", True, "Tools of MCP servers can be used."),
     Flag("cache_watch", True, "Breaks of the prompt cache are detected and explained."),
 )
 _OFF = (

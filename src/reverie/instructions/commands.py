@@ -10,22 +10,21 @@ import os
 import re
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from reverie.memory.frontmatter import split
+from reverie.instructions.heads import read_with_head
 from reverie.origins import escape_tags
 from reverie.paths import Places, claude_home
 from reverie.prompts import render
-from reverie.regular_files import read_head
+from reverie.quick import dataclass
 from reverie.settings import Settings
 from reverie.settings.claude_rules import split_rules
 from reverie.settings.reach import Risk
 from reverie.settings.trust import ActingPart, TrustBook, make_check, mark_parts
 
 SKILL = "SKILL.md"
-MAX_BYTES = 100_000
 LISTED_CHARACTERS = 8_000
 """The limit for the list of skills that the model sees."""
 _LONGEST_LINE = 300
@@ -228,16 +227,9 @@ def _scan(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _read(name: str, path: Path, *, is_skill: bool, is_users: bool) -> PromptCommand | str:
-    try:
-        data = read_head(path, MAX_BYTES + 1)
-    except OSError as error:
-        return f"{path}: cannot be read: {error.strerror or error}."
-    if len(data) > MAX_BYTES:
-        return f"{path}: a command may have {MAX_BYTES:,} bytes; shorten it, or move details to other files."
-    try:
-        head = split(data.decode("utf-8"))
-    except UnicodeDecodeError:
-        return f"{path}: not UTF-8 text, so /{name} is left out; save it as UTF-8."
+    head = read_with_head(path, f"/{name}")
+    if isinstance(head, str):
+        return head
     values, body = head.values, head.body.strip()
     if not body:
         return f"{path}: has no text, so /{name} is left out."

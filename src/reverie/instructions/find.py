@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from reverie.paths import Places
+from reverie.quick import dataclass
 from reverie.regular_files import open_regular
 from reverie.settings.loading import MANAGED
 

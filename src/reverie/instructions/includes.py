@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from reverie.instructions.markdown import MarkdownProse
+from reverie.quick import dataclass
 from reverie.text.patterns import late
 
 MAX_WORDS = 500  # the most words with an `@` that are checked in one file

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.instructions.find import InstructionCandidate, InstructionScope, candidates, read_text
@@ -17,6 +16,7 @@ from reverie.instructions.markdown import without_comments
 from reverie.instructions.rules import ConditionalRule, gitignore, match_rules, split_rule
 from reverie.models.window import REFERENCE_WINDOW, scaled
 from reverie.paths import Places
+from reverie.quick import dataclass
 from reverie.settings import Settings
 
 MAX_DEPTH = 5  # how deep includes may be nested

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from reverie.memory.frontmatter import split
 from reverie.permissions.path_glob import expand_braces
+from reverie.quick import dataclass
 from reverie.text.patterns import late
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from reverie.quick import dataclass
 from reverie.simulator import Meter
 
 ROUNDS = 200

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,6 +19,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.prices import input_equivalents
 from reverie.models.registry import model_access, open_model
 from reverie.models.script import Script
+from reverie.quick import dataclass
 from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -28,6 +28,7 @@ from reverie.lab.recall.scale import write_notes
 from reverie.models.tokens import estimate_text
 from reverie.parsing import load_json
 from reverie.paths import Places, daemon_socket
+from reverie.quick import dataclass
 from reverie.settings import load_settings
 from reverie.text.columns import table
 from reverie.types import JsonObject

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -27,6 +27,7 @@ from reverie.models.base import Request
 from reverie.models.tokens import PROSE_BYTES, estimate_message, estimate_text
 from reverie.offline.step import Act, Answer, Step
 from reverie.offline.tasks import next_step
+from reverie.quick import dataclass
 from reverie.text.columns import table as columns
 from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock
 

@@ -11,7 +11,7 @@ import gc
 import importlib.util
 import random
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -23,6 +23,7 @@ from reverie.lab.scratch import SilentModel
 from reverie.loop import record_result
 from reverie.models import wire
 from reverie.models.base import Capabilities
+from reverie.quick import dataclass
 from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean
@@ -17,6 +17,7 @@ from reverie.errors import UserError
 from reverie.memory.topic_file import decode
 from reverie.models.base import Capabilities, ModelEvent, Request
 from reverie.parsing import RECORD_DEPTH, load_json
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, read_regular_text
 from reverie.settings import Settings, load_settings
 from reverie.types import Json, JsonObject

@@ -19,7 +19,6 @@ import time
 import uuid
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -27,6 +26,7 @@ from typing import Any
 
 from reverie.errors import UserError
 from reverie.paths import slug
+from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.text.columns import table
 from reverie.types import Message, Origin, TextBlock

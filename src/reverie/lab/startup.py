@@ -13,7 +13,6 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -21,6 +20,7 @@ from typing import Any
 
 from reverie.errors import UserError
 from reverie.paths import slug
+from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.text.columns import table
 from reverie.types import Message, Origin, TextBlock

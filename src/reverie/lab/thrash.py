@@ -11,7 +11,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from typing import Any
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request, Response
 from reverie.models.tokens import PROSE_BYTES
 from reverie.models.window import REFERENCE_WINDOW, scaled, thresholds
+from reverie.quick import dataclass
 from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings, ToolSettings

@@ -7,7 +7,7 @@ and by a calibrator that has only seen the earlier responses of the session.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -19,6 +19,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.count import ContextMeter
 from reverie.models.features import Features
 from reverie.models.tokens import estimate_blocks
+from reverie.quick import dataclass
 from reverie.storage.transcript.file import read_records
 from reverie.text.columns import table as columns
 from reverie.types import Block, Message, Record, Usage

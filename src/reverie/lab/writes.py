@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from reverie.memory.gate.write_gate import WriteGate
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.text.columns import table as columns
 from reverie.text.folding import fold_text, visible
 from reverie.text.sentences import strip_marks

@@ -7,7 +7,7 @@ too and returns what to record. So a layer can be tested without a disk, a clock
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,7 @@ from reverie.errors import ModelError
 from reverie.events import Event
 from reverie.models.base import Model
 from reverie.permissions.rules import Decision, ToolCall
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import Payload
 from reverie.storage.transcript.view import Entry, View
 from reverie.tools.base import Keeper, PathMapping, SeenFile, Tool, ToolOutput

@@ -62,16 +62,22 @@ def find_to_show(
 ) -> list[RecalledMemory]:
     """The same as memories that a reminder can show. `gone` looks up missing names, if not in the usual way."""
     return [
-        RecalledMemory(
-            document.name,
-            memory.directory.root / document.name,
-            document.text,
-            document.modified,
-            missing=missing,
-            statements=tuple(said),
-        )
+        _to_show(memory, document, said, missing)
         for _, document, said, missing in _find(memory, ranker, text, k, without, gone)
     ]
+
+
+def show_file(memory: OpenedMemory, name: str) -> RecalledMemory:
+    """One memory, ready to be shown."""
+    document = memory.directory.read(name)
+    return _to_show(memory, document, _statements(memory, document), missing_names_in(memory)(document.text))
+
+
+def _to_show(
+    memory: OpenedMemory, document: Document, said: list[MarkedStatement], missing: tuple[str, ...]
+) -> RecalledMemory:
+    path = memory.directory.root / document.name
+    return RecalledMemory(document.name, path, document.text, document.modified, missing, tuple(said))
 
 
 def _find(

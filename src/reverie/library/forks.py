@@ -7,12 +7,13 @@ are asked on the caller's own prefix (`context/fork_question.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reverie.agents.fork import AFRESH, ForkPoint
 from reverie.layers.l5_extraction.gates import WRITER
 from reverie.layers.l5_extraction.recordings import part_log
 from reverie.layers.l5_extraction.span import new_since
+from reverie.quick import dataclass
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.view import Entry

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reverie.library.wires.base import GivenMessage
+from reverie.quick import dataclass
 from reverie.types import Message, Origin, Record, TextBlock
 
 GIVEN = "given"

@@ -193,31 +193,39 @@ class Memory:
         type: str | None = None,
         title: str | None = None,
         origin: str = "entered",
-        said: str | Sequence[str] = (),
+        said: str | Sequence[str | Evidence] = (),
+        notes: bool = False,
+        by: str = "",
     ) -> Saved:
         """Saves a text as a memory, or corrects the memory that says much the same.
 
         `type` is `user`, `feedback`, `project` or `reference`. Without it and `title`, they are found in the text.
         `origin` says whose text it is. `typed`: the user's own words, confirmed. `entered`, `pasted`, `piped`: given by
         the user, inferred. `model`, `tool`, `page` and others: an agent's text. Of such a text only what follows from
-        the user's words in `said` is stored; the rest waits in the inbox (`Saved.held`).
-        Secrets are refused with a `ReverieError`.
+        the user's words in `said` is stored; the rest waits in the inbox (`Saved.held`). With `notes` the rest is
+        stored too, as the agent's note, unless it has an address or is against what the user confirmed.
+        `by` names the agent in the history. Secrets are refused with a `ReverieError`.
         """
         from reverie.library.writing import remember
 
-        words = [said] if isinstance(said, str) else [_text(one) for one in said]
+        words = [said] if isinstance(said, str) else said
         return await self._run(
-            lambda: remember(self.opened, _text(text), type, _text(title or ""), origin, words), writes=True
+            lambda: remember(self.opened, _text(text), type, _text(title or ""), origin, words, notes=notes, by=by),
+            writes=True,
         )
 
-    async def forget(self, name_or_words: str) -> Forgotten:
+    async def forget(
+        self, name_or_words: str, *, origin: str = "entered", said: Sequence[str | Evidence] = (), by: str = ""
+    ) -> Forgotten:
         """Removes the memory of this name or title, or the only one that clearly says these words.
 
         Raises `UserError` with the candidates if none or more than one matches. `undo` brings it back.
+        If an agent asks (`origin`), what the user confirmed stays until the user decides, unless words in `said` order
+        it.
         """
         from reverie.library.writing import forget
 
-        return await self._run(lambda: forget(self.opened, _text(name_or_words)), writes=True)
+        return await self._run(lambda: forget(self.opened, _text(name_or_words), origin, said, by), writes=True)
 
     async def tool(self, command: Mapping[str, Any], *, said: Sequence[str | Evidence] = ()) -> str:
         """Carries out a command of the API's memory tool, and returns the text for the model.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from reverie.memory.taxonomy import INDEX, is_topic
 from reverie.memory.tool_writes import write_by_tool
 from reverie.memory.topic_file import TopicFile, encode
 from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.types import Origin
 

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from reverie import __version__
@@ -20,6 +20,7 @@ from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.registry import EMBEDDED, facts_of
 from reverie.models.window import limits_of
 from reverie.paths import Places, check_session_id
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.hooks import Hooks
 from reverie.session.parts import SessionParts

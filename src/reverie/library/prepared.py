@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 from reverie.types import Block, Origin, parse_block
 
 

@@ -6,8 +6,9 @@ Messages are compared by their fingerprints. A caller who changed something that
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import pairwise, takewhile
+
+from reverie.quick import dataclass
 
 
 @dataclass(frozen=True, slots=True)

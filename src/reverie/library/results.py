@@ -3,10 +3,11 @@ follows from what was said) or None (nobody judged it)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
+
+from reverie.quick import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,14 @@ class Forgotten:
 
     name: str
     undo: str
+    """The version, for `Memory.undo`; empty if nothing was removed."""
     also_in: tuple[str, ...] = ()
+    text: str = ""
+    """What it said."""
+    waiting: str = ""
+    """The id of the question, if statements stay until the user decides."""
+    note: str = ""
+    """One sentence for the agent that asked, if not everything was removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
 from reverie.errors import ReverieError
 from reverie.memory.taxonomy import Trust, is_index, is_log, is_topic
+from reverie.quick import dataclass
 from reverie.storage.history.versions import Version
 from reverie.types import Origin
 
@@ -55,6 +56,9 @@ class WriteInfo:
     evidence: tuple[Evidence, ...] = ()
     confirms: bool = False
     """The user has seen exactly this text and wants it: an edit of their own, the confirm key."""
+    notes: bool = False
+    """The conversation cannot be seen from here: what the user did not say is stored as the agent's note, and waits
+    only if it names an address or is against what the user confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ class ProposedWrite:
     """The other files of the same change with their new content; None if the file is removed."""
     session: str = ""
     confirms: bool = False
+    notes: bool = False
     is_draft: bool = False
     """More files of the same change may follow: what disappears is judged at the end."""
 

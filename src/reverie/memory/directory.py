@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from reverie.memory.topic_file import TopicFile, decode, encode
 from reverie.memory.upkeep.purge_plan import PurgePlan
 from reverie.memory.upkeep.undo import plan_restore, plan_undo
 from reverie.permissions.memory_paths import check_memory_write, is_inside
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.history.folder import ChangedOnDisk, LockedFolder, VersionedFolder, history_place
@@ -317,6 +318,7 @@ class MemoryDirectory:
                 together={other: text for other, text in after.items() if other != name},
                 session=info.session,
                 confirms=info.confirms,
+                notes=info.notes,
             )
             decided = self._gate(proposed) or Decision(after[name])
             target = self._free(decided.name, held.files, settled) if decided.name else name

@@ -8,10 +8,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from reverie.parsing import Unparsable, load_yaml
+from reverie.quick import dataclass
 from reverie.text.patterns import late
 
 _LINES = late(r"[^\n]*\n|[^\n]+")

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
+from reverie.quick import dataclass
 from reverie.text.patterns import late
 
 MAX_LINES = 200

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ from reverie.memory.scan import ScanEntry
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import decode
 from reverie.moments import to_datetime
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.text.words import content_terms
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 
 from reverie.errors import UserError
 from reverie.memory.taxonomy import MemoryType, Trust, file_name
 from reverie.memory.topic_file import TopicFile, body_statements, statements_of
 from reverie.parsing import LONGEST_SENTENCE
+from reverie.quick import dataclass
 from reverie.text.cutting import cut_at, first_outside, shorten
 from reverie.text.dates.calendar import add_days, weekday_ahead, weekday_back
 from reverie.text.patterns import late
@@ -20,7 +20,7 @@ from reverie.text.sameness import REWORDED, similarity
 from reverie.text.sentences import capitalize_first, pauses
 from reverie.text.values import hard_facts
 from reverie.text.word_lists import FUNCTION_WORDS
-from reverie.text.words import content_terms
+from reverie.text.words import content_terms, is_negated
 
 DESCRIPTION_CHARACTERS = 150
 TITLE_CHARACTERS = 60
@@ -338,7 +338,7 @@ def find_related(statement: str, memories: Mapping[str, str]) -> Related | None:
             if len(others) < _FEWEST:
                 continue
             share = similarity(terms, others)
-            same = terms == others and facts == set(hard_facts(other))
+            same = terms == others and facts == set(hard_facts(other)) and is_negated(statement) == is_negated(other)
             if (share >= REWORDED or same) and (best is None or (same, share) > (best.same, best.share)):
                 best = Related(file, other, same, share)
     return best

@@ -4,7 +4,7 @@ the first write, so that reading stays quick. It makes nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from reverie.memory.changes import Decision, ProposedWrite
 from reverie.memory.directory import MemoryDirectory
 from reverie.paths import MemoryPlace, MemorySwitch, Places, memory_place, memory_switch
 from reverie.permissions.memory_paths import check_memory_root
+from reverie.quick import dataclass
 from reverie.settings import Settings
 
 if TYPE_CHECKING:

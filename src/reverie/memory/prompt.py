@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import StorageError
@@ -13,6 +12,7 @@ from reverie.flags import PrefixFlags
 from reverie.memory.daily_log import LOG_PATTERN
 from reverie.memory.taxonomy import TEAM
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.storage.atomic import make_private_dir
 
 MAX_BYTES = 8_000

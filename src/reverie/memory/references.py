@@ -5,21 +5,22 @@ that it did not find; if it cannot look, it reports nothing."""
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
-_CODE = re.compile(r"(?<!`)`([^`\n]{2,200})`(?!`)")
-_PATH = re.compile(
+from reverie.text.patterns import late
+
+_CODE = late(r"(?<!`)`([^`\n]{2,200})`(?!`)")
+_PATH = late(
     r"(?<![\w/.:@~$+`-])(?<!]\()(?:\./)?((?:\.?[\w@+-][\w@.+-]*/)+[\w@+-][\w@.+-]*\.[A-Za-z][A-Za-z0-9]{0,9})(?![\w/@`-])"
 )
 """A path in a sentence, with a folder, because Node.js is not a file. A link leads to another memory."""
-_FILE = re.compile(r"(?:\./)?((?:[\w@.+-]+/)*[\w@+-][\w@.+-]*\.[A-Za-z][A-Za-z0-9]{0,9})(?::\d+(?:-\d+)?)?")
-_FOLDER = re.compile(r"(?:\./)?((?:[\w@.+-]+/){2,})")
-_EXTENSION = re.compile(
+_FILE = late(r"(?:\./)?((?:[\w@.+-]+/)*[\w@+-][\w@.+-]*\.[A-Za-z][A-Za-z0-9]{0,9})(?::\d+(?:-\d+)?)?")
+_FOLDER = late(r"(?:\./)?((?:[\w@.+-]+/){2,})")
+_EXTENSION = late(
     r"astro|bash|bat|c|cc|cfg|cjs|clj|cmake|conf|cpp|cs|css|csv|cts|cxx|dart|dockerfile|env|erb|ex|exs|fish|go|"
     r"gradle|graphql|groovy|h|hcl|hpp|hs|htm|html|ini|ipynb|java|jinja|jl|js|json|jsonl|jsx|kt|kts|less|lock|"
     r"lua|m|md|mdx|mjs|ml|mm|mts|nim|nix|php|pl|plist|po|prisma|properties|proto|ps1|py|pyi|pyx|r|rb|rs|rst|"
@@ -27,7 +28,7 @@ _EXTENSION = re.compile(
 )
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "dist", "build"})
 _MOST_FILES = 200_000
-_SYMBOL = re.compile(
+_SYMBOL = late(
     r"`(?:([A-Za-z_][\w.]{3,60})\(\)|([A-Za-z]+(?:_[A-Za-z0-9]+)+|[A-Z][a-z]+(?:[A-Z][A-Za-z0-9]*)+|[a-z]+(?:[A-Z][a-z0-9]+)+))`"
 )
 _FRESH_S = 30.0

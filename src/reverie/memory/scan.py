@@ -5,23 +5,23 @@ the reason. It needs no lock and changes nothing."""
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from reverie.memory.frontmatter import split
 from reverie.memory.taxonomy import INDEX, LOGS, MemoryType, Trust
 from reverie.moments import change_ns, iso
+from reverie.quick import dataclass
 from reverie.regular_files import read_head
 from reverie.storage.atomic import storage_error
+from reverie.text.patterns import late
 
 HEADER_LINES = 30
 NEWEST = 200
 _HEADER_BYTES = 65_536
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_CONTROL = late(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)

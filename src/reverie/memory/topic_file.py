@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from reverie.memory.frontmatter import Frontmatter, split
 from reverie.memory.taxonomy import MemoryType, Trust
+from reverie.quick import dataclass
 from reverie.text.sentences import statements, strip_marks
 
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")

@@ -7,9 +7,10 @@ into those of `reverie.errors`. It does not retry, and does not write to the tra
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from reverie.quick import dataclass
 from reverie.types import Block, JsonObject, Message, Purpose, Usage
 
 Ttl: TypeAlias = Literal["5m", "1h"]

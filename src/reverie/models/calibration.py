@@ -7,10 +7,11 @@ that grew are corrected. Surprising figures count less and absurd ones not at al
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from reverie.models.features import Feature, Features
+from reverie.quick import dataclass
 
 
 @dataclass(frozen=True, slots=True)

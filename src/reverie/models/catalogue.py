@@ -8,13 +8,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from reverie.errors import SettingsError
 from reverie.parsing import load_toml
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.settings.fields import Kind
 from reverie.settings.kinds import NOWHERE, Choice, Misfit, Numeric, Switch, Text, Texts

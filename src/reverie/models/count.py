@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass
 
 from reverie.models.calibration import Calibrator
 from reverie.models.features import ROUND, Features, begins_turn, measure_blocks, measure_message
+from reverie.quick import dataclass
 from reverie.types import Block, Message, ThinkingBlock, Usage
 
 _MOST_OFF = 2.0

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import assert_never
 
 from reverie.models.tokens import encoded, json_text, without_sealed
+from reverie.quick import dataclass
 from reverie.types import (
     Block,
     DocumentBlock,

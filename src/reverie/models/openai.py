@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from reverie.models.base import Capabilities, ModelEvent, Request, Response, Tex
 from reverie.models.openai_items import STOP_REASONS, read_usage
 from reverie.models.sdk import SdkModel
 from reverie.models.wire import as_object, read_input
+from reverie.quick import dataclass
 from reverie.types import Block, Json, JsonObject, Origin, TextBlock, ThinkingBlock, ToolUseBlock, Usage
 
 VENDOR_URL = "https://api.openai.com/v1"

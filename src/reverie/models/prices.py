@@ -5,9 +5,8 @@ The simulator and the ledger use the same functions, so their figures can be com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reverie.models.catalogue import ModelFacts
+from reverie.quick import dataclass
 from reverie.types import Usage
 
 USUAL_OUTPUT_RATIO = 5.0

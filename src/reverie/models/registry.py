@@ -7,7 +7,7 @@ Keys and addresses come from the settings. Opening a model only starts the impor
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from importlib import import_module
 from typing import cast
@@ -19,6 +19,7 @@ from reverie.models.catalogue import Catalogue, ModelFacts, Provider
 from reverie.models.sdk import strip_secrets
 from reverie.models.window import ONE_MILLION_BETA, asked_betas
 from reverie.plugins import MODELS, find_plugin, has_plugin
+from reverie.quick import dataclass
 from reverie.settings import Settings
 
 DEFAULT_ANTHROPIC = "anthropic:claude-sonnet-5-5"

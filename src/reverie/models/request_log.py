@@ -10,13 +10,13 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import StorageError
 from reverie.models import wire
 from reverie.models.base import Request
 from reverie.parsing import RECORD_DEPTH, load_json
+from reverie.quick import dataclass
 from reverie.regular_files import open_regular
 from reverie.types import JsonObject
 

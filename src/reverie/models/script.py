@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TypeAlias, assert_never, cast
@@ -21,6 +21,7 @@ from reverie.models import script_syntax as syntax
 from reverie.models.base import UNPARSED_INPUT
 from reverie.models.forced import fit_schema, force_call, is_forced
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.types import JsonObject
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NoReturn, TypeAlias, cast, get_args
 
 from reverie.errors import UserError
 from reverie.parsing import load_json
+from reverie.quick import dataclass
+from reverie.text.patterns import late
 from reverie.types import JsonObject, Purpose
 
 FaultKind: TypeAlias = Literal[
@@ -34,14 +36,14 @@ SERVER_FAULTS = {
 """Faults of an overloaded server, with their HTTP status."""
 
 ANY_PURPOSE = "*"
-PLACEHOLDER = re.compile(r"\{(round|turn|loop|i|text|result)\}")
+PLACEHOLDER = late(r"\{(round|turn|loop|i|text|result)\}")
 
 _SECTIONS = (*(purpose.value for purpose in Purpose), ANY_PURPOSE)
 _VERBS = ("say", "think", "call", "malformed", "fill", "empty", "stop", "fail", "wait", "slow", "usage")
 _BLOCKS = ("repeat", "when", "end")
-_CALL = re.compile(r"(?P<name>[A-Za-z_][\w.:-]*)\s*(?P<json>.*?)(?:\s+x(?P<times>\d+))?\s*", re.DOTALL)
-_WHEN = re.compile(r"/(?P<regex>.*)/(?P<flags>i?)\s*")
-_TIMES = re.compile(r"(?P<count>\d+)x|always")
+_CALL = late(r"(?P<name>[A-Za-z_][\w.:-]*)\s*(?P<json>.*?)(?:\s+x(?P<times>\d+))?\s*", re.DOTALL)
+_WHEN = late(r"/(?P<regex>.*)/(?P<flags>i?)\s*")
+_TIMES = late(r"(?P<count>\d+)x|always")
 
 
 @dataclass(frozen=True, slots=True)

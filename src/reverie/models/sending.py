@@ -11,12 +11,12 @@ import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from reverie.errors import ModelError, NoConnection, Unreachable
 from reverie.models.base import Finished, Model, ModelEvent, Request
 from reverie.models.request_log import RequestLog
+from reverie.quick import dataclass
 from reverie.settings import Settings
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from reverie import errors
 from reverie.models.wire import as_object
+from reverie.quick import dataclass
+from reverie.text.patterns import late
 from reverie.types import Json
 
 _STATUS_OF_KIND = {
@@ -31,7 +32,7 @@ _STATUS_OF_KIND = {
 """The status of an error in the middle of a stream, when the HTTP status was already sent."""
 
 _TOO_LONG_KINDS = ("context_length_exceeded", "exceed_context_size_error", "request_too_large")
-_TOO_LONG = re.compile(
+_TOO_LONG = late(
     r"prompt is too long|exceed context limit|maximum context length|exceeds the (?:available )?context"
     r"|context (?:window|length|size) (?:of|exceeded)|exceed context window|input is too long"
     r"|too many (?:input )?tokens",
@@ -43,12 +44,12 @@ _ACTUAL_LIMIT = (
     re.compile(rf"request \({_N} tokens\) exceeds the available context size \({_N} tokens\)"),
     re.compile(rf"Requested tokens \({_N}\) exceed context window of {_N}"),
 )
-_INPUT_OUTPUT_LIMIT = re.compile(rf"exceed context limit: {_N} \+ {_N} > {_N}")
-_LIMIT_INPUT_OUTPUT = re.compile(
+_INPUT_OUTPUT_LIMIT = late(rf"exceed context limit: {_N} \+ {_N} > {_N}")
+_LIMIT_INPUT_OUTPUT = late(
     rf"maximum context length is {_N} tokens.*?\({_N} (?:in the messages|in the prompt|of text input).*?{_N} in the",
     re.DOTALL,
 )
-_LIMIT_ACTUAL = re.compile(
+_LIMIT_ACTUAL = late(
     rf"maximum context length is {_N} tokens.*?(?:resulted in|requested(?: about)?|contains at least|has) {_N}",
     re.DOTALL,
 )

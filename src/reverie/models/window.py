@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from reverie.errors import SettingsError
+from reverie.quick import dataclass
 
 if TYPE_CHECKING:
     from reverie.flags import Flags

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reverie.models.base import Request
 from reverie.models.wire import as_object
 from reverie.origins import strip_tags
+from reverie.quick import dataclass
+from reverie.text.patterns import late
 from reverie.types import Block, JsonObject, Message, Origin, Purpose, TextBlock, ToolUseBlock
 
-_HIT = re.compile(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
-_MEMORY = re.compile(r"^## (?P<path>/.+) \((?P<age>saved [^();]+)(?:; \w+)*\)$")
-_LETTER = re.compile(
-    r'^<letter\b(?>[^>]*? from="(?P<sender>[^"]*)")[^>]*+>\n[^\n]*\n(?P<text>.*?)\n?</letter>$', re.DOTALL
-)
+_HIT = late(r"^(?P<path>(?:[A-Za-z]:)?[^:\n]+):(?P<line>\d+)[:-](?P<text>.*)$")
+_MEMORY = late(r"^## (?P<path>/.+) \((?P<age>saved [^();]+)(?:; \w+)*\)$")
+_LETTER = late(r'^<letter\b(?>[^>]*? from="(?P<sender>[^"]*)")[^>]*+>\n[^\n]*\n(?P<text>.*?)\n?</letter>$', re.DOTALL)
 _TASKS = ("<agent-text>", "<reverie-task>")
-_NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?:\t|→|\s\|\s?|:\s?)(?P<text>.*)$")
+_NUMBERED = late(r"^\s*(?P<line>\d+)(?:\t|→|\s\|\s?|:\s?)(?P<text>.*)$")
 
 
 @dataclass(frozen=True, slots=True)

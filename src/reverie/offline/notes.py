@@ -8,7 +8,7 @@ the user wrote into the notes, is not lost.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reverie.layers.l3_session_notes.sections import NoteSection, is_intact, outline, split
 from reverie.layers.l3_session_notes.writer import default_template
@@ -19,6 +19,7 @@ from reverie.models.tokens import PROSE_BYTES, encoded
 from reverie.offline.notes_merging import merge_section
 from reverie.offline.place import read_place
 from reverie.offline.step import Act, Answer, PlannedCall, Step, offered_tools
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.types import Origin, TextBlock
 

@@ -6,23 +6,24 @@ The offline mind has no disk: like any model it knows only what the request says
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
 from reverie.models.base import Request
+from reverie.quick import dataclass
+from reverie.text.patterns import late
 from reverie.types import Message, Origin, TextBlock
 
-_FOLDER = re.compile(r"^- Working folder: (.+)$", re.MULTILINE)
-_DAY = re.compile(r"^- Date when this conversation began: (?:\w+, )?(\d{4}-\d{2}-\d{2})", re.MULTILINE)
-_NEW_DAY = re.compile(r"today is (?:\w+, )?(\d{4}-\d{2}-\d{2})")
-_MEMORY = re.compile(r"^(?:You have a memory .*?the folder|- private, .*?:) `([^`\n]+)`", re.MULTILINE)
-_TEAM = re.compile(r"^- shared with .*?: `([^`\n]+)`", re.MULTILINE)
-_LOG = re.compile(r"^Append to the log of the day, `([^`\n]+)`", re.MULTILINE)
-_PAST = re.compile(r"path `([^`\n]+)`, glob `\*\.jsonl`|in (\S+) --include=\"\*\.jsonl\"")
-_INDEX = re.compile(r"^# (?:Team memory|Memory) index$")
-_FILE = re.compile(r"^## (.+?) \((?:for everybody|the user's own|the project's)[^()]*\)$")
-_POINTER = re.compile(r"^- \[(?P<title>[^\]\n]+)\]\((?P<file>[^)\n]+)\)(?:\s*[—–:-]+\s*(?P<hook>.*))?$")
+_FOLDER = late(r"^- Working folder: (.+)$", re.MULTILINE)
+_DAY = late(r"^- Date when this conversation began: (?:\w+, )?(\d{4}-\d{2}-\d{2})", re.MULTILINE)
+_NEW_DAY = late(r"today is (?:\w+, )?(\d{4}-\d{2}-\d{2})")
+_MEMORY = late(r"^(?:You have a memory .*?the folder|- private, .*?:) `([^`\n]+)`", re.MULTILINE)
+_TEAM = late(r"^- shared with .*?: `([^`\n]+)`", re.MULTILINE)
+_LOG = late(r"^Append to the log of the day, `([^`\n]+)`", re.MULTILINE)
+_PAST = late(r"path `([^`\n]+)`, glob `\*\.jsonl`|in (\S+) --include=\"\*\.jsonl\"")
+_INDEX = late(r"^# (?:Team memory|Memory) index$")
+_FILE = late(r"^## (.+?) \((?:for everybody|the user's own|the project's)[^()]*\)$")
+_POINTER = late(r"^- \[(?P<title>[^\]\n]+)\]\((?P<file>[^)\n]+)\)(?:\s*[—–:-]+\s*(?P<hook>.*))?$")
 
 
 @dataclass(frozen=True, slots=True)

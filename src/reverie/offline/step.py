@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from reverie.models.base import Request
 from reverie.models.wire import as_object
+from reverie.quick import dataclass
 from reverie.types import JsonObject
 
 

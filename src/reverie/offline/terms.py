@@ -8,25 +8,26 @@ words that only ask.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from reverie.parsing import LONGEST_MESSAGE
+from reverie.quick import dataclass
 from reverie.text.folding import fold, folded_set
+from reverie.text.patterns import late
 from reverie.text.word_lists import STOP_WORDS
 from reverie.text.words import CJK, singular, stem
 
 MOST_TERMS = 6
 _LEAST_ROOT = 4
 
-_QUOTED = re.compile(r"(?<!\w)[`\"“„«「『']([^`\"”“»」』'\n]{2,60})[`\"”“»」』'](?!\w)")
-_PATH = re.compile(r"(?<![\w/])(?:[\w.~-]*/)*[\w-]+\.[A-Za-z]\w{0,7}(?![\w(])")
-_WORD = re.compile(r"[^\W_](?:[\w.-]*\w)?|_\w+")
-_DEFINES = re.compile(
+_QUOTED = late(r"(?<!\w)[`\"“„«「『']([^`\"”“»」』'\n]{2,60})[`\"”“»」』'](?!\w)")
+_PATH = late(r"(?<![\w/])(?:[\w.~-]{0,255}/){0,40}[\w-]{1,255}\.[A-Za-z]\w{0,7}(?![\w(])")
+_WORD = late(r"[^\W_](?:[\w.-]*\w)?|_\w+")
+_DEFINES = late(
     r"^\s*(?:(?:export|public|static|async|pub)\s+)*(?:def|class|function|func|fn|const|let|var|struct|enum|type)\b"
     r"|^\s*[\w.\"'-]+\s*[:=]|^#+ "
 )
-_DEFINITION = re.compile(
+_DEFINITION = late(
     r"^\s*(?:(?:export|public|private|static|async|pub|default|abstract)\s+)*(?:def|class|function|func|fn|struct"
     r"|enum)\s+\w"
 )
@@ -38,19 +39,17 @@ _STOP_WORDS = frozenset[str]().union(*(STOP_WORDS[tongue] for tongue in ("en", "
     whom word words work works yours bin gib gibt hat ja man nein über weißt wen wissen zeig zeige heißt algo dime ha
     hace hacemos hacer hay sabes tenemos tiene todo todos usa usamos usar"""
 )
-_ASKING_IN = re.compile(
+_ASKING_IN = late(
     r"而不是|不是|什么|什麼|哪里|哪裡|哪个|哪些|怎么样|怎么|怎麼|为什么|為什麼|为何|谁|多少|几个|几号|几点|是不是"
     r"|有没有|可以|告诉我|请问|请|我们|我們|你们|他们|这个|那个|这里|那里|关于|知道|记得|使用|需要|时候|的|了|吗|嗎|呢"
     r"|吧|是|在|我|你|他|和|与|有|用|ですか|ますか|でしょうか|ください|について|教えて|どこ|いつ|なに|なぜ|どの|どう"
     r"|どれ|だれ|何番|何時|何|誰|この|その|あの|これ|それ|ている|ていますか|ています|します|する|した|です|ます|から"
     r"|まで|より|には|では|とは|[はがをにへとでのもやか]|私|[?？。、！!，,\s]"
 )
-_RUN_ON = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+|[^\u3040-\u30ff\u3400-\u9fff]+")
-_PARTS = re.compile(
-    r"\b(?:function|class|method|definition|funktion|klasse|función|clase)(?:e?s|en)?\b|函数|関数", re.I
-)
+_RUN_ON = late(r"[\u3040-\u30ff\u3400-\u9fff]+|[^\u3040-\u30ff\u3400-\u9fff]+")
+_PARTS = late(r"\b(?:function|class|method|definition|funktion|klasse|función|clase)(?:e?s|en)?\b|函数|関数", re.I)
 _ABBREVIATIONS = frozenset({"e.g", "i.e"})
-_ABOUT_US = re.compile(
+_ABOUT_US = late(
     r"\b(?:i|my|me|we|our|us|ich|mein\w*|mir|mich|wir|uns\w*|yo|mis?|nos\w*|nuestr\w+)\b|我|私|僕", re.IGNORECASE
 )
 

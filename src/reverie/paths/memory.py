@@ -5,13 +5,13 @@ A folder that the caller's `check` refuses is an error, never a silent move to a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from reverie.errors import SettingsError, UserError
 from reverie.parsing import Unparsable, load_json
 from reverie.paths.places import SLUG_LENGTH, Places, replace_signs
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 
 if TYPE_CHECKING:

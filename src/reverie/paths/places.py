@@ -9,12 +9,12 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.errors import SettingsError, StorageError, UserError
 from reverie.paths.repo import find_repo
+from reverie.quick import dataclass
 
 if TYPE_CHECKING:
     from reverie.settings import Settings
@@ -213,6 +213,11 @@ class Places:
     def search_index(self, memory: Path) -> Path:
         """The derived index of a memory directory; it may be deleted at any time."""
         return self.home / "indexes" / f"{_digest(str(self.below_home(memory)))}.sqlite"
+
+    @property
+    def session_figures(self) -> Path:
+        """Rounds, tokens and cost of all sessions for the web view; it may be deleted at any time."""
+        return self.home / "indexes" / "web-sessions.json"
 
     @property
     def models(self) -> Path:

@@ -6,9 +6,9 @@ All worktrees share one root. A `.git` file counts only if its repository points
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from reverie.quick import dataclass
 from reverie.regular_files import read_head
 
 _LINK_BYTES = 4_096

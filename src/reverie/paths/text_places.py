@@ -5,10 +5,11 @@ A file that is not in the list counts as text too, so a purge never misses a new
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
+
+from reverie.quick import dataclass
 
 
 class Treatment(Enum):
@@ -56,7 +57,12 @@ TEXT_PLACES: tuple[TextPlace, ...] = (
     TextPlace("dreams/*", "dream", "the copy that a running dream works on"),
     TextPlace("indexes/*", "index", "search indexes with the vectors of an encoder", Treatment.DELETED),
     TextPlace("run/*", "socket", "sockets of live sessions, and jobs of the hooks that wait"),
-    TextPlace("connect/*", "connect", "the plug-in, and settings of other agents as they were", Treatment.YOURS),
+    TextPlace(
+        "connect/*",
+        "connect",
+        "the plug-in, settings of other agents as they were, and the token of the MCP server",
+        Treatment.YOURS,
+    ),
     TextPlace("models/*", "weights", "weights of encoders: no text of yours", Treatment.YOURS),
     TextPlace("worktrees/*", "worktree", "checkouts that agents work in", Treatment.YOURS),
     TextPlace("session-memory/config/*", "yours", "your template for notes", Treatment.YOURS),

@@ -6,8 +6,9 @@ A question (`events.PermissionAsked`) says which rules it offers. Whoever shows 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from reverie.quick import dataclass
 
 
 class AnswerKind(Enum):

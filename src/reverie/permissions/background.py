@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from pathlib import Path
 
 from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
@@ -18,6 +18,7 @@ from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
 from reverie.permissions.secret_reads import why_secret
 from reverie.permissions.sensitive import is_sensitive
 from reverie.permissions.shell.read_only import why_not_read_only
+from reverie.quick import dataclass
 
 _READS = frozenset({"Read", "Grep", "Glob"})
 _WRITES = frozenset({"Write", "Edit"})

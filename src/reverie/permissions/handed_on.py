@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from reverie.text.patterns import late
+
 _OPTIONS = {
     "git": "--upload-pack --receive-pack --exec --output --open-files-in-pager -O --template --unsafe-paths"
     " --smtp-server --sendmail-cmd",
@@ -30,10 +32,10 @@ _TASKS = frozenset({"make", "rake", "gradle", "mvn"})
 _BUNDLED = frozenset({"make", "rake"})  # `-kf x` is `-k -f x`
 _SCRIPTS = frozenset({"npm", "cargo"})  # what follows `--` is for a script
 _SHORTEST = 4  # characters of an abbreviated option: `--up`
-_VARIABLE = re.compile(r"([A-Za-z_.][\w.-]*)[:+?!]*=(.*)", re.DOTALL)
+_VARIABLE = late(r"([A-Za-z_.][\w.-]*)[:+?!]*=(.*)", re.DOTALL)
 _STEERING = frozenset({"SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS", "MAKEFILES"})
-_SHELL_TEXT = re.compile(r"[;&|$`<>(){}\\\n\"']")
-_ADDRESS = re.compile(r"://|.@[^/]*:")
+_SHELL_TEXT = late(r"[;&|$`<>(){}\\\n\"']")
+_ADDRESS = late(r"://|.@[^/]*:")
 
 
 def does_more(words: Sequence[str | None], known: int) -> bool:

@@ -11,12 +11,12 @@ import os
 import re
 import stat
 import unicodedata
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from reverie.errors import ReverieError, UserError
 from reverie.permissions.rules import clip
+from reverie.quick import dataclass
 
 _MAX_COMPONENT_BYTES = 255
 _MAX_PATH_BYTES = 4_095  # PATH_MAX counts the closing NUL

@@ -9,13 +9,14 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from reverie.permissions.obeyed_files import is_makefile
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
+from reverie.text.patterns import late
 
 _MOST_BYTES = 1_000_000
 _MOST_NAMES = 5_000
@@ -37,22 +38,22 @@ _SETTINGS = (
     *(".lintstagedrc*", ".overcommit.yml", "*simple-git-hooks*", ".bash*", ".zsh*", ".profile", ".*vimrc*", "_vimrc"),
     *(".exrc", ".gdbinit", ".lldbinit", ".tmux.conf", "mise*.toml", ".mise*.toml"),
 )
-_INCLUDE = re.compile(r"(?:^[ \t]*\.?[-sd]?|\$[({]eval[ \t]+[-s]?)include[ \t]+(.+)$", re.MULTILINE)
-_OTHER_MAKEFILE = re.compile(r"(?<!\S)(?:-f[ \t]*|--(?:make)?file[= \t])(\S+)")
-_ASSIGNMENT = re.compile(
+_INCLUDE = late(r"(?:^[ \t]*\.?[-sd]?|\$[({]eval[ \t]+[-s]?)include[ \t]+(.+)$", re.MULTILINE)
+_OTHER_MAKEFILE = late(r"(?<!\S)(?:-f[ \t]*|--(?:make)?file[= \t])(\S+)")
+_ASSIGNMENT = late(
     r"^[ \t]*(?:export[ \t]+|override[ \t]+)*([\w.-]+)[ \t]*(?:\?|\+|:{0,3}|!)=[ \t]*(.*)$", re.MULTILINE
 )
-_VARIABLE = re.compile(r"\$(?:\(([^()]*)\)|\{([^{}]*)\}|(.))")
-_REFERENCE = re.compile(r"@((?:[^\s\\]|\\ )+)")
-_JUST = re.compile(r"^[ \t]*(?:import|mod|!include)\??[ \t]+(.+)$", re.MULTILINE)
-_WORD = re.compile(r"[^\s\"'`,;:=|&<>()\[\]{}!]+")
-_VARIABLE_FOLDER = re.compile(r"\$(?:\w+|\{[^{}]*\}|\([^()]*\))\\?[\"']?/")
+_VARIABLE = late(r"\$(?:\(([^()]*)\)|\{([^{}]*)\}|(.))")
+_REFERENCE = late(r"@((?:[^\s\\]|\\ )+)")
+_JUST = late(r"^[ \t]*(?:import|mod|!include)\??[ \t]+(.+)$", re.MULTILINE)
+_WORD = late(r"[^\s\"'`,;:=|&<>()\[\]{}!]+")
+_VARIABLE_FOLDER = late(r"\$(?:\w+|\{[^{}]*\}|\([^()]*\))\\?[\"']?/")
 # Named in many hooks and settings, and edited all the time; decision 0025 says why they are not obeyed.
 _OF_THE_PROJECT = (
     *("package*.json", "pyproject.toml", "setup.*", "tox.ini", "*.lock", "requirements*.txt", "tsconfig*.json"),
     *("cargo.toml", "go.mod", "go.sum", "flake.nix", "shell.nix"),
 )
-_WATCHED = re.compile(r"^[ \t]*watch_(?:file|dir).*$", re.MULTILINE)
+_WATCHED = late(r"^[ \t]*watch_(?:file|dir).*$", re.MULTILINE)
 _TAIL = ".,;:!?)]}>\"'*_`"
 
 

@@ -7,11 +7,11 @@ whatever they are given (shells, interpreters, `sudo`, `xargs`) never get a pref
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from reverie.permissions.patterns import find_covering_rule, make_rule, parse_rule
 from reverie.permissions.policy import names_guarded_file
 from reverie.permissions.rules import ToolCall
+from reverie.quick import dataclass
 
 
 def _split(text: str) -> frozenset[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import translate
+
+from reverie.quick import dataclass
 
 MAX_ALTERNATIVES = 256
 MAX_PATTERN = 4_096

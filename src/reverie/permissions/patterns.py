@@ -10,13 +10,13 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.permissions.path_glob import compile_glob, split_literal
 from reverie.permissions.rules import ToolCall
+from reverie.quick import dataclass
 
 _RULE = re.compile(r"([A-Za-z_*][\w*-]*)(?:\((.*)\))?", re.DOTALL)
 _PATH_KEYS = {"Read": "file_path", "Write": "file_path", "Edit": "file_path", "Grep": "path", "Glob": "path"}
@@ -126,7 +126,9 @@ def make_rule(call: ToolCall) -> str | None:
 
 
 def _is_for_tool(rule: PermissionRule, tool: str) -> bool:
-    return tool in _ALSO.get(rule.tool, ()) or fnmatchcase(tool, rule.tool)
+    """`mcp__server` means every tool of this server."""
+    is_server = rule.tool.startswith("mcp__") and fnmatchcase(tool, f"{rule.tool}__*")
+    return is_server or tool in _ALSO.get(rule.tool, ()) or fnmatchcase(tool, rule.tool)
 
 
 def _expand_home(given: str) -> str:

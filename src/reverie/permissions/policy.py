@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
@@ -27,6 +27,7 @@ from reverie.permissions.patterns import (
 )
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
 from reverie.permissions.sensitive import is_sensitive
+from reverie.quick import dataclass
 
 Policy: TypeAlias = Callable[[ToolCall], Decision]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
 from reverie.errors import ReverieError
+from reverie.quick import dataclass
 from reverie.types import JsonObject, Purpose
 
 

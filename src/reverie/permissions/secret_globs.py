@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
 from functools import cache
 from pathlib import Path
 
 from reverie.permissions.sensitive import SENSITIVE_NAMES, SENSITIVE_PATHS, is_sensitive_name
+from reverie.quick import dataclass
 
 _LONGEST = 20
 _SPELLED = 2  # a glob with this many characters of a secret name means that name

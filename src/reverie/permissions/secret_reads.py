@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from reverie.permissions.sensitive import is_sensitive, may_be_sensitive
 from reverie.permissions.shell.options import Arguments, read_arguments
 from reverie.permissions.shell.programs import OPTIONS, is_recursive, opened_by
 from reverie.permissions.shell.words import SimpleCommand, Word, read_words
+from reverie.quick import dataclass
 from reverie.regular_files import special_kind
 
 MOST_NAMES = 50_000

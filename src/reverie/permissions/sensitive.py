@@ -10,6 +10,8 @@ import re
 from fnmatch import fnmatchcase, translate
 from pathlib import Path
 
+from reverie.text.patterns import late
+
 _DATA = ("yaml", "yml", "json", "toml", "ini", "conf", "cfg", "txt", "xml", "properties", "csv", "env")
 _KEEPING = (
     *(*_DATA, "json5", "jsonc", "ejson", "plist", "tsv", "lst", "list", "log", "dat", "bin", "db", "sqlite", "sqlite3"),
@@ -81,7 +83,7 @@ _COPY_WORDS = (
     *("bak", "bkp", "bck", "back", "backup", "old", "orig", "original", "save", "saved", "copy", "prev", "previous"),
     *("tmp", "temp", "swp", "swo", "swn", "new", "dpkg-old", "dpkg-dist", "rpmsave", "rpmnew", "txt", "local"),
 )
-_COPY = re.compile(
+_COPY = late(
     rf"(?:~\d*~?|\#|[.\-_ ](?:{'|'.join(_COPY_WORDS)})[\d.\-_]*|[.\-_]\d[\d.\-_:t]*z?| ?\(\d+\)| - copy| copy)\Z"
 )
 _COPY_ENDS = (*"~#)-_.z0123456789", *_COPY_WORDS)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -15,6 +14,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost
 from reverie.parsing import load_json
 from reverie.proxy.bodies import Api
+from reverie.quick import dataclass
 from reverie.simulator.errors import ApiError
 from reverie.simulator.meter import Caller, Meter
 from reverie.types import Usage

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from reverie.models.wire import as_object
+from reverie.quick import dataclass
 from reverie.types import Json, JsonObject
 
 Api: TypeAlias = Literal["messages", "chat", "responses"]

@@ -10,12 +10,12 @@ import sqlite3
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from reverie.paths import make_private
+from reverie.quick import dataclass
 
 _KEPT_S = 30 * 86_400.0
 _AT_ONCE = 500

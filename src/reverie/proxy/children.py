@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from reverie.models.wire import as_object
 from reverie.parsing import Unparsable, load_json
+from reverie.quick import dataclass
 from reverie.types import JsonObject
 
 

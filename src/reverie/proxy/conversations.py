@@ -12,7 +12,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from reverie.proxy.bodies import (
     tool_names,
 )
 from reverie.proxy.book import Book, chain, extended
+from reverie.quick import dataclass
 from reverie.text.patterns import late
 from reverie.types import Json, JsonObject
 

@@ -11,7 +11,7 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from reverie.errors import ReverieError
@@ -22,6 +22,7 @@ from reverie.proxy.answers import Listener
 from reverie.proxy.bills import Bills
 from reverie.proxy.bodies import Api
 from reverie.proxy.conversations import Conversations, Plan
+from reverie.quick import dataclass
 from reverie.types import JsonObject
 
 if TYPE_CHECKING:

@@ -11,10 +11,8 @@ import errno
 import fcntl
 import json
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -22,8 +20,10 @@ from typing import Any, cast
 from reverie.errors import StorageError
 from reverie.moments import parse_time
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error
+from reverie.text.patterns import late
 from reverie.types import Json, JsonObject
 
 ROTATE_BYTES = 5_000_000
@@ -31,7 +31,7 @@ _TEXT_CHARACTERS = 500
 _LIST_ITEMS = 50
 # Fields of these names contain conversation: only their length is kept.
 _CONVERSATION = frozenset({"prompt", "text", "content", "input", "output", "message", "messages", "system", "stdin"})
-_SECRETS = re.compile(
+_SECRETS = late(
     r"""(?x)
     \b(?:sk|rk|pk)-[A-Za-z0-9_-]{8,}                       # model vendors
     | \b(?:gh[pousr]|github_pat|glpat|xox[abeprs])[-_][A-Za-z0-9_-]{8,}

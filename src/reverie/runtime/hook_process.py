@@ -15,10 +15,10 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
+from reverie.quick import dataclass
 from reverie.runtime.process_family import ProcessFamily
 
 KEPT_BYTES = 1_000_000  # per stream; the rest is read and dropped, so that the command can go on

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from reverie.errors import UserError
 from reverie.events import Notice
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.runtime.hook_process import KEPT_BYTES, CommandResult, run_command
 from reverie.types import Json, JsonObject
 

@@ -12,13 +12,13 @@ import stat
 import struct
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from reverie.errors import NobodyListening, ReverieError, SessionRefused, UserError
 from reverie.parsing import load_json
 from reverie.paths.places import SOCKET_BYTES
+from reverie.quick import dataclass
 from reverie.storage.lease import Lease
 from reverie.types import JsonObject
 

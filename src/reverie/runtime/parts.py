@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, TypeVar
 
 from reverie.flags import Flags
@@ -10,6 +10,7 @@ from reverie.models.base import Model
 from reverie.models.catalogue import ModelFacts
 from reverie.models.window import Thresholds, limits_of
 from reverie.paths import Places
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.layer_tally import LayerTally
 from reverie.settings import Settings

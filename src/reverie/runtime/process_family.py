@@ -13,8 +13,9 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from reverie.quick import dataclass
 
 _GRACE_SECONDS = 1.0
 _KILL_SECONDS = 5.0

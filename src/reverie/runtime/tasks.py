@@ -11,13 +11,14 @@ import secrets
 import traceback
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from reverie.errors import ReverieError, UserError
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.types import JsonObject, Purpose
 

@@ -5,9 +5,9 @@ Every sub-agent and worker gets a new one, without notes, recall and extraction,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,12 +32,13 @@ from reverie.models.registry import doubt_about, facts_of, model_access, open_mo
 from reverie.models.window import limits_of, output_caps
 from reverie.paths import Places
 from reverie.paths.repo import current_branch, find_repo
+from reverie.quick import dataclass
 from reverie.session.agent_memories import AgentMemories, KindMemory
 from reverie.session.parts import SessionParts
 from reverie.settings.reach import names_program
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock, SessionLog
-from reverie.tools.base import Caller, Keeper, ReadCache, Tool, ToolContext
+from reverie.tools.base import CALL_TOOL, Caller, Keeper, ReadCache, Tool, ToolContext
 from reverie.tools.registry import list_schemas
 from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock
 
@@ -66,6 +67,7 @@ class AgentContexts:
     hooks: Callable[[JsonObject], Companion]
     emit: Callable[[Event], None]
     clock: Clock
+    listed_tools: Callable[[], Sequence[TextBlock]] = tuple
     _opened: dict[str, Model] = field(default_factory=dict[str, Model], init=False)
     _reported: set[str] = field(default_factory=set[str], init=False)
 
@@ -85,7 +87,8 @@ class AgentContexts:
 
     def _kinds_for(self, wanted: ContextOrder, tools: Mapping[str, Tool]) -> list[TextBlock]:
         text = self.listed() if wanted.kind is not None and "Agent" in tools else ""
-        return [TextBlock(text, Origin.CODE)] if text else []
+        behind = self.listed_tools() if CALL_TOOL in tools else ()
+        return [*([TextBlock(text, Origin.CODE)] if text else []), *behind]
 
     async def close(self, point: ForkPoint) -> None:
         """Closes the transcript of an agent that has ended, and its own model."""
@@ -173,6 +176,7 @@ class AgentContexts:
             notes=folder / "summary.md",  # nobody keeps notes for it
             render_header=_unchanged,
             attachments=lambda: kinds,
+            discovered=tuple,
         )
         own = Compaction(ground)
         stages = {name: stage for name, stage in main.stages.items() if name == "tool_result_budget"}

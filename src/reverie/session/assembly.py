@@ -16,7 +16,7 @@ from reverie.agents.fork import ForkPoint, ask_aside
 from reverie.context.engine import EngineHost, LayerEngine
 from reverie.context.rule_attachments import RuleAttachments
 from reverie.errors import UserError
-from reverie.events import Event, Notice, TaskChanged
+from reverie.events import Event, Notice, PermissionAsked, TaskChanged
 from reverie.instructions import Instructions, load_instructions
 from reverie.layers.base import BreakCause, Companion
 from reverie.loop import Thread
@@ -30,6 +30,7 @@ from reverie.session.forks import SessionForks
 from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints
 from reverie.session.local_teammate import OpenSession
+from reverie.session.mcp_tools import SessionMcp
 from reverie.session.memory_companion import MemoryCompanion
 from reverie.session.messages import SessionMessages
 from reverie.session.parts import SessionParts, new_header, open_accounts
@@ -39,7 +40,7 @@ from reverie.storage.saved_rules import LocalRules
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
 from reverie.storage.transcript.view import View
-from reverie.tools.base import Caller, Tool, ToolContext
+from reverie.tools.base import CALL_TOOL, Caller, Tool, ToolContext
 from reverie.tools.registry import list_schemas, make_read_only_check
 from reverie.tools.seen_files import find_seen_files
 from reverie.types import JsonObject, Purpose
@@ -56,6 +57,8 @@ _MODES = {
 }
 _TASK_TYPES = {Purpose.AGENT: "subagent"}
 """Names that hooks know."""
+_MCP_TOOLS = ("LoadTools", CALL_TOOL)
+"""They join an older conversation when its prefix is rendered again."""
 
 
 class Outlet:
@@ -88,11 +91,11 @@ class Outlet:
         return self._queue
 
     def close_turn(self) -> None:
-        """Drops the unread events of the turn, except for those that are not about the turn."""
+        """Drops the unread events of the turn, except for those that are not about it, as questions of other agents."""
         queue, self._queue = self._queue, None
         while queue is not None and not queue.empty():
             event = queue.get_nowait()
-            if isinstance(event, Notice | TaskChanged):
+            if isinstance(event, Notice | TaskChanged | PermissionAsked):
                 self.emit(event)
 
     def _take(self) -> list[Event]:
@@ -144,6 +147,7 @@ class Assembly:
             trusted=is_trusted(parts.settings, parts.places),
             store=LocalRules(parts.places.cwd, parts.places.home),
         )
+        self.mcp = SessionMcp(parts, self.gate, emit, interactive, tools)
         self._prompt_id = ""
         parts.hooks.now = self._hook_fields
         self.messages = SessionMessages(parts, emit, lambda: self.busy)
@@ -163,6 +167,7 @@ class Assembly:
             open_session=open_session,
             emit=emit,
             clock=clock,
+            listed_tools=self.mcp.listed,
         )
         self.commands = SessionCommands(parts, self.gate, self.hook_points, emit)
         beside: list[Companion] = [self._rules(), *([self.memory] if self.memory is not None else [])]
@@ -176,12 +181,17 @@ class Assembly:
                 in_turn=lambda: self._turn is not None and not self._turn_is_over,
                 on_clear=lambda: self.hook_points.session_started("clear"),
                 run_hook=self.hook_points.run,
-                attached=lambda: [*self.agents.attachments(), *self.commands.attachments()],
+                attached=lambda: [
+                    *self.agents.attachments(),
+                    *self.commands.attachments(),
+                    *self.mcp.attachments(),
+                ],
+                discovered=self.mcp.discovered,
             ),
             tasks=self.tasks,
             accounts=self.accounts,
             memory=self.memory.opened if self.memory is not None else None,
-            companions=(*beside, self.agents, self.hook_points),
+            companions=(*beside, self.agents, self.mcp, self.hook_points),
             interactive=interactive,
             emit=emit,
             clock=clock,
@@ -274,7 +284,9 @@ class Assembly:
 
     def _render_header(self, old: SessionHeader) -> SessionHeader:
         """Renders the prefix again, as after a compaction; the lifetime of its cache does not change."""
-        fresh = new_header(self.parts, old.tools, self._today(), self.emit)
+        had = {tool.get("name") for tool in old.tools}
+        behind = [one for one in self._schemas if one["name"] in _MCP_TOOLS and one["name"] not in had]
+        fresh = new_header(self.parts, (*old.tools, *behind), self._today(), self.emit)
         return replace(fresh, ttl=old.ttl, ttl_reason=old.ttl_reason)
 
     def _hook_fields(self) -> JsonObject:

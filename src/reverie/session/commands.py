@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from pathlib import Path
 
@@ -29,20 +29,22 @@ from reverie.models.registry import EMBEDDED
 from reverie.models.window import scaled
 from reverie.origins import escape_tags, fence
 from reverie.permissions.policy import Rules
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints
 from reverie.session.parts import SessionParts
 from reverie.settings.claude_rules import RuleReader
 from reverie.storage.transcript.view import View
+from reverie.text.patterns import late
 from reverie.tools.base import ToolOutput
 from reverie.tools.run import run_calls
 from reverie.types import Block, JsonObject, Origin, TextBlock, ToolUseBlock
 
 _MOST_FILES = 10
-_ARGUMENT = re.compile(r"\$ARGUMENTS\[(\d{1,3})\]|\$(\d{1,3})\b|\$ARGUMENTS\b")
-_FILE = re.compile(r"(?<![\w`@/])@((?:~/|\./|/)?[\w][^\s`'\",;:)]*)")
-_SLASH = re.compile(r"\s*/([A-Za-z0-9][\w.:-]*)(?:\s+(.*))?\s*\Z", re.DOTALL)
+_ARGUMENT = late(r"\$ARGUMENTS\[(\d{1,3})\]|\$(\d{1,3})\b|\$ARGUMENTS\b")
+_FILE = late(r"(?<![\w`@/])@((?:~/|\./|/)?[\w][^\s`'\",;:)]*)")
+_SLASH = late(r"\s*/([A-Za-z0-9][\w.:-]*)(?:\s+(.*))?\s*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ starts the work again from the beginning. It never answers the conversation itse
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeVar
 
 from reverie.agents.fork import ForkPoint
@@ -21,6 +21,7 @@ from reverie.layers.base import AskFork, Break, BreakCause, EffectResult, Fork
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import EMBEDDED, ModelAccess, open_model
+from reverie.quick import dataclass
 from reverie.runtime.parts import Parts
 from reverie.types import Purpose
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +19,7 @@ from reverie.permissions.offers import Offer, make_offer
 from reverie.permissions.patterns import find_covering_rule
 from reverie.permissions.policy import Policy, PolicyMode, Rules, make_policy
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
+from reverie.quick import dataclass
 from reverie.runtime.hooks import HookEvent, HookOutcome, Hooks
 from reverie.types import JsonObject
 
@@ -40,7 +41,7 @@ class OpenQuestion:
     id: str
     call: ToolCall
     reason: str
-    offer: Offer = Offer()  # noqa: RUF009 (frozen)
+    offer: Offer = Offer()
 
 
 class RuleStore(Protocol):
@@ -167,6 +168,16 @@ class PermissionGate:
     def questions(self) -> list[OpenQuestion]:
         """The open questions, oldest first."""
         return [question for question, _ in self._waiting.values()]
+
+    def is_open(self, name: str) -> bool:
+        """Whether somebody still waits for the answer to this question."""
+        return name in self._waiting
+
+    def close(self, reason: str) -> None:
+        """Asks nothing any more: the user has left. Open questions are answered with no."""
+        self.can_ask = False
+        for question in self.questions():
+            self.settle(question.id, PermissionAnswer.deny(reason))
 
     def answer(self, name: str, *, allow: bool, always: bool = False, reason: str = "") -> bool:
         """Settles a question with a plain yes or no; with `always`, its rules hold for this session."""

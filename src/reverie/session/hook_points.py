@@ -6,7 +6,7 @@ Every notice of a hook is shown. Text that a hook adds for the model becomes blo
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from reverie.agents.messages.roster import Member
@@ -15,6 +15,7 @@ from reverie.events import Event, Notice
 from reverie.instructions import InstructionFile
 from reverie.layers.base import Companion, EffectResult, RunHook
 from reverie.origins import fence
+from reverie.quick import dataclass
 from reverie.runtime.hooks import NOTHING, HookEvent, HookOutcome, Hooks
 from reverie.session.hook_results import read_replacement, show_response
 from reverie.tools.base import ToolOutput

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -20,6 +20,7 @@ from reverie.agents.messages.roster import AgentMode, Member, MemberState
 from reverie.events import Event, ToolStarted, TurnEnded
 from reverie.memory.evidence import gather_evidence
 from reverie.models.base import Capabilities, Model, ModelEvent, Request
+from reverie.quick import dataclass
 from reverie.session.agent_memories import KindMemory
 from reverie.session.hook_points import AskStop
 from reverie.session.messages import SessionMessages

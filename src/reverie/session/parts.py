@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from reverie.models.window import WindowSource, limits_of, window_doubt, window_
 from reverie.moments import parse_time
 from reverie.paths import Places, check_session_id, make_private
 from reverie.paths.repo import current_branch, find_repo
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.hooks import Hooks, hook_rules
 from reverie.runtime.parts import Parts

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from reverie.agents.messages.roster import Member
 from reverie.agents.progress import MAX_TOKENS, check_answer, question, steps_of
@@ -17,6 +17,7 @@ from reverie.models.base import Finished, Model, Request
 from reverie.models.catalogue import Catalogue
 from reverie.models.registry import EMBEDDED, model_access, open_model, small_model_name
 from reverie.models.sending import RetryPolicy, send
+from reverie.quick import dataclass
 from reverie.session.parts import SessionParts
 from reverie.storage.transcript.records import ForkUsage
 from reverie.storage.transcript.session_log import SessionLog

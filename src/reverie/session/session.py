@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +33,7 @@ from reverie.runtime.hooks import HookEvent
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import Task, TaskHandle
 from reverie.session.assembly import Assembly, Outlet
+from reverie.session.mcp_tools import open_servers
 from reverie.session.parts import gather, look_at_model, resume_facts, tell_flag_mistakes
 from reverie.session.verbs import verbs
 from reverie.settings import Settings
@@ -65,11 +66,13 @@ class Session(Assembly):
         tools: Sequence[Tool] | None = None,
         prompt: str = "",
         own_model: bool = True,
+        mcp_servers: Mapping[str, object] | None = None,
         clock: Clock = utc_now,
     ) -> Session:
         """Opens a new session in `cwd`, or continues an old one (`resume`: an id, its start, or `last`).
 
         `prompt` replaces Reverie's own system prompt. `own_model`: whether its model, with its key, is needed.
+        `mcp_servers`: more servers than the files name, in the form of `.mcp.json`.
         `interactive`: somebody answers `PermissionAsked` events; otherwise such calls are refused.
         Raises SessionBusy with the process if the session is open elsewhere.
         """
@@ -88,8 +91,11 @@ class Session(Assembly):
         )
         if model is None or isinstance(model, str):
             await look_at_model(parts, outlet.emit)
-        chosen = make_builtin_tools(parts.settings.tools, window=parts.limits.window) if tools is None else tools
-        session = cls(parts, outlet, interactive=interactive, tools=chosen, clock=clock, open_session=Session.open)
+        if tools is None:
+            servers = open_servers(parts, outlet.emit, mcp_servers)
+            own = make_builtin_tools(parts.settings.tools, window=parts.limits.window)
+            tools = (*own, *servers.tools) if servers is not None else own
+        session = cls(parts, outlet, interactive=interactive, tools=tools, clock=clock, open_session=Session.open)
         close_open_calls(parts.log, CRASHED)
         session.conversation.announced = unsent_break(parts.log.records, parts.places.home) if parts.resumed else ()
         if parts.log.view.entries and parts.log.view.header is None:
@@ -98,6 +104,8 @@ class Session(Assembly):
         await session.messages.look()
         facts = resume_facts(parts, clock()) if parts.resumed else {}
         await session.hook_points.session_started("resume" if parts.resumed else "startup", facts)
+        if interactive:
+            session.mcp.start()
         session._clean_up()
         if session._team_sync is not None:
             session._team_sync.look()
@@ -143,6 +151,7 @@ class Session(Assembly):
             await self.tasks.drain(parts.settings.background.exit_wait_s)
             await self.hook_points.session_ended("exit")
         finally:
+            await self.mcp.close()
             await self.agents.close()
             await self.messages.close()
             if self._server is not None:
@@ -348,6 +357,7 @@ class Session(Assembly):
         if is_date_outdated(log.records, today):
             added.append(date_change(today))
         added += [*self.agents.new_reminders(log.view), *self.commands.new_reminders(log.view)]
+        added += await self.mcp.new_reminders(log.view)
         record = None
         if added:
             record = log.append_message(Message("user", tuple(added)), isMeta=True, knownDate=today.isoformat())

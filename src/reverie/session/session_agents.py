@@ -6,7 +6,7 @@ Every call of an agent passes the session's gate in the agent's name. `agents/sp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from reverie.agents.definition import AgentDefinition, Definitions, coordinator_prompt, list_kinds, load_definitions
@@ -23,6 +23,7 @@ from reverie.layers.base import Companion
 from reverie.loop import Thread
 from reverie.paths.places import slug
 from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.quick import dataclass
 from reverie.runtime.tasks import TaskHandle, TaskInfo, Tasks
 from reverie.session.agent_contexts import AgentContexts, keeper_for, prompt_of, tools_for
 from reverie.session.agent_memories import AgentMemories
@@ -55,6 +56,8 @@ class SessionAgents(Companion):
     open_session: OpenSession
     emit: Callable[[Event], None]
     clock: Clock
+    listed_tools: Callable[[], Sequence[TextBlock]] = tuple
+    """Returns the lists of tools that are not in a request, for an agent with its own context."""
     _reported: set[str] = field(default_factory=set[str], init=False)
     _contexts: AgentContexts | None = field(default=None, init=False)
 
@@ -75,6 +78,7 @@ class SessionAgents(Companion):
             self.points.tool_hooks,
             emit=self.emit,
             clock=self.clock,
+            listed_tools=self.listed_tools,
         )
         if self.parts.resumed:
             self.spawner.report_lost(find_lost_agents(self.parts.log.records), self._transcript_of)

@@ -10,12 +10,13 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from reverie import paths
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_head
 from reverie.settings.claude_rules import MODES, RuleReader
 from reverie.settings.fields import list_section_settings

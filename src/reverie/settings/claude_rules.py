@@ -9,8 +9,10 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+
+from reverie.quick import dataclass
 
 MODES = {"default": "ask", "acceptEdits": "accept_edits", "plan": "read_only"}
 """`bypassPermissions` and others are not taken over: the user says here, and only here, that nothing is asked."""

@@ -6,11 +6,12 @@ Values are compared with the managed and user settings, so that the result does 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from reverie.paths import Repo
+from reverie.quick import dataclass
 from reverie.settings import trust
 from reverie.settings.reach import FolderRule, find_reach, needs_trust
 from reverie.settings.schema import Settings, get_value, list_settings

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
+from reverie.quick import dataclass
 from reverie.settings.toml_file import KeyPath
 
 LARGEST = 1e15

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
 
 from reverie import paths
 from reverie.errors import SettingsError
+from reverie.quick import dataclass
 from reverie.settings.fields import Setting, list_section_settings
 from reverie.settings.kinds import Counts, Frame, Misfit
 from reverie.settings.schema import Settings, get_value, list_sections, list_settings
@@ -393,3 +393,8 @@ def is_simple_terminal() -> bool:
 def find_editor() -> str:
     """Returns the command that edits a file: VISUAL, else EDITOR, else vi."""
     return os.environ.get("VISUAL", "").strip() or os.environ.get("EDITOR", "").strip() or "vi"
+
+
+def find_claude_session() -> str:
+    """Returns the id of the session of Claude Code that started this process; empty if it was not Claude Code."""
+    return os.environ.get("CLAUDE_CODE_SESSION_ID", "").strip()

@@ -7,10 +7,11 @@ set by the user, and a test fails until it is listed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import cast
+
+from reverie.quick import dataclass
 
 
 class FolderRule(Enum):
@@ -50,7 +51,9 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
     (
         FolderRule.FREE,
         Risk.NOTHING,
-        "transcript.fsync permissions.ask permissions.deny background.fallback chat.vi_keys chat.bell chat.theme",
+        """
+        transcript.fsync permissions.ask permissions.deny background.fallback chat.vi_keys chat.bell chat.theme mcp.off
+        """,
     ),
     (
         FolderRule.LOWER,
@@ -65,7 +68,8 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         memory.recall_session_bytes instructions.max_characters extraction.max_rounds dream.max_rounds
         agents.max_rounds agents.depth agents.at_once messages.letter_characters messages.round_characters
         messages.mailbox_bytes connect.prompt_characters connect.session_tokens connect.day_tokens
-        connect.idle_minutes model.programs_at_once
+        connect.idle_minutes model.programs_at_once mcp.listed_characters mcp.description_characters
+        mcp.instructions_characters mcp.restore_characters
         """,
     ),
     (
@@ -74,7 +78,8 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         """
         permissions.mode tools.bash_timeout_s tools.bash_timeout_max_s tools.grep_timeout_s notes.wait_s
         notes.ignore_after_s instructions.warn_characters team.timeout_s extraction.most_losses agents.ask_s
-        messages.lock_s messages.permission_s background.exit_wait_s background.ask_s
+        messages.lock_s messages.permission_s background.exit_wait_s background.ask_s mcp.start_s mcp.first_wait_s
+        mcp.call_s mcp.message_bytes
         """,
     ),
     (
@@ -88,6 +93,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
     ),
     (FolderRule.HIGHER, Risk.SEND, "team.sync_minutes"),
     (FolderRule.OFF, Risk.MOVE, "memory.enabled connect.large_results"),
+    (FolderRule.OFF, Risk.RUN, "mcp.enabled mcp.project"),
     (FolderRule.OFF, Risk.SPEND, "connect.recall connect.restore connect.learn"),
     (
         FolderRule.TRUST,

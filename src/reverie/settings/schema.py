@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from reverie.settings import background_sections, layer_sections, sections
+from reverie.quick import dataclass
+from reverie.settings import background_sections, layer_sections, mcp_section, sections
 from reverie.settings.fields import Setting, list_section_settings
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Settings:
     claude: sections.ClaudeSettings = field(default_factory=sections.ClaudeSettings)
     chat: sections.ChatSettings = field(default_factory=sections.ChatSettings)
     tools: sections.ToolSettings = field(default_factory=sections.ToolSettings)
+    mcp: mcp_section.McpSettings = field(default_factory=mcp_section.McpSettings)
     tool_results: sections.ToolResultSettings = field(default_factory=sections.ToolResultSettings)
     microcompact: sections.MicrocompactSettings = field(default_factory=sections.MicrocompactSettings)
     notes: layer_sections.NoteSettings = field(default_factory=layer_sections.NoteSettings)

@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.settings.reach import Risk, names_program
 
 FILE = "trust.json"
@@ -26,6 +28,8 @@ LOCAL_FILES = (LOCAL, ".claude/settings.local.json")
 SETTINGS_FILES = (COMMITTED, ".claude/settings.json", *LOCAL_FILES)
 _MAX_BYTES = 4_000_000
 _NAMES_FILES = ("catalogue.files", "model.")
+SERVERS = "mcpServers."
+"""The keys of parts that are MCP servers begin with this."""
 
 NOT_TRUSTED = "you have not trusted this folder"
 CHANGED = "what can act here has changed since you trusted this folder"
@@ -169,10 +173,10 @@ def make_check(key: str, value: object, folder: Path) -> Callable[[], PartCheck]
 def _check_part(key: str, value: object, folder: Path) -> PartCheck:
     content = [key, json.dumps(value, sort_keys=True, default=str)]
     unchecked: tuple[str, ...] = ()
-    if key == "run" or key.startswith("hooks.") or names_program(value):
+    commands = _list_commands(key, value)
+    if commands:
         from reverie.settings.scripts import explain_unchecked, list_run_files
 
-        commands = [value] if isinstance(value, str) else [_command(item) for item in cast("list[object]", value)]
         files, complete = list_run_files(commands, folder)
         content += files
         otherwise = "" if complete else "this folder has too many files to look at all of them"
@@ -182,6 +186,17 @@ def _check_part(key: str, value: object, folder: Path) -> PartCheck:
 
         content += list_named_files(_list_texts(value), folder)
     return PartCheck(_hash("\0".join(content).encode("utf-8", "surrogatepass")), unchecked)
+
+
+def _list_commands(key: str, value: object) -> list[str]:
+    """Returns the commands that a part runs, each as one text."""
+    if key.startswith(SERVERS):
+        entry = cast("Mapping[str, Any]", value)
+        words = [entry.get("command"), *cast("list[object]", entry.get("args") or ())]
+        return [shlex.join(map(str, words))] if entry.get("command") else []
+    if key != "run" and not key.startswith("hooks.") and not names_program(value):
+        return []
+    return [value] if isinstance(value, str) else [_command(item) for item in cast("list[object]", value)]
 
 
 def _command(item: object) -> str:

@@ -7,8 +7,8 @@ first. Chat-completions servers cache prefixes without markers (`AutomaticCache`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from reverie.quick import dataclass
 from reverie.simulator.prompt import Mark, Prompt
 from reverie.types import Usage
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, cast
 
+from reverie.quick import dataclass
 from reverie.simulator.errors import invalid
 
 MOST_TIMES = 10_000

@@ -7,9 +7,10 @@ thinking that older models drop at a new user turn. It is computed from the full
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
+from reverie.quick import dataclass
 from reverie.simulator.check import check_objects, check_strings
 from reverie.simulator.errors import invalid
 from reverie.simulator.tokens import Block, block_tokens

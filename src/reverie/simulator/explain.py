@@ -6,11 +6,12 @@ Compares a request with the most similar earlier one of its thread. It keeps fin
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Generic, TypeVar
 
 from reverie.models.catalogue import ModelFacts
 from reverie.models.prices import price
+from reverie.quick import dataclass
 from reverie.simulator.cache import PromptCache, Split, effective_marks, tokens_at
 from reverie.simulator.prompt import MESSAGE_SETTINGS, SYSTEM_SETTINGS, Prompt, place_path
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from reverie.errors import StorageError, UserError
+from reverie.quick import dataclass
 from reverie.regular_files import open_regular
 from reverie.simulator.explain import Miss
 from reverie.types import Usage

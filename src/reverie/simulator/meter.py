@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from reverie.models.catalogue import ONE_MILLION, Catalogue, ModelFacts
 from reverie.models.prices import cost, input_equivalents
+from reverie.quick import dataclass
 from reverie.simulator.cache import STEP, AutomaticCache, PromptCache, Split
 from reverie.simulator.chat import too_long
 from reverie.simulator.check import MAX_NAME, check_body, check_objects

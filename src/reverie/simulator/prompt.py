@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from typing import Any, cast
 
 from reverie.models.catalogue import ModelFacts
+from reverie.quick import dataclass
 from reverie.simulator.check import check_markers, check_objects, ttl_of
 from reverie.simulator.edits import MessageView
 from reverie.simulator.errors import invalid

@@ -9,7 +9,7 @@ import asyncio
 import secrets
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from reverie.errors import ReverieError, Unreachable
 from reverie.models.base import PURPOSE_HEADER
 from reverie.models.catalogue import Catalogue
 from reverie.models.script_syntax import Fault
+from reverie.quick import dataclass
 from reverie.simulator import chat, responses
 from reverie.simulator.answer import Event, content_tokens, cut_at_budget, cut_at_stop, events
 from reverie.simulator.check_messages import signature_of

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
+from reverie.quick import dataclass
 from reverie.simulator.errors import ApiError, invalid
 
 THREADS_BETA = "message-threads-2026-08-12"

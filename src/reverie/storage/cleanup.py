@@ -9,10 +9,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import SessionBusy, StorageError
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.lease import Lease
 

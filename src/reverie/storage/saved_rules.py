@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +15,7 @@ from reverie.errors import UserError
 from reverie.parsing import load_toml
 from reverie.paths import find_repo
 from reverie.permissions.patterns import parse_rule
+from reverie.quick import dataclass
 from reverie.settings import Settings, load_settings
 from reverie.settings.toml_file import TomlFile
 from reverie.settings.toml_lists import add_to_list, remove_from_list

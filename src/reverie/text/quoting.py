@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from reverie.origins import escape_tags
 from reverie.text.folding import visible
+from reverie.text.patterns import late
 
-_CONTROL = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]")
+_CONTROL = late("[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]")
 """Control characters, line breaks among them, and halves of characters."""
 
 

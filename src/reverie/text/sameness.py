@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import islice, pairwise
 from typing import Final
 
+from reverie.quick import dataclass
 from reverie.text.folding import word_set
 from reverie.text.patterns import late
 from reverie.text.values import hard_facts, subject_of, values_of, without_since

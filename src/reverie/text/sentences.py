@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from reverie.parsing import split_long
+from reverie.quick import dataclass
 from reverie.text.patterns import late
 from reverie.text.words import CJK, content_terms
 

@@ -5,10 +5,10 @@ words."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from reverie.quick import dataclass
 from reverie.text.folding import word_set
 from reverie.text.patterns import late
 from reverie.text.word_lists import NUMBER_WORDS

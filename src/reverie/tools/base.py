@@ -7,14 +7,21 @@ mistake of the model: it returns an error result that says what to do.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from reverie.errors import ReverieError
+from reverie.parsing import load_json
 from reverie.permissions.rules import Decision, ToolCall
 from reverie.prompts import render
-from reverie.types import Block, Json, JsonObject, Origin, Purpose
+from reverie.quick import dataclass
+from reverie.types import Block, Json, JsonObject, Origin, Purpose, ToolUseBlock
+
+CALL_TOOL = "CallTool"
+"""The tool with which a model calls tools that are not in its request."""
+BEHIND = "mcp__"
+"""The names of such tools begin with this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,18 @@ Keeper: TypeAlias = Callable[[bytes, bytes | None], Kept]
 """Writes a file by its own rules: takes the new content and the old one (None: no file). Raises to refuse."""
 
 
+class EditorFiles(Protocol):
+    """The files that the user has open in an editor, which may have changes that are not saved."""
+
+    async def text_of(self, path: Path) -> str | None:
+        """Returns the text that the editor shows; None if it has none or does not answer."""
+        ...
+
+    async def write(self, path: Path, text: str) -> None:
+        """Puts a text into the editor, which saves it. Raises UserError if it does not."""
+        ...
+
+
 @dataclass(slots=True)
 class ToolContext:
     """Everything that a tool may use. `map_path` lets a layer redirect reads and writes to a copy."""
@@ -121,6 +140,8 @@ class ToolContext:
     For an unknown recipient it raises a ReverieError that lists the known ones."""
     guarded: bool = False
     """Nobody was asked about the call: it must run as the permission check relied on."""
+    editor: EditorFiles | None = None
+    """What the user has open, for the tools that read and change one file. Memories never go this way."""
 
     def resolve(self, given: str) -> Path:
         """Returns the absolute path that a model means, before mapping. Accepts `~` and relative paths."""
@@ -160,6 +181,30 @@ class Tool(Protocol):
         ...
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput: ...
+
+
+@runtime_checkable
+class ToolsBehind(Protocol):
+    """A tool that stands for others, which are not in the request."""
+
+    def find(self, name: str) -> Tool | None: ...
+
+
+def unwrap_call(call: ToolUseBlock) -> ToolUseBlock:
+    """Returns a call of CallTool as the call that it means; any other call unchanged."""
+    whole: Json = call.input
+    if call.name != CALL_TOOL or not isinstance(whole, dict):
+        return call
+    given = cast("JsonObject", whole)
+    tool: Json = given.get("tool")
+    inner: Json = given.get("input")
+    if isinstance(inner, str):  # some models send it as text
+        try:
+            inner = load_json(inner) if inner.strip() else {}
+        except ValueError:
+            return call
+    is_one = isinstance(tool, str) and tool.startswith(BEHIND)
+    return replace(call, name=tool, input={} if inner is None else inner) if is_one else call
 
 
 class BuiltIn:

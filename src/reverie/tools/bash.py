@@ -13,7 +13,6 @@ import os
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from reverie.paths.programs import make_bare_environment, system_program, users_
 from reverie.permissions.rules import NotReadOnly
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.permissions.shell.words import anchor_globs
+from reverie.quick import dataclass
 from reverie.runtime.process_family import ProcessFamily
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import format_path

@@ -7,11 +7,21 @@ byte order mark. It never guesses a place.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 from reverie.tools.base import BuiltIn, ReadCache, ToolContext, ToolOutput
-from reverie.tools.files import Located, Snapshot, finish_in_thread, load, locate, require_unchanged, save
+from reverie.tools.files import (
+    Located,
+    Snapshot,
+    finish_in_thread,
+    is_judged_by_disk,
+    load,
+    locate,
+    locate_open,
+    require_unchanged,
+    store,
+)
 from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import TextForm, decode, encode, looks_binary, with_newlines
 from reverie.types import JsonObject
@@ -31,14 +41,15 @@ class Edit(BuiltIn, prompt="edit.md", properties=_PROPERTIES, required=["file_pa
     def _foresee(self, given: JsonObject, context: ToolContext) -> None:
         every = bool(given.get("replace_all", False))
         where = locate(given["file_path"], context)
-        _plan(where, given["old_string"], given["new_string"], every, context.read_cache)
+        if is_judged_by_disk(where, context):
+            _plan(where, given["old_string"], given["new_string"], every, context.read_cache)
 
     async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         old, new, every = given["old_string"], given["new_string"], bool(given.get("replace_all", False))
         known = context.read_cache
-        where = locate(given["file_path"], context)
+        where = await locate_open(given["file_path"], context)
         change = await finish_in_thread(lambda: _plan(where, old, new, every, known))
-        saved = await finish_in_thread(lambda: save(where, change.data, change.before))
+        saved = await store(where, change.data, change.before, context)
         partial, lines = change.partial, change.lines
         if saved.now is None:
             known.forget(where.key)

@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from reverie.errors import StorageError, UserError
+from reverie.quick import dataclass
 from reverie.regular_files import open_regular
 from reverie.storage.atomic import create_exclusive, storage_error, write_atomic
-from reverie.tools.base import Keeper, ReadCache, SeenFile, ToolContext
-from reverie.tools.text_form import is_clean
+from reverie.tools.base import EditorFiles, Keeper, ReadCache, SeenFile, ToolContext
+from reverie.tools.text_form import decode, encode, is_clean, looks_binary, with_newlines
+from reverie.types import Purpose
 
 WHOLE_FILE_LIMIT = 64 * 1024 * 1024
 """In bytes: a larger file is never read whole, so it has no digest and cannot be edited."""
@@ -41,6 +43,8 @@ class Located:
     real: Path
     keeper: Keeper | None = None
     """Writes the file, if not the tool itself."""
+    unsaved: bytes | None = None
+    """What the user's editor shows, if that is not what the disk holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,35 @@ def locate(given: str, context: ToolContext) -> Located:
     path = resolve(given, context, "file")
     real = Path(os.path.realpath(context.map_path(path)))
     return Located(format_path(path), Path(os.path.realpath(path)), real, context.keeper(path))
+
+
+async def locate_open(given: str, context: ToolContext) -> Located:
+    """Like `locate`; asks the user's editor whether it has changes of the file that are not saved."""
+    where = locate(given, context)
+    asks = context.caller.purpose in (Purpose.MAIN, Purpose.AGENT) and where.keeper is None
+    if context.editor is None or not asks or where.real != where.key:
+        return where
+    return replace(where, unsaved=await _find_unsaved(where, context.editor))
+
+
+async def _find_unsaved(where: Located, editor: EditorFiles) -> bytes | None:
+    """Returns the editor's text in the form of the file; None if the disk holds the same, or no text."""
+    if not where.real.is_file() or (text := await editor.text_of(where.real)) is None:
+        return None
+
+    def compare() -> bytes | None:
+        before = load(where).data
+        if len(text) > WHOLE_FILE_LIMIT or looks_binary(before[:8_192]):
+            return None
+        saved, form = decode(before)
+        if not form.valid or not is_clean(text) or with_newlines(saved, "\n") == with_newlines(text, "\n"):
+            return None
+        return encode(with_newlines(text, form.newline), form)
+
+    try:
+        return await asyncio.to_thread(compare)
+    except UserError:  # the tool says what is wrong with the file
+        return None
 
 
 def resolve(given: str, context: ToolContext, what: str) -> Path:
@@ -105,6 +138,9 @@ def open_file(where: Located) -> tuple[int, os.stat_result]:
 def load(where: Located) -> Snapshot:
     """Reads the whole file; raises if it does not exist, is not a regular file, or is too large."""
     fd, status = open_file(where)
+    if where.unsaved is not None:
+        os.close(fd)
+        return Snapshot(where.unsaved, status)
     with os.fdopen(fd, "rb") as file:
         try:
             data = file.read(WHOLE_FILE_LIMIT + 1) or b""
@@ -131,6 +167,15 @@ def require_unchanged(where: Located, now: Snapshot, known: ReadCache) -> SeenFi
     if seen.digest != digest(now.data):
         raise UserError(f"{where.shown} has changed since it was read: Read it again, then decide.")
     return seen
+
+
+def is_judged_by_disk(where: Located, context: ToolContext) -> bool:
+    """Whether the disk holds what the conversation saw of the file; else the editor may hold it."""
+    seen = context.read_cache.get(where.key)
+    if context.editor is None or seen is None:
+        return True
+    now = load_if_there(where)
+    return now is None or digest(now.data) == seen.digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +212,17 @@ def save(where: Located, data: bytes, before: Snapshot | None) -> Saved:
         if isinstance(error.__cause__, OSError):  # name the path that the model knows, not the mapped one
             raise storage_error(error.__cause__, Path(where.shown), "write") from error
         raise
+
+
+async def store(where: Located, data: bytes, before: Snapshot | None, context: ToolContext) -> Saved:
+    """Saves the file: on disk, or in the editor if that has changes which are not saved, so that none is lost."""
+    if where.unsaved is None or before is None or context.editor is None:
+        return await finish_in_thread(lambda: save(where, data, before))
+    if await _find_unsaved(replace(where, unsaved=None), context.editor) != where.unsaved:
+        raise UserError(f"{where.shown} is being changed in the editor right now: Read it again.")
+    text, _ = decode(data)
+    await context.editor.write(where.real, with_newlines(text, "\n"))
+    return Saved(Snapshot(data, where.real.stat()))
 
 
 async def finish_in_thread(work: Callable[[], T]) -> T:

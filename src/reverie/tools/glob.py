@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.permissions.path_glob import compile_glob, split_literal
+from reverie.quick import dataclass
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import format_path, format_path_from, resolve
 from reverie.tools.ripgrep import MAX_READ_BYTES, TIME_LIMIT_SECONDS, run_ripgrep

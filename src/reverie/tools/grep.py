@@ -12,11 +12,11 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 from reverie.regular_files import open_regular
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import format_path, format_path_from, resolve

@@ -10,18 +10,20 @@ import asyncio
 import io
 import os
 from base64 import b64encode
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 from reverie.storage.atomic import storage_error
 from reverie.tools.base import BuiltIn, ReadCache, SeenFile, ToolContext, ToolOutput
-from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, open_file
+from reverie.tools.files import WHOLE_FILE_LIMIT, Located, digest, locate, locate_open, open_file
 from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import find_encoding, looks_binary, replace_surrogates
 from reverie.types import ImageBlock, JsonObject
 
+MAX_IMAGE_BYTES = 3_750_000
+"""5 MB as base64, the most that the API takes."""
 _SNIFFED_BYTES = 8_192
 _IMAGE_MARKS = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
@@ -53,39 +55,41 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
     max_lines: int = 2_000
     max_line_chars: int = 2_000
     max_bytes: int = 256 * 1024
-    max_image_bytes: int = 3_750_000  # 5 MB as base64, the most the API takes
+    max_image_bytes: int = MAX_IMAGE_BYTES
 
     def _foresee(self, given: JsonObject, context: ToolContext) -> None:
         os.close(open_file(locate(given["file_path"], context))[0])
 
     async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
-        where = locate(given["file_path"], context)
+        where = await locate_open(given["file_path"], context)
         output, seen = await asyncio.to_thread(self._read, where, given.get("offset"), given.get("limit"))
         _remember(where, seen, context.read_cache)
         return output
 
     def _read(self, where: Located, offset: int | None, limit: int | None) -> tuple[ToolOutput, SeenFile]:
         fd, status = open_file(where)
-        with os.fdopen(fd, "rb") as file:
+        size = status.st_size if where.unsaved is None else len(where.unsaved)
+        with os.fdopen(fd, "rb") as on_disk:
+            file = on_disk if where.unsaved is None else io.BytesIO(where.unsaved)
             try:
                 start = file.read(_SNIFFED_BYTES)
                 file.seek(0)
-                if media_type := _find_image_type(start):
+                if media_type := find_image_type(start):
                     return self._image(where, file, status, media_type)
-                _refuse_binary(where, start, status.st_size)
-                if offset is None and limit is None and status.st_size > self.max_bytes:
+                _refuse_binary(where, start, size)
+                if offset is None and limit is None and size > self.max_bytes:
                     raise UserError(
-                        f"{where.shown} has {status.st_size:,} bytes, more than the {self.max_bytes:,} shown at once: "
+                        f"{where.shown} has {size:,} bytes, more than the {self.max_bytes:,} shown at once: "
                         "read a part of it with offset and limit, or search it with Grep."
                     )
-                whole = file.read(WHOLE_FILE_LIMIT + 1) if status.st_size <= WHOLE_FILE_LIMIT else None
+                whole = file.read(WHOLE_FILE_LIMIT + 1) if size <= WHOLE_FILE_LIMIT else None
                 source = file if whole is None else io.BytesIO(whole)
                 lines = self._lines(source, start, max(1, int(offset or 1)), int(limit or self.max_lines))
             except OSError as error:
                 raise storage_error(error, Path(where.shown), "read") from error
         total = None if whole is None else _count_lines(whole)
         partial = lines.first > 1 or lines.more or lines.cut
-        seen = SeenFile(status.st_mtime_ns, status.st_size, "" if whole is None else digest(whole), partial, 0)
+        seen = SeenFile(status.st_mtime_ns, size, "" if whole is None else digest(whole), partial, 0)
         return self._output(where, lines, total, seen), seen
 
     def _lines(self, source: BinaryIO, start: bytes, first: int, limit: int) -> _Lines:
@@ -145,6 +149,8 @@ class Read(BuiltIn, prompt="read.md", properties=_PROPERTIES, required=["file_pa
             notes.append(f"[Lines {lines.first:,} to {last:,}{of} shown; continue with offset {last + 1}.]")
         if lines.odd_bytes:
             notes.append("[Bytes that are not valid UTF-8 are shown as \ufffd.]")
+        if where.unsaved is not None:
+            notes.append("[This is what the user's editor shows; it has changes that are not saved.]")
         return ToolOutput("\n".join([*lines.shown, *notes]), structured=structured)
 
     def _image(
@@ -169,7 +175,7 @@ def _remember(where: Located, seen: SeenFile, known: ReadCache) -> None:
     known.note(where.key, SeenFile(seen.mtime_ns, seen.size, seen.digest, partial, known.next_order()))
 
 
-def _find_image_type(start: bytes) -> str | None:
+def find_image_type(start: bytes) -> str | None:
     """The type by content, not by name: the API refuses an image with a wrong type."""
     if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
         return "image/webp"

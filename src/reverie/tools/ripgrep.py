@@ -14,12 +14,12 @@ import sys
 import sysconfig
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.paths.programs import make_bare_environment, users_program
 from reverie.permissions.sensitive import COPIES, SENSITIVE_NAMES, SENSITIVE_PATHS, VARIANT_NAMES, sensitive_below
+from reverie.quick import dataclass
 
 TIME_LIMIT_SECONDS = 30.0
 MAX_READ_BYTES = 32 * 1024 * 1024

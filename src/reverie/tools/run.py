@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from typing import TypeAlias, assert_never, cast
 
 from reverie.errors import ReverieError
 from reverie.permissions.rules import Allow, Ask, Deny, ToolCall
-from reverie.tools.base import BuiltIn, Tool, ToolContext, ToolOutput
+from reverie.quick import dataclass
+from reverie.tools.base import CALL_TOOL, BuiltIn, Tool, ToolContext, ToolOutput, ToolsBehind, unwrap_call
 from reverie.tools.text_form import replace_surrogates
 from reverie.tools.validate import explain_invalid
 from reverie.types import JsonObject, TextBlock, ToolUseBlock
@@ -77,11 +78,23 @@ async def run_calls(
             await asyncio.gather(*running, return_exceptions=True)
 
 
+def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool | None:
+    """Returns a tool of a conversation, or one behind its CallTool."""
+    found, caller = tools.get(name), tools.get(CALL_TOOL)
+    return caller.find(name) if found is None and isinstance(caller, ToolsBehind) else found
+
+
+def meant_call(call: ToolUseBlock, tools: Mapping[str, Tool]) -> ToolUseBlock:
+    """Returns the call that CallTool stands for, if there is such a tool, so that everybody judges that one."""
+    meant = unwrap_call(call)
+    return meant if find_tool(meant.name, tools) is not None else call
+
+
 def _prepare(call: ToolUseBlock, tools: Mapping[str, Tool]) -> _Prepared:
     def refused(reason: str) -> _Prepared:
         return _Prepared(call, {}, None, reason, read_only=True)  # a refusal changes nothing
 
-    tool = tools.get(call.name)
+    tool = find_tool(call.name, tools)
     if tool is None:
         return refused(f"There is no tool named {call.name}: there are {', '.join(tools) or 'none'}.")
     given = cast("JsonObject", call.input)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from reverie.models.wire import as_object
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.transcript.view import View
 from reverie.tools.base import ReadCache, SeenFile

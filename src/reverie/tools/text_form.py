@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 
 _LONE = re.compile("[\ud800-\udfff]")
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))

@@ -13,10 +13,12 @@ from reverie.tools.files import (
     Located,
     Snapshot,
     finish_in_thread,
+    is_judged_by_disk,
     load_if_there,
     locate,
+    locate_open,
     require_unchanged,
-    save,
+    store,
 )
 from reverie.tools.seen_files import describe_seen_file
 from reverie.tools.text_form import TextForm, decode, encode, with_newlines
@@ -32,14 +34,16 @@ class Write(BuiltIn, prompt="write.md", properties=_PROPERTIES, required=["file_
     """The Write tool."""
 
     def _foresee(self, given: JsonObject, context: ToolContext) -> None:
-        _plan(locate(given["file_path"], context), given["content"], context.read_cache)
+        where = locate(given["file_path"], context)
+        if is_judged_by_disk(where, context):
+            _plan(where, given["content"], context.read_cache)
 
     async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         content: str = given["content"]
         known = context.read_cache
-        where = locate(given["file_path"], context)
+        where = await locate_open(given["file_path"], context)
         before, data, note = await finish_in_thread(lambda: _plan(where, content, known))
-        saved = await finish_in_thread(lambda: save(where, data, before))
+        saved = await store(where, data, before, context)
         existed = note is not None
         if saved.now is None:
             known.forget(where.key)

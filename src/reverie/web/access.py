@@ -8,10 +8,11 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import Final
 
+from reverie.quick import dataclass
 from reverie.runtime.loopback import App, Message, Receive, Scope, Send
 
 HEADERS: Final[Mapping[str, str]] = {

@@ -35,7 +35,7 @@ def test_a_killed_chat_continues_with_its_conversation(reverie: Command) -> None
         terminal.process.kill()
         terminal.process.wait()
     with chat(reverie, "--continue", "--theme", "light", "--model", model) as terminal:
-        terminal.until("The port is 8080.")
+        terminal.until_all("The port is 8080.", "F1 keys")
         terminal.press(CTRL_C)
         terminal.until("Ctrl-C again leaves")
         terminal.press(CTRL_C)

@@ -13,7 +13,6 @@ import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +21,7 @@ from reverie.agents.messages.message import AgentMessage, recorded_ids
 from reverie.errors import UserError
 from reverie.moments import parse_time
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, open_regular, read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.locks import exclusive

@@ -9,10 +9,10 @@ import html
 import re
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from reverie.origins import escape_tags
+from reverie.quick import dataclass
 from reverie.types import Block, Message, Origin, Record, TextBlock
 
 _OPENING = re.compile(r'<letter id="([0-9a-f]{16})" ')

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from reverie.agents.messages.message import AgentMessage, new_message
@@ -23,6 +23,7 @@ from reverie.agents.messages.structured import (
 )
 from reverie.agents.team.members import Team
 from reverie.errors import ReverieError, UserError
+from reverie.quick import dataclass
 from reverie.runtime.live_client import LiveSession, ask_live, is_own_socket, live_sessions
 from reverie.types import JsonObject
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 
 if TYPE_CHECKING:
     from reverie.agents.messages.message import AgentMessage

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias, assert_never, cast, get_args
 
 from reverie.agents.messages.message import AgentMessage
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import build
 from reverie.types import JsonObject
 

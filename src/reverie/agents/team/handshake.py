@@ -6,9 +6,10 @@ A teammate that refuses is asked again a few times. One that does not answer or 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from reverie.agents.messages.structured import ShutdownRequest, ShutdownResponse, new_request_id
+from reverie.quick import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +23,7 @@ from reverie.moments import modified_time
 from reverie.parsing import load_json
 from reverie.paths import Places, check_session_id
 from reverie.paths.places import check_name
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.lease import Lease

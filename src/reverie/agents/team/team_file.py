@@ -5,7 +5,7 @@ Each mistake gives one sentence with the file and the key. `introduce` writes th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +15,7 @@ from reverie.errors import UserError
 from reverie.parsing import load_toml
 from reverie.paths.places import check_name
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.types import JsonObject
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from reverie.cli.output import plural
 from reverie.cli.screen import printable
 from reverie.errors import UserError
 from reverie.origins import SHORT_PASTE, fence
+from reverie.quick import dataclass
 from reverie.tools.bash import Bash
 from reverie.tools.read import Read
 from reverie.types import ImageBlock, Origin, TextBlock

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import textwrap
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.cli.chat.palette import rank, session_rows
@@ -16,6 +15,7 @@ from reverie.cli.chat.slash.agents import ask_aside, complete_answers, show_agen
 from reverie.cli.chat.slash.context import clear, compact, complete_pin, complete_rewind, notes, pin, rewind, undo
 from reverie.cli.chat.slash.dream import complete_dream, dream
 from reverie.cli.chat.slash.export import export
+from reverie.cli.chat.slash.mcp import complete_servers, show_servers
 from reverie.cli.chat.slash.memory import forget, memory_files, remember, show_memory
 from reverie.cli.chat.slash.permissions import complete_permissions, show_permissions
 from reverie.cli.chat.slash.tasks import show_tasks, task_ids
@@ -24,6 +24,7 @@ from reverie.cli.output import Paint, columns, format_tokens, one_line, table
 from reverie.errors import UserError
 from reverie.instructions.commands import list_shown
 from reverie.permissions.policy import PolicyMode
+from reverie.quick import dataclass
 from reverie.text.columns import width
 
 if TYPE_CHECKING:
@@ -217,6 +218,9 @@ COMMANDS: dict[str, SlashCommand] = {
         show_permissions,
         complete_permissions,
         any_time=True,
+    ),
+    "mcp": SlashCommand(
+        "/mcp [NAME | reconnect NAME]", "MCP servers and their tools", show_servers, complete_servers, any_time=True
     ),
     "mode": SlashCommand(
         "/mode [NAME]",

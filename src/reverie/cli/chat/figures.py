@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.cli.output import format_tokens, plural
 from reverie.permissions.policy import PolicyMode
+from reverie.quick import dataclass
 from reverie.text.columns import width
 from reverie.types import Purpose
 

@@ -8,13 +8,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.cli.diff_preview import Pages
 from reverie.events import PermissionAsked
 from reverie.origins import split_material
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
+from reverie.quick import dataclass
 from reverie.types import Origin, TextBlock
 
 STOP = "stop"
@@ -35,6 +35,12 @@ class Said:
     @property
     def is_users(self) -> bool:
         return self.blocks[0].origin.is_users
+
+    @property
+    def shell_command(self) -> str:
+        """The command after an exclamation mark, if the user typed one."""
+        text = self.blocks[0].text.strip()
+        return text[1:].strip() if len(self.blocks) == 1 and self.is_users and text.startswith("!") else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class Chat:
     def _runs_at_once(self, said: Said) -> bool:
         """Whether it can run during a turn: a command of the user, one that changes nothing, or one that is unknown."""
         if (found := _command(said)) is None:
-            return bool(_own_command(said))
+            return bool(said.shell_command)
         command = COMMANDS.get(found[0])
         return self._find_own(said) is None if command is None else command.runs_during_turns(found[1])
 
@@ -129,14 +129,20 @@ class Chat:
     async def _take(self, said: Said) -> None:
         if self.can_ask:
             self.view.user_message(said.shown)
-        if self.can_ask and (command := _own_command(said)):
+        if self.can_ask and (command := said.shell_command):
             await self._run_shell(command)
-        elif (found := _command(said)) and (found[0] in COMMANDS or self._find_own(said) is None):
-            given_as = {block.origin for block in said.blocks}
-            self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
-            await self._run_command(*found)
-        else:
+        elif not await self.run_if_command(said):
             await self._run_turn(said)
+
+    async def run_if_command(self, said: Said) -> bool:
+        """Runs a message that is a command of the chat; False if it is a message for the model."""
+        found = _command(said)
+        if not found or (found[0] not in COMMANDS and self._find_own(said) is not None):
+            return False
+        given_as = {block.origin for block in said.blocks}
+        self.origin = given_as.pop() if len(given_as) == 1 else Origin.PASTED
+        await self.run_command(*found)
+        return True
 
     def _find_own(self, said: Said) -> object | None:
         """The user's own command, from a file, that this message names."""
@@ -211,6 +217,8 @@ class Chat:
 
     def _show_between_turns(self, event: Event) -> None:
         if isinstance(event, PermissionAsked):
+            if not self.session.gate.is_open(event.id):  # it was of the turn that has ended
+                return
             self.view.tell(f"{event.reason} /agents allow {event.id}, or deny {event.id}", "warning")
             cwd = Path(event.cwd or self.session.places.cwd)
             self.questions.show(event.id, event.tool, event.input, cwd)
@@ -218,7 +226,8 @@ class Chat:
 
     # -- commands -------------------------------------------------------------------------------------------------
 
-    async def _run_command(self, name: str, rest: str) -> None:
+    async def run_command(self, name: str, rest: str) -> None:
+        """Runs one command and shows its error."""
         command = COMMANDS.get(name)
         try:
             if command is None:
@@ -334,9 +343,3 @@ class Chat:
 
 def _command(said: Said) -> tuple[str, str] | None:
     return command_in("".join(strip_tags(block.text) for block in said.blocks)) if said.is_users else None
-
-
-def _own_command(said: Said) -> str:
-    """The command after an exclamation mark, if the user typed one."""
-    text = said.blocks[0].text.strip()
-    return text[1:].strip() if len(said.blocks) == 1 and said.is_users and text.startswith("!") else ""

@@ -12,23 +12,24 @@ from collections.abc import Callable
 from reverie.cli.output import Paint
 from reverie.cli.screen import STYLE, printable
 from reverie.text.columns import width
+from reverie.text.patterns import late
 
-_MAY_BE_MARKER = re.compile(r"\s*(?:[-*+>#|`~_=\s]{0,8}|\d{1,4}[.)]?\s?)")
-_FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)")
-_HEADING = re.compile(r"#{1,6}\s+")
-_ITEM = re.compile(r"(\s*)([-*+]|\d{1,4}[.)])\s+")
-_QUOTE = re.compile(r"\s{0,3}>\s?")
-_RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
-_TABLE_RULE = re.compile(r":?-+:?")
+_MAY_BE_MARKER = late(r"\s*(?:[-*+>#|`~_=\s]{0,8}|\d{1,4}[.)]?\s?)")
+_FENCE = late(r"(\s*)(`{3,}|~{3,})(.*)")
+_HEADING = late(r"#{1,6}\s+")
+_ITEM = late(r"(\s*)([-*+]|\d{1,4}[.)])\s+")
+_QUOTE = late(r"\s{0,3}>\s?")
+_RULE = late(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
+_TABLE_RULE = late(r":?-+:?")
 _LONGEST_MARKER = 200  # characters; a line that opens with more blanks is text
 _MOST_CELLS = 20_000  # of a table with columns side by side
-_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\(([^()\s]{1,500})\)")
-_MAY_BE_LINK = re.compile(r"\[[^\[\]\n]{0,200}(?:\](?:\([^()\s]{0,500})?)?")
-_EMPHASIS = re.compile(r"([*_])((?![*_\s])[^*_`\n]{0,80}(?<!\s))\1")
-_MAY_BE_EMPHASIS = re.compile(r"[*_](?:[^*_`\s][^*_`\n]{0,80})?")
+_LINK = late(r"\[([^\[\]\n]{1,200})\]\(([^()\s]{1,500})\)")
+_MAY_BE_LINK = late(r"\[[^\[\]\n]{0,200}(?:\](?:\([^()\s]{0,500})?)?")
+_EMPHASIS = late(r"([*_])((?![*_\s])[^*_`\n]{0,80}(?<!\s))\1")
+_MAY_BE_EMPHASIS = late(r"[*_](?:[^*_`\s][^*_`\n]{0,80})?")
 _ITALIC, _TEXT, _TARGET = "\x01", "\x02", "\x03"
 """Marks of our own around emphasis and the parts of a link. No text has them: it is made printable first."""
-_OPENS = re.compile(r"[\w(\[\"'`$]")
+_OPENS = late(r"[\w(\[\"'`$]")
 
 
 class MarkdownStream:

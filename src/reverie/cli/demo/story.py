@@ -11,7 +11,7 @@ import re
 import textwrap
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +25,7 @@ from reverie.context.ledger import Totals, total
 from reverie.errors import Cancelled, ReverieError
 from reverie.events import Notice, ToolFinished, ToolStarted, TurnEnded
 from reverie.memory.changes import WriteInfo, Writer
+from reverie.quick import dataclass
 from reverie.session.session import Session
 from reverie.types import Purpose, Usage
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 from xml.sax.saxutils import escape
 
 from reverie.cli.output import Paint
+from reverie.quick import dataclass
 from reverie.text.columns import cut, width
 
 Style: TypeAlias = Literal["", "bold", "dim", "accent", "good", "bad", "warning"]

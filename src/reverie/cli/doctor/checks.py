@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -33,6 +33,7 @@ from reverie.models.registry import default_model_name, facts_of, model_access, 
 from reverie.models.window import limits_of, window_doubt, window_of
 from reverie.paths import Places, find_repo
 from reverie.paths.repo import current_branch
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.live_client import live_sessions
 from reverie.settings import Settings
@@ -104,6 +105,7 @@ def run_checks(cwd: Path) -> Iterator[Check]:
         ("git", _git),
         ("live", _live),
         ("connect", connect_checks),
+        ("mcp", _mcp),
         ("cache", _cache),
         ("writers", writer_checks),
         ("budget", budget_check),
@@ -129,6 +131,18 @@ def _settings(settings: Settings, places: Places) -> Iterator[Check]:
     acting = [part for part in settings.parts if part.can_be_trusted]
     if acting and not any(part.ignored for part in acting):
         yield Check("trust", "ok", f"{places.checkout} is trusted; `reverie trust --status` shows its parts")
+
+
+def _mcp(settings: Settings, places: Places) -> Iterator[Check]:
+    """The MCP servers of the agent: only what the files say, because a check starts nothing."""
+    from reverie.tools.mcp.config import find_servers
+
+    found = find_servers(places, settings)
+    names = ", ".join(one.name for one in found.servers if not one.problem)
+    if names:
+        yield Check("mcp", "ok", f"{names}; `reverie mcp test` starts them and lists their tools")
+    for problem in (*found.problems, *(one.problem for one in found.servers if one.problem)):
+        yield Check("mcp", "warning", problem)
 
 
 def _home(_settings: Settings, places: Places) -> Iterator[Check]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -21,6 +20,7 @@ from reverie.cli.chat.completer import is_completed
 from reverie.cli.chat.input import Said
 from reverie.cli.output import one_line
 from reverie.cli.screen import printable
+from reverie.quick import dataclass
 from reverie.types import Origin
 
 _MOST_OFFERS = 50

@@ -7,7 +7,7 @@ and no picture is fetched.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from io import StringIO
 from typing import ClassVar, TypeAlias
@@ -26,6 +26,7 @@ from rich.theme import Theme
 from textual.filter import LineFilter
 
 from reverie.cli.screen import clean, printable
+from reverie.quick import dataclass
 
 Line: TypeAlias = list[Segment]
 

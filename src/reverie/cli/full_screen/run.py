@@ -55,5 +55,5 @@ def _read_typed_ahead() -> str:
             termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
     except (termios.error, OSError, ValueError):
         return ""
-    keys = re.sub(r"\x1b(?:[\[O][0-9;]*[A-Za-z~]|.)?", "", typed.replace("\r", "\n"))
+    keys = re.sub("\N{ESCAPE}(?:[\\[O][0-9;]*[A-Za-z~]|.)?", "", typed.replace("\r", "\n"))
     return "".join(char for char in keys if char.isprintable() or char == "\n").strip("\n")

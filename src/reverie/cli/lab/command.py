@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reverie.cli.lab.learning import dream, extraction, recall, writes
-from reverie.cli.lab.timing import screen, startup
+from reverie.cli.lab.mcp import mcp
+from reverie.cli.lab.timing import screen, startup, web
 from reverie.cli.options import examples, json_option
 from reverie.cli.output import answer, show_progress
 
@@ -27,7 +28,7 @@ def command() -> None:
     """Run benchmarks of Reverie, most of them on recorded sessions."""
 
 
-for measurement in (recall, extraction, dream, writes, startup, screen):
+for measurement in (recall, extraction, dream, writes, startup, screen, mcp, web):
     command.add_command(measurement)
 
 

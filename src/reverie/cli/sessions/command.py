@@ -22,6 +22,7 @@ from reverie.cli.options import (
     session_choice,
     session_ids,
     session_option,
+    web_option,
     with_places,
 )
 from reverie.cli.output import (
@@ -49,7 +50,13 @@ from reverie.paths.places import hooks_folder
 from reverie.storage.lease import Lease
 from reverie.storage.transcript.file import dump_record
 from reverie.storage.transcript.session_files import read_session
-from reverie.storage.transcript.sessions import SessionInfo, delete_session, find_session, list_sessions
+from reverie.storage.transcript.sessions import (
+    SessionInfo,
+    delete_session,
+    find_session,
+    list_all_sessions,
+    list_sessions,
+)
 from reverie.text.columns import cut
 
 _ID_SHOWN = 8
@@ -80,7 +87,7 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Pla
     A dot marks live sessions: they are open in a process. `last` is the session that was used last. For example, an old
     conversation that you have just imported is `last`, but it is not the first of the list.
     """
-    found = _list_everywhere(places) if everywhere else list_sessions(places.project)
+    found = list_all_sessions(places.projects) if everywhere else list_sessions(places.project)
     found = sorted(found, key=lambda info: info.said, reverse=True)[:limit]
     if as_json:
         answer(True, {"sessions": [_as_json(info) for info in found]})
@@ -90,14 +97,6 @@ def list_command(everywhere: bool, limit: int | None, as_json: bool, places: Pla
         click.echo(f"{where}; `reverie chat` starts one.", err=True)
         return
     say_all(_table(found, get_paint(), columns(200) if sys.stdout.isatty() else 10_000, everywhere))
-
-
-def _list_everywhere(places: Places) -> list[SessionInfo]:
-    try:
-        folders = [entry.path for entry in os.scandir(places.projects) if entry.is_dir()]
-    except FileNotFoundError:
-        return []
-    return [info for folder in folders for info in list_sessions(Path(folder))]
 
 
 def _holder_pid(info: SessionInfo) -> int | None:
@@ -161,18 +160,25 @@ def _find(wanted: str, cwd: Path) -> SessionInfo:
     "reverie sessions show last",
     "reverie sessions show 3f2a --full | less -R",
     "reverie sessions show last --json | jq .type",
+    "reverie sessions show 3f2a --web",
 )
 @command.command("show")
 @session_choice()
 @click.option("--full", is_flag=True, help="Also show tool results, thinking, and what Reverie added (e.g. memories).")
+@web_option
 @json_lines_option
 @cwd_option
-def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
+def show_command(session: str, full: bool, web: bool, as_json: bool, cwd: Path) -> None:
     """Show a conversation: messages, and one line per tool call.
 
     SESSION can also be the path of a transcript. Lines that cannot be read are listed at the end.
     """
     path = Path(session) if session.endswith(".jsonl") else _find(session, cwd).path
+    if web:
+        from reverie.cli.sessions.cost import session_in_home, show_page
+
+        show_page(cwd, f"/sessions/{session_in_home(path, places_of(cwd))}")
+        return
     loaded = read_session(path)
     if as_json:
         for record in loaded.records:

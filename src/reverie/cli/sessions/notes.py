@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from reverie.cli.options import examples, folder_options, load_places, session_c
 from reverie.cli.output import answer, format_age, get_paint, say
 from reverie.cli.screen import printable
 from reverie.moments import iso
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 
 if TYPE_CHECKING:

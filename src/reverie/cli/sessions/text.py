@@ -6,7 +6,6 @@ Also reads transcripts of Claude Code. `--full` adds tool results, thinking and 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
 
@@ -14,6 +13,7 @@ from reverie.agents.messages.message import sender_and_text
 from reverie.cli.output import Paint, one_line
 from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, result_line
+from reverie.quick import dataclass
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import Loaded
 from reverie.storage.transcript.records import CompactBoundary, Rewind, SessionHeader, from_record
@@ -30,7 +30,7 @@ from reverie.types import (
     ToolUseBlock,
 )
 
-_INSERTED = {
+LABELS = {  # of text that the user did not write
     Origin.HOOK: "from a hook",
     Origin.RECALLED: "recalled",
     Origin.AGENT: "from an agent",
@@ -93,7 +93,7 @@ class _TranscriptReader:
             case TextBlock() if not self._full and (found := sender_and_text(block)) is not None:
                 yield f"  {paint.accent('✉')} {paint.bold(one_line(found[0]))}: {one_line(found[1], 400)}\n\n"
             case TextBlock() if self._full:
-                yield self._inserted(_INSERTED.get(block.origin, "inserted"), block.text)
+                yield self._inserted(LABELS.get(block.origin, "inserted"), block.text)
             case ThinkingBlock() if self._full and block.thinking.strip():
                 yield self._inserted("thinking", block.thinking)
             case ToolUseBlock():

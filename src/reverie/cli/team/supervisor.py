@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ from reverie.cli.team.view import TeamView, TextTeamView
 from reverie.errors import ReverieError
 from reverie.flags import Flags
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.settings import Settings
 from reverie.storage.atomic import make_private_dir

@@ -10,7 +10,6 @@ import json
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +21,7 @@ from reverie.cli.screen import clean, printable, raw_stream
 from reverie.cli.tool_lines import call_text
 from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
+from reverie.quick import dataclass
 from reverie.text.columns import cut
 from reverie.types import JsonObject
 

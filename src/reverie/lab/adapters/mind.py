@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from reverie.lab.adapters import task
+from reverie.quick import dataclass
 from reverie.simulator import Reply
 
 READ_TOOL = "read_file"

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +27,7 @@ from reverie.lab.adapters.mind import Mind
 from reverie.lab.adapters.programs.program import REVERIE, WITHOUT
 from reverie.models.window import scaled
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.simulator import Simulator
 from reverie.simulator.http import running
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+
+from reverie.quick import dataclass
 
 STEPS = 120
 TURN_STEPS = 30

@@ -7,7 +7,6 @@ updates the index. It only works on texts; see `minds.py` for the dream.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, entries,
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, index_of, is_index, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.offline.consolidate.relative_dates import write_out_dates
+from reverie.quick import dataclass
 from reverie.storage.transcript.file import read_records
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms

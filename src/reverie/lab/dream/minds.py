@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, is_index, is_log, i
 from reverie.memory.topic_file import TopicFile, encode, statements_of
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
+from reverie.quick import dataclass
 from reverie.text.sentences import statements
 
 INVENTED: Final = "Ottilie Brandvold approved it on 2031-02-03 with a budget of 48,000 kroner."

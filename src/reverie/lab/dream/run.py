@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -27,6 +27,7 @@ from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from reverie.paths import Places
+from reverie.quick import dataclass
 from reverie.session.session import Session
 from reverie.text.columns import cut
 from reverie.types import JsonObject

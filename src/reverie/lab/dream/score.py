@@ -7,13 +7,13 @@ change, and how much can be lost.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from reverie.layers.l6_dreaming.loss import loss
 from reverie.memory.index import linked_files
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_log, is_topic, pointer_of
 from reverie.memory.topic_file import decode
+from reverie.quick import dataclass
 from reverie.types import JsonObject
 
 Files = Mapping[str, bytes]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import date
 from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.lab.scratch import read_json_lines
 from reverie.memory.topic_file import TopicFile
+from reverie.quick import dataclass
 from reverie.text.columns import table as columns
 from reverie.types import JsonObject
 

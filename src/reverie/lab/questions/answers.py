@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +21,7 @@ from reverie.models import wire
 from reverie.models.base import Finished, Model, Request, Response
 from reverie.models.sending import RetryPolicy, send
 from reverie.models.tokens import estimate_message, estimate_text
+from reverie.quick import dataclass
 from reverie.storage.atomic import write_atomic
 from reverie.types import Json, JsonObject, Origin, Usage, parse_block
 

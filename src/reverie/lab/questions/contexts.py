@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -26,6 +26,7 @@ from reverie.loop import record_result
 from reverie.models import wire
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request, Response
 from reverie.models.tokens import estimate_text
+from reverie.quick import dataclass
 from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.settings.sections import PlaceSettings

@@ -10,7 +10,7 @@ import asyncio
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
@@ -26,6 +26,7 @@ from reverie.models.registry import default_model_name, model_access, open_model
 from reverie.models.sending import RetryPolicy
 from reverie.parsing import load_json
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.settings import load_settings
 from reverie.text.columns import table as columns
 from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock

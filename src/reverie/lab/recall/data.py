@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reverie.errors import UserError
 from reverie.lab.scratch import copy_memory, read_json_lines
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, read_regular_text
 from reverie.types import JsonObject
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -16,6 +15,7 @@ from statistics import fmean, pstdev
 from reverie.lab.recall.data import Query, read_folder
 from reverie.memory.recall.ranker import Ranker, Ranking
 from reverie.memory.recall.ranking.mixture import SEMANTIC_GATE, ShowGate
+from reverie.quick import dataclass
 
 FOLDS = 10
 REPEATS = 5

@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from reverie.errors import UserError
 from reverie.lab.recall.data import Collection, Query, read_folder, read_locomo, read_unrelated
 from reverie.lab.scratch import mean_or_none
 from reverie.memory.recall.ranker import Ranker, Ranking
+from reverie.quick import dataclass
 from reverie.text.columns import table as columns
 
 K1, B = 1.2, 0.75

@@ -6,7 +6,7 @@ the content that the recording last showed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import cast
 
@@ -20,6 +20,7 @@ from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionSetu
 from reverie.layers.l4_compaction.stage import AutoCompact, Compaction
 from reverie.models.tokens import PROSE_BYTES
 from reverie.models.window import scaled
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import Cursor
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.storage.transcript.view import View

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 from uuid import uuid4
 
@@ -22,6 +22,7 @@ from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook
 from reverie.layers.l2_microcompact.results import ResultIndex
 from reverie.layers.l2_microcompact.stage import ECONOMIC, SERVER, TIME, Microcompact
 from reverie.models.base import Capabilities
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import CompactBoundary
 from reverie.storage.transcript.view import View
 from reverie.types import Message, Origin, Purpose, TextBlock

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import UTC, datetime
 
 from reverie.context.conversation import Around, Conversation
@@ -27,6 +27,7 @@ from reverie.models import wire
 from reverie.models.base import Request
 from reverie.models.prices import input_equivalents
 from reverie.models.window import REFERENCE_WINDOW, scaled
+from reverie.quick import dataclass
 from reverie.settings.sections import ToolSettings
 from reverie.simulator import Billing, Meter
 from reverie.simulator.tokens import block_tokens

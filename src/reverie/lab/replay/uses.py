@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import cast
 
 from reverie.lab.replay.recorded import LINE_NUMBER, RecordedSession
 from reverie.lab.scratch import strings_in
+from reverie.quick import dataclass
 from reverie.types import Json, JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{5,}")
 """A word that could be a name in code (see `_is_name`)."""
-_PATH = re.compile(r"[\w.~-]*/[\w./~-]*\w\.\w{1,8}")
+_PATH = re.compile(r"(?<![\w./~-])[\w.~-]*/[\w./~-]*\w\.\w{1,8}")  # only at the start of a run: linear
 _SHORTEST_EDIT = 12
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
 from reverie.lab.scratch import strings_in
 from reverie.layers.l4_compaction.by_code import Operation, operations
 from reverie.layers.l4_compaction.requests import requests_in
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.types import TextBlock, ToolResultBlock, ToolUseBlock
 

@@ -7,7 +7,7 @@ Claude Code, pi and Reverie.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -15,6 +15,7 @@ from reverie.errors import UserError
 from reverie.lab.scratch import find_recordings
 from reverie.models.calibration import Calibrator
 from reverie.models.features import measure_blocks
+from reverie.quick import dataclass
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.records import CompactBoundary, from_record
 from reverie.storage.transcript.session_files import read_session

@@ -7,7 +7,7 @@ failed commands that were used again. docs/layers/work-by-code.md has the defini
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -22,6 +22,7 @@ from reverie.layers.l4_compaction.compose import CompactionScope, SummaryParts, 
 from reverie.layers.l4_compaction.requests import requests_in
 from reverie.layers.l4_compaction.setup import CompactionNumbers
 from reverie.models.tokens import PROSE_BYTES
+from reverie.quick import dataclass
 from reverie.text.columns import table as columns
 from reverie.types import TextBlock
 

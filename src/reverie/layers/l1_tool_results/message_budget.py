@@ -6,7 +6,6 @@ Each message is judged once. The decision is recorded for every result, so that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.layers.base import Effect, EffectResult, Now, StageCommit, WriteFile
@@ -19,6 +18,7 @@ from reverie.layers.l1_tool_results.replacement import (
     render_replacement,
     text_and_form,
 )
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import LayerFailure, ResultDecisions
 from reverie.storage.transcript.view import View
 from reverie.types import ToolResultBlock

@@ -6,12 +6,13 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from reverie.layers.base import WriteFile
 from reverie.models.window import scaled
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.types import Block, ImageBlock, TextBlock
 
 READ_TOOL = "read_kept_result"

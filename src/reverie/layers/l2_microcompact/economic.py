@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import log
 
@@ -17,6 +16,7 @@ from reverie.layers.l2_microcompact.lessons import Lessons
 from reverie.layers.l2_microcompact.results import ClearableResult, ResultIndex
 from reverie.models.catalogue import ModelFacts
 from reverie.models.prices import output_ratio
+from reverie.quick import dataclass
 
 ROUNDS_TO_COME = 0.5
 """A session is expected to have half as many more rounds as it has had."""

@@ -7,10 +7,11 @@ its kind counts as needed more often, and several in a row stop economic clearin
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from reverie.layers.l2_microcompact.results import CLEARABLE, subject_of
 from reverie.models.wire import as_object
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import ToolUseBlock
 

@@ -6,7 +6,7 @@ Follows a view record by record, so a round costs only what is new. Starts again
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from reverie.models.features import begins_turn
 from reverie.models.tokens import estimate_block, estimate_text
 from reverie.moments import parse_time
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Json, JsonObject, Message, ToolResultBlock, ToolUseBlock
 

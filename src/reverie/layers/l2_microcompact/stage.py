@@ -7,7 +7,7 @@ is kept until the conversation paused for more than an hour, and that of the las
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from reverie.layers.l2_microcompact.results import CLEARABLE, ClearableResult, R
 from reverie.models.base import Capabilities
 from reverie.models.catalogue import ModelFacts
 from reverie.models.window import scaled
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import CacheEdits, Clears, ServerEdits, SessionHeader
 from reverie.storage.transcript.view import View
 from reverie.types import JsonObject

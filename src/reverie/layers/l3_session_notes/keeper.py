@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -33,6 +33,7 @@ from reverie.layers.l4_compaction.by_code import Limits, without_secrets, write_
 from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.models.tokens import PROSE_BYTES
 from reverie.paths import make_private
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.runtime.heartbeat import Heartbeat, run_figures
 from reverie.runtime.parts import Parts

@@ -7,9 +7,9 @@ of its section, even lines that look like headings.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from reverie.models.tokens import estimate_text
+from reverie.quick import dataclass
 
 _HEADING = re.compile(r"#{1,3} \S")
 _ITALIC = re.compile(r"([_*])\s*+\S.*\1$")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from reverie.layers.l2_microcompact.economic import Rates, chance_of
 from reverie.layers.l3_session_notes.sections import over_limit, split
 from reverie.layers.weighing import weigh_early, weigh_entries
 from reverie.models.window import scaled
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import View
 from reverie.types import JsonObject
 

@@ -7,7 +7,6 @@ the pins. So a bad summary loses prose, not facts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +17,7 @@ from reverie.layers.l4_compaction.setup import CompactionNumbers, Trigger
 from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.origins import fence
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import CompactBoundary, SessionHeader, to_data
 from reverie.storage.transcript.view import Entry, View
 from reverie.types import Block, Message, Origin, Record, TextBlock
@@ -114,6 +114,7 @@ def records(
     summary: tuple[Block, ...],
     attachments: tuple[Block, ...],
     hooks: tuple[Block, ...],
+    discovered: tuple[str, ...] = (),
 ) -> list[Append]:
     """Returns boundary, header, summary, attachments and hook results in this order, all of one compaction."""
     parts = [
@@ -129,6 +130,7 @@ def records(
         tokens_before=tokens_before,
         last_uuid=last,
         preserved=_preserved_range(scope, ids),
+        tools_discovered=discovered,
         writer=prose.writer,
         extent=scope.extent,
         sealed_by=parts[-1].fields["uuid"],

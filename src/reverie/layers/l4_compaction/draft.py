@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from reverie.layers.base import Append, Break, BreakCause, Now, StageCommit, WriteFile
@@ -20,6 +20,7 @@ from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionRequ
 from reverie.layers.l4_compaction.survival import Inventory, describe_survival, inventory, survival, texts_of
 from reverie.models.tokens import estimate_text
 from reverie.origins import fence
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.view import View
 from reverie.types import Block, Origin
@@ -89,6 +90,7 @@ class Draft:
             summary=self._summary_of(unsaved, numbers),
             attachments=attachments,
             hooks=(fence(Origin.HOOK, heard),) if heard else (),
+            discovered=tuple(self.ground.discovered()),
         )
         then = after(view, appends)
         tokens = then.meter.tokens

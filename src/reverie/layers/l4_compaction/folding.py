@@ -7,7 +7,6 @@ history stays whole, and every fold can be undone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
@@ -17,6 +16,7 @@ from reverie.layers.l4_compaction.by_code import operation_ledger, operations
 from reverie.layers.weighing import weigh_entries
 from reverie.models.tokens import PROSE_BYTES
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import Fold
 from reverie.storage.transcript.view import Entry, View
 

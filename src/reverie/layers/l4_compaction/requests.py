@@ -7,13 +7,13 @@ are too long, the oldest are shortened first and are whole in a file too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.layers.base import WriteFile
 from reverie.layers.l1_tool_results.replacement import file_name
 from reverie.models.tokens import encoded, estimate_text
 from reverie.origins import strip_tags
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.text.cutting import shorten
 from reverie.types import TextBlock

@@ -8,7 +8,6 @@ touched one is the plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.instructions.commands import SKILL, skill_in_use
@@ -19,6 +18,7 @@ from reverie.layers.l4_compaction.summary import PACKAGE
 from reverie.models.tokens import JSON_BYTES, PROSE_BYTES, estimate_text, is_json_file
 from reverie.origins import escape_tags
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.types import Block, Origin, TextBlock
 

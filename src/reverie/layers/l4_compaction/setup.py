@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
@@ -11,6 +11,7 @@ from uuid import uuid4
 from reverie.layers.l3_session_notes.trigger import NoteNumbers
 from reverie.layers.l4_compaction.summary import compact_instructions
 from reverie.models.window import scaled
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.view import View
 from reverie.types import Block
@@ -93,4 +94,6 @@ class CompactionSetup:
     leave_out: Callable[[Path], bool] = lambda _path: False
     attachments: Callable[[], Sequence[Block]] = tuple
     """Returns what only the session can list, such as the kinds of agents."""
+    discovered: Callable[[], Sequence[str]] = tuple
+    """Returns the tools whose definitions the model has loaded; the boundary names them."""
     new_id: Callable[[], str] = lambda: str(uuid4())

@@ -7,7 +7,7 @@ take these steps. They are driven from outside; nothing here reads a file, asks 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reverie.layers.base import Effect, EffectResult, Now, RunHook, StageCommit, Steps
 from reverie.layers.l4_compaction.compose import CompactionScope, SummaryText, find_summary
@@ -17,6 +17,7 @@ from reverie.layers.l4_compaction.requests import requests_in
 from reverie.layers.l4_compaction.restore import restore_blocks, working_set
 from reverie.layers.l4_compaction.setup import CompactionNumbers, CompactionRequest, CompactionSetup
 from reverie.layers.l4_compaction.writers import Writers
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import BreakerState, LayerFailure, from_record
 from reverie.storage.transcript.view import View
 from reverie.types import Purpose, Record

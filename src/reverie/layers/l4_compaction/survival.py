@@ -12,17 +12,18 @@ from typing import TypeAlias
 
 from reverie.layers.l4_compaction.requests import UserRequest
 from reverie.storage.transcript.records import Survival
+from reverie.text.patterns import late
 from reverie.text.sentences import sentences
 from reverie.types import Block, Json, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
-_PATH = re.compile(r"(?<![\w/.@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]{1,80}/){1,20}[\w.@+-]{0,80}\w")
-_WORD = re.compile(r"\w+")
-_NAME = re.compile(
+_PATH = late(r"(?<![\w/.@+-])(?:~|\.{1,2})?/?(?:[\w.@+-]{1,80}/){1,20}[\w.@+-]{0,80}\w")
+_WORD = late(r"\w+")
+_NAME = late(
     r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+"
 )
-_NUMBER = re.compile(r"\d(?<![\w.]\d)[\d,._]{0,60}\d(?!\w)")
-_LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\t|→)", re.MULTILINE)
-_LIMITING = re.compile(
+_NUMBER = late(r"\d(?<![\w.]\d)[\d,._]{0,60}\d(?!\w)")
+_LINE_NUMBER = late(r"^[ \t]*\d+(?:\t|→)", re.MULTILINE)
+_LIMITING = late(
     r"\b(?:must|never|always|don't|do not|only|without|at most|at least|no more than|avoid|keep)\b", re.IGNORECASE
 )
 _MOST_NAMES, _LOST_SHOWN, _LINE, _SENTENCE_LENGTH = 400, 12, 160, 500

@@ -7,7 +7,7 @@ its own summary loses its first rounds, and images become words. Steps only: not
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reverie.errors import AuthenticationFailed, ModelError, PromptTooLong
 from reverie.layers.base import AskFork, Effect, EffectResult, Now, ReadFile, WaitFor
@@ -22,6 +22,7 @@ from reverie.layers.l4_compaction.setup import CompactionSetup, Trigger
 from reverie.layers.l4_compaction.summary import check_summary, directive, plain_system, shorter
 from reverie.layers.weighing import weigh, weigh_entries, weigh_text
 from reverie.models.tokens import PROSE_BYTES
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import View
 from reverie.types import Block, DocumentBlock, ImageBlock, Message, Origin, Purpose, TextBlock, ToolResultBlock
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
@@ -18,6 +18,7 @@ from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites, new_since
 from reverie.layers.l5_extraction.writes import VERBS, Done
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.taxonomy import Trust
+from reverie.quick import dataclass
 from reverie.runtime.heartbeat import Heartbeat
 from reverie.runtime.parts import Parts
 from reverie.runtime.tasks import Task, TaskHandle, Tasks

@@ -6,9 +6,11 @@ The cheapest question comes first. `T` is what the caller keeps of a turn that e
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Generic, TypeVar
+
+from reverie.quick import dataclass
 
 T = TypeVar("T")
 

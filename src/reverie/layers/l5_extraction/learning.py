@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from reverie.memory.listing import ShownMemory, find_meant, list_memories
 from reverie.memory.scan import ScanEntry, scan
 from reverie.permissions.background import BackgroundWriter
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.runtime.heartbeat import run_figures
 from reverie.storage.transcript.view import Entry
 from reverie.text.cutting import shorten

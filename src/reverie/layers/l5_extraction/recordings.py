@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from datetime import date, datetime
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.prices import cost
 from reverie.models.tokens import PROSE_BYTES
 from reverie.moments import local_day
+from reverie.quick import dataclass
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.records import Cursor, SessionHeader, from_record

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeGuard, cast
@@ -19,6 +19,7 @@ from reverie.moments import local_day
 from reverie.permissions.memory_paths import is_inside
 from reverie.permissions.shell.commands import all_commands
 from reverie.permissions.shell.read_only import is_read_only_shell
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.types import Block, JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
 

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,6 +29,7 @@ from reverie.memory.topic_file import decode
 from reverie.moments import local_day
 from reverie.origins import strip_tags
 from reverie.paths import Places
+from reverie.quick import dataclass
 from reverie.regular_files import read_head, read_regular
 from reverie.runtime.background_log import BackgroundLog
 from reverie.settings import Settings, load_settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from reverie.memory.taxonomy import is_log, is_topic
 from reverie.memory.tool_writes import write_by_tool
 from reverie.memory.topic_file import body_statements, decode
 from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
+from reverie.quick import dataclass
 from reverie.tools.base import Keeper, Kept
 from reverie.types import ToolUseBlock
 

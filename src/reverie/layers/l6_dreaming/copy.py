@@ -11,11 +11,11 @@ import secrets
 import shutil
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from reverie.layers.l6_dreaming.lock import is_alive
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 

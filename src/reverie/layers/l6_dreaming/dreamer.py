@@ -11,7 +11,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -31,6 +31,7 @@ from reverie.models.catalogue import ModelFacts
 from reverie.moments import SKEW_S, parse_time, to_datetime
 from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import View
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
 from reverie.tools.registry import list_schemas

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,7 @@ from reverie.layers.l6_dreaming.lock import ConsolidationLock
 from reverie.layers.l6_dreaming.state import DreamState, StateFile
 from reverie.moments import modified_time, past_time
 from reverie.paths import Places, slug
+from reverie.quick import dataclass
 
 
 class DreamGate(StrEnum):

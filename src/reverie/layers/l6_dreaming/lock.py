@@ -12,13 +12,13 @@ import os
 import secrets
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from reverie.errors import ReverieError
 from reverie.moments import past_time
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import open_regular, read_head
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.locks import exclusive

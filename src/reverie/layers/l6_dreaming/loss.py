@@ -7,7 +7,6 @@ reason mentions it either: a named one was removed on purpose.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from reverie.layers.l6_dreaming.copy import MemoryCopy
@@ -16,6 +15,7 @@ from reverie.memory.gate.lines import put_in_place
 from reverie.memory.index import entries
 from reverie.memory.taxonomy import is_index, is_topic
 from reverie.memory.topic_file import TopicFile, body_statements, decode, encode, statements_of
+from reverie.quick import dataclass
 from reverie.text.cutting import shorten
 from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -21,12 +20,14 @@ from reverie.layers.l6_dreaming.state import FOLDER
 from reverie.memory.taxonomy import is_index
 from reverie.memory.topic_file import body_statements, decode
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
+from reverie.text.patterns import late
 
 _LONGEST_REASON: Final = 400
 _LONGEST_ANSWER: Final = 4_000
-_REASON = re.compile(
+_REASON = late(
     r"^\s*(?:[-*+•]|\d+[.)])?\s*[*_`\[\"']*(?P<name>[^\s:`*\]\"'|]+\.md)[`*_\]\"']*(?:\([^)]*\))?[*_]*\s*"
     r"(?:[:：—–→|]|-+>?|\()\s*(?P<why>\S.*)$"
 )

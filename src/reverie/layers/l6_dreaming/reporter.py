@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from reverie.events import Event, Notice
 from reverie.layers.l6_dreaming.landing import LandingResult
 from reverie.layers.l6_dreaming.proposal import DreamRefused, Proposal
 from reverie.layers.l6_dreaming.state import StateFile
+from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.types import Json, JsonObject
 

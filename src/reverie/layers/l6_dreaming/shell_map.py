@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from reverie.permissions.shell.options import Arguments, read_arguments
 from reverie.permissions.shell.programs import OPTIONS
 from reverie.permissions.shell.read_only import why_not_read_only
 from reverie.permissions.shell.words import SimpleCommand, Word, read_words
+from reverie.quick import dataclass
 
 _ELSEWHERE = "use Read, Grep or Glob for the memory directory instead"
 _WALKS = {

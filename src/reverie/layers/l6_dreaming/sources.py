@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
@@ -14,6 +13,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.gate.marks import Marks
 from reverie.memory.topic_file import body_statements, decode
 from reverie.moments import local_day, parse_time, to_datetime
+from reverie.quick import dataclass
 from reverie.storage.history.versions import Version
 from reverie.text.cutting import shorten
 from reverie.text.dates.phrases import find_days

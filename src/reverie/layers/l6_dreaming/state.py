@@ -7,12 +7,13 @@ dreaming goes on as if nothing had ever failed.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 from reverie.errors import StorageError
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.types import JsonObject

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Protocol, cast
 
 from reverie.errors import UserError
 from reverie.models.base import Request, Response
+from reverie.quick import dataclass
 from reverie.types import (
     ITEM,
     Block,

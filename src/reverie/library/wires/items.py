@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from reverie.library.wires.base import counted, take_origin
 from reverie.models.base import UNPARSED_INPUT
 from reverie.models.openai_wire import image_url
 from reverie.models.wire import as_object, read_input
+from reverie.quick import dataclass
 from reverie.types import (
     ITEM,
     Block,

@@ -14,9 +14,10 @@ from reverie.memory.gate.review import list_statements
 from reverie.memory.gate.speech import features
 from reverie.memory.taxonomy import Trust
 from reverie.memory.upkeep.duplicates import MemoryTexts
+from reverie.text.patterns import late
 
-_SCHEME: Final = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^@/\s]*@)?", re.IGNORECASE)
-_PARTS: Final = re.compile(r"[|;&\n()`]+")
+_SCHEME: Final = late(r"^[a-z][a-z0-9+.-]*://(?:[^@/\s]*@)?", re.IGNORECASE)
+_PARTS: Final = late(r"[|;&\n()`]+")
 
 
 class InferredAddresses:

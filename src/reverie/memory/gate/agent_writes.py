@@ -4,7 +4,7 @@ first write of an agent: what a person writes is stored without it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -17,12 +17,23 @@ from reverie.memory.gate.marks import Marks, trust_by
 from reverie.memory.gate.other_files import decide_index, split_log
 from reverie.memory.gate.privacy import why_private
 from reverie.memory.gate.removal import find_lost, may_remove, wait_too
-from reverie.memory.gate.rule import Case, End, Standing, Verdict, hold, hold_rest, judge
+from reverie.memory.gate.rule import (
+    Case,
+    End,
+    Standing,
+    Verdict,
+    ask_if_against,
+    hold,
+    hold_rest,
+    judge,
+    judge_one,
+)
 from reverie.memory.gate.speech import Speech, UserMessage
 from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
 from reverie.memory.topic_file import TopicFile, decode, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.text.folding import fold_text, visible
 from reverie.text.words import content_terms
@@ -72,7 +83,8 @@ class AgentWrites:
             new = [topic.description]
         if write.before is None and (known := self._known_elsewhere(write, new)):
             return Decision(None, note=known)
-        verdicts = hold_rest(topic.body, self._without_forgotten(write, judge(case, new)))
+        judged = _judge_notes(case, new) if write.notes else judge(case, new)
+        verdicts = hold_rest(topic.body, self._without_forgotten(write, judged))
         stored = [one for one in verdicts if one.end is not End.HELD]
         lost = [] if write.is_draft else self._kept_back(case, write, parts, verdicts)
         if lost:  # what would replace a statement that stays waits with the question
@@ -168,6 +180,8 @@ class AgentWrites:
         about = f"{TopicFile.parse(write.before or '').name} {write.name.removesuffix('.md').replace('_', ' ')}"
         stored = [one for one in verdicts if one.end is not End.HELD]
         lost = find_lost(gone, [*kept, *elsewhere])
+        if write.notes:  # what nobody confirmed may go: it can be undone
+            lost = [one for one in lost if one.trust is Trust.CONFIRMED]
         return [one for one in lost if not may_remove(case, one, about, stored)]
 
     def _compose(
@@ -249,6 +263,15 @@ class AgentWrites:
 
     def _private_texts(self) -> list[str]:
         return [text for name, text in self.texts.texts().items() if not name.startswith(f"{TEAM}/")]
+
+
+def _judge_notes(case: Case, statements: Sequence[str]) -> list[Verdict]:
+    """Judges notes of an agent whose conversation cannot be seen: each on its own, without words of the user."""
+    found = (judge_one(case, one) for one in statements)
+    return [
+        one if one.end is End.HELD or one.is_old else ask_if_against(case, one, case.speech.features(one.text))
+        for one in found
+    ]
 
 
 def _text_of(path: Path) -> str:

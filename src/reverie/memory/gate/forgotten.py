@@ -5,13 +5,13 @@ better. Saved again in a conversation, it is in memory and no longer listed here
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from reverie.memory.changes import Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import is_topic
 from reverie.memory.topic_file import decode, statements_of
+from reverie.quick import dataclass
 from reverie.text.folding import fold_text
 from reverie.text.sameness import StatementIndex
 from reverie.text.words import content_terms

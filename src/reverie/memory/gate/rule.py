@@ -5,7 +5,7 @@ statement is trusted; nothing here refuses a write. Texts in, verdicts out."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
@@ -18,6 +18,7 @@ from reverie.memory.gate.requests import points_at_text
 from reverie.memory.gate.speech import Speech, UserMessage, foreign_names, has_mixed_word, is_other_language
 from reverie.memory.gate.statement import EvidenceText, Features, features, says_exactly, size_of
 from reverie.memory.taxonomy import Trust
+from reverie.quick import dataclass
 from reverie.text.dates.phrases import find_days
 from reverie.text.folding import fold_text
 from reverie.text.sameness import contradicts, is_in_order, relations_of, share
@@ -118,8 +119,7 @@ class Case:
 
     def near(self, terms: frozenset[str]) -> list[Standing]:
         """The statements of memory that share words with a statement."""
-        found = {id(one): one for term in terms for one in self._holding.get(term, ())}
-        return list(found.values())
+        return list({id(one): one for term in terms for one in self._holding.get(term, ())}.values())
 
     @cached_property
     def _own_ids(self) -> frozenset[int]:
@@ -146,7 +146,7 @@ class Case:
 
 def judge(case: Case, statements: Sequence[str]) -> list[Verdict]:
     """Judges the new statements of a file, in order. If nothing in it rests on the user's words, all of it is held."""
-    found = [_judge(case, one) for one in statements]
+    found = [judge_one(case, one) for one in statements]
     is_based = any(one.is_anchored and (case.writer is Writer.DREAM or not one.is_old) for one in found)
     new = [one.text for one in found if one.end is not End.HELD and not one.is_old]
     least = _LEAST_OWN if found and found[0].end is End.HELD else 1
@@ -208,7 +208,7 @@ def _foreign_words(case: Case, one: Features) -> float:
     return case.speech.foreign_share(one)[0] + len(foreign_names(one, case.heard, case.speech.foreign))
 
 
-def _judge(case: Case, statement: str) -> Verdict:
+def judge_one(case: Case, statement: str) -> Verdict:
     """Judges a statement on its own: by memory, by the user's messages, by whose words it has."""
     one = case.speech.features(statement)
     stood = case.exact.get(fold_text(statement))
@@ -243,7 +243,7 @@ def _judge(case: Case, statement: str) -> Verdict:
         return Verdict(statement, End.INFERRED, Mark(Trust.INFERRED), is_old=is_old)
     trust = Trust.CONFIRMED if _is_confirmed(case, one, message) else Trust.INFERRED
     verdict = Verdict(statement, End(trust.value), _mark(trust, one, message, case.session), is_anchored=True)
-    return _question(case, verdict, one)
+    return ask_if_against(case, verdict, one)
 
 
 def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
@@ -255,7 +255,7 @@ def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
     is_apart = is_claim and not is_near and not _is_translated(case, one.text)
     if is_new and (is_apart or (case.writer is Writer.DREAM and _is_invented(case, found))):
         return hold(one, "you did not say it")
-    return _question(case, one, found)
+    return ask_if_against(case, one, found)
 
 
 def _is_invented(case: Case, one: Features) -> bool:
@@ -338,7 +338,7 @@ def _shares(terms: frozenset[str], others: frozenset[str]) -> bool:
     return (both >= 2 and (3 * both >= len(terms) or 2 * both >= len(others))) or (both == 1 and len(terms) <= 2)
 
 
-def _question(case: Case, one: Verdict, found: Features) -> Verdict:
+def ask_if_against(case: Case, one: Verdict, found: Features) -> Verdict:
     """A conclusion against what the user confirmed becomes a question; against the team's it is only marked."""
     own = [known for known in case.own if known.trust is Trust.CONFIRMED and fold_text(known.text) in case.stays]
     for standing in (*own, *case.confirmed(found.terms)):

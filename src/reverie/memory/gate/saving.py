@@ -5,7 +5,6 @@ that the user wants to remove. The caller asks the user."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -30,6 +29,7 @@ from reverie.memory.taxonomy import MemoryType, Trust
 from reverie.memory.topic_file import statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts
 from reverie.origins import split_material
+from reverie.quick import dataclass
 from reverie.storage.history.versions import Version
 from reverie.text.folding import fold, fold_text
 from reverie.text.word_lists import FUNCTION_WORDS
@@ -38,6 +38,7 @@ from reverie.types import Origin
 
 Choice = Literal["update", "new", "nothing"]
 _NAMES = 100
+_ATTEMPTS = 20  # for a memory that others write at the same time
 _CLEAR = 0.5  # of a perfect match by words
 _BEHIND = 0.6  # the largest share of the second, relative to the first, for the first to be clear
 _FEWEST = 0.1  # the smallest share that counts
@@ -107,15 +108,23 @@ def propose_text(
     note = _make_note(memory, text, info, kind, name)
     directory = memory.directory
     directory.finish_pending()
-    near = find_related(note.statement, MemoryTexts(directory.root).texts())
-    if near is not None and near.same:
-        return Outcome(None, {}), near.file, note
-    if near is not None:
-        before = directory.read(near.file)
-        change = Change(near.file, revise(before.topic, near.statement, note).text, before.digest)
-    else:
-        change = Change(next(one for one in _names_for(note) if not directory.exists(one)), note.topic.text, ABSENT)
-    return directory.transaction([change], info), change.name, note
+    for _ in range(_ATTEMPTS):
+        near = find_related(note.statement, MemoryTexts(directory.root).texts())
+        if near is not None and near.same:
+            return Outcome(None, {}), near.file, note
+        try:
+            if near is not None:
+                before = directory.read(near.file)
+                change = Change(near.file, revise(before.topic, near.statement, note).text, before.digest)
+            else:
+                free = next((one for one in _names_for(note) if not directory.exists(one)), None)
+                if free is None:
+                    raise _too_many(note)
+                change = Change(free, note.topic.text, ABSENT)
+            return directory.transaction([change], info), change.name, note
+        except ChangedUnderneath:
+            continue  # somebody else has just written there: look again
+    raise ReverieError(f"{note.file}: other programs change it all the time; nothing was written. Try again.")
 
 
 def refuse_secrets(text: str) -> None:
@@ -155,7 +164,11 @@ def save_note(
             return Saved("added", name, directory.create(name, note.topic, info), warnings=tuple(warnings))
         except ChangedUnderneath:
             continue  # somebody else has just taken the name
-    raise ReverieError(f"There are {_NAMES} memories named like {note.file}; use --name to name this memory.")
+    raise _too_many(note)
+
+
+def _too_many(note: Note) -> ReverieError:
+    return ReverieError(f"There are {_NAMES} memories named like {note.file}; give this memory a name of its own.")
 
 
 def _names_for(note: Note) -> Iterator[str]:

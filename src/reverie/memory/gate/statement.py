@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
+from reverie.quick import dataclass
 from reverie.text.patterns import late
 from reverie.text.sameness import is_in_order, relations_of
 from reverie.text.tongue import language_of

@@ -5,7 +5,6 @@ in the inbox. It writes only the inbox."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NoReturn
@@ -18,6 +17,7 @@ from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile, encode, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
+from reverie.quick import dataclass
 from reverie.text.cutting import shorten
 from reverie.text.folding import fold_text
 from reverie.types import Origin

@@ -10,13 +10,13 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from reverie.errors import ReverieError, UserError
 from reverie.memory.recall.encoder import CONFIG, MINILM, TOKENIZER, WEIGHTS
 from reverie.paths.places import check_name, make_private
+from reverie.quick import dataclass
 from reverie.regular_files import open_regular
 
 

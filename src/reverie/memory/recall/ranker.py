@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -21,6 +20,7 @@ from reverie.memory.recall.ranking.tools import tools_in_use as seen_tools
 from reverie.memory.recall.ranking.twins import asks_for_past, is_replaced, older_twins
 from reverie.memory.recall.search_index import IndexedFile, IndexFailed, SearchIndex
 from reverie.memory.scan import folder_mtimes
+from reverie.quick import dataclass
 
 if TYPE_CHECKING:
     from reverie.memory.recall.ranking.meaning import Closeness, Meaning
@@ -162,11 +162,14 @@ class Ranker:
         exclude: Collection[str] = (),
         now: float | None = None,
         limit: int = 5,
+        refresh: bool = True,
     ) -> Ranking:
         """Ranks the memories for `query`. `exclude` are relative paths that are shown already. `now` is in seconds
-        since 1970; files from the future count as from now."""
+        since 1970; files from the future count as from now. Without `refresh`, somebody else updates the index."""
         now = time.time() if now is None else now
         try:
+            if not refresh:
+                return self._rank_once(query, tools_in_use, frozenset(exclude), now, limit)
             return self._rank(query, tools_in_use, frozenset(exclude), now, limit)
         except IndexFailed as error:
             # The index is derived: build it again and ask once more.

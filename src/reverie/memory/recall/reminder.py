@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,6 +18,7 @@ from reverie.memory.topic_file import TopicFile
 from reverie.origins import escape_tags
 from reverie.parsing import load_json
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.text.cutting import cut_at
 from reverie.text.folding import fold_text, visible
 from reverie.text.quoting import one_line, quote_line
@@ -148,7 +148,7 @@ def render_reminder(
     memories: Sequence[RecalledMemory], now: float, *, file_lines: int = FILE_LINES, file_bytes: int = FILE_BYTES
 ) -> str:
     """The reminder that goes with the user's message."""
-    parts = [_one(memory, now, file_lines, file_bytes) for memory in memories]
+    parts = [render_memory(memory, now, file_lines, file_bytes) for memory in memories]
     return "\n\n".join([_HEAD, *parts]).join(_TAGS)
 
 
@@ -180,7 +180,8 @@ def _untagged(text: str) -> str:
     return text.removeprefix(_TAGS[0]).removesuffix(_TAGS[1])
 
 
-def _one(memory: RecalledMemory, now: float, file_lines: int, file_bytes: int) -> str:
+def render_memory(memory: RecalledMemory, now: float, file_lines: int, file_bytes: int) -> str:
+    """One memory, quoted, with its age, its trust and what it rests on."""
     topic = TopicFile.parse(visible(memory.text.strip()))
     text, cut = cut_to_limits("\n".join(_lines(topic, memory.statements)), file_lines, file_bytes)
     marks = [f"saved {age_words(memory.modified, now)}", memory.trust, topic.type]

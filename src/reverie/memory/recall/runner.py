@@ -34,6 +34,7 @@ from reverie.memory.taxonomy import MemoryType, Trust
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.records import Surfaced
 from reverie.storage.transcript.session_log import Clock
+from reverie.tools.base import unwrap_call
 from reverie.tools.ripgrep import find_ripgrep
 from reverie.types import JsonObject, Message, Origin, TextBlock, ToolUseBlock
 
@@ -253,7 +254,7 @@ class Recall:
     def _tools_in_use(self) -> list[str]:
         used = dict[str, None]()
         for entry in reversed(self._parts.log.view.entries[-_RECENT_ENTRIES:]):
-            for call in entry.message.tool_uses:
+            for call in map(unwrap_call, entry.message.tool_uses):
                 if call.name == "Bash":
                     given: Any = call.input
                     command = cast(JsonObject, given).get("command", "") if isinstance(given, dict) else ""

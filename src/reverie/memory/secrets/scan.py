@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from reverie.memory.secrets import forms, pieces
@@ -26,6 +25,7 @@ from reverie.memory.secrets.shapes import (
     measure_entropy,
 )
 from reverie.memory.secrets.views import View, decode_base64, decode_parts, join_pieces, read_plain
+from reverie.quick import dataclass
 from reverie.text.patterns import late
 
 MASK: Final = "[secret]"

@@ -12,10 +12,10 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+from reverie.quick import dataclass
 from reverie.text.patterns import late
 
 _UNSEEN = late(

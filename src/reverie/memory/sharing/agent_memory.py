@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +25,7 @@ from reverie.parsing import load_json
 from reverie.paths import Places
 from reverie.permissions.memory_paths import PermissionRefused, is_inside
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 

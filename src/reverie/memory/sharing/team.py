@@ -5,7 +5,7 @@ and of a topic file that both changed both versions stay. Arrivals pass the writ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from reverie.errors import ReverieError, StorageError, UserError
@@ -17,6 +17,7 @@ from reverie.memory.sharing.team_git import TeamCheckout
 from reverie.memory.taxonomy import INDEX, TEAM, is_index
 from reverie.memory.topic_file import TopicFile, decode, encode
 from reverie.memory.upkeep.purged_record import RECORD_NAME, PurgedRecord
+from reverie.quick import dataclass
 from reverie.settings import Settings
 from reverie.storage.atomic import make_private_dir
 from reverie.storage.history.objects import blob_id

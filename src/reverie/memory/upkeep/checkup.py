@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from reverie.memory.index import (
 from reverie.memory.references import RepoFiles, named_files
 from reverie.memory.taxonomy import INDEX, TEAM, MemoryType, index_of, pointer_of
 from reverie.memory.topic_file import TopicFile
+from reverie.quick import dataclass
 from reverie.storage.history.versions import Version
 from reverie.text.folding import fold_text
 from reverie.text.sameness import COPIED, similarity

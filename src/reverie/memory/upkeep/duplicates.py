@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from reverie.memory.scan import FileStat, stat_topics
 from reverie.memory.topic_file import decode, statements_of
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.text.sameness import find_repeated
 from reverie.text.sentences import statements

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +18,7 @@ from reverie.memory.note import DESCRIPTION_CHARACTERS, classify, title_of
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.taxonomy import INDEX, LOGS, MemoryType, file_name, index_of, pointer_of
 from reverie.memory.topic_file import TopicFile, decode
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import cause_of
 from reverie.storage.history.versions import Version

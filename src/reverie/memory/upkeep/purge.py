@@ -11,7 +11,6 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import ReverieError, SessionBusy
@@ -25,6 +24,7 @@ from reverie.memory.topic_file import decode, encode
 from reverie.memory.upkeep.purge_forms import PurgeTarget, SecretForms
 from reverie.memory.upkeep.purged_record import PurgedRecord
 from reverie.paths.text_places import Treatment, find_text_place
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history.objects import decode_tree

@@ -10,13 +10,13 @@ import re
 import string
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
 from urllib.parse import quote, quote_plus
 
 from reverie.errors import UserError
 from reverie.parsing import RECORD_DEPTH, load_json
+from reverie.quick import dataclass
 
 PURGED: Final = "[purged]"
 PURGED_NAME: Final = "purged"

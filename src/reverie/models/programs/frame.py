@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 import secrets
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from reverie.models import wire
@@ -18,6 +17,7 @@ from reverie.models.base import UNPARSED_INPUT, Request
 from reverie.models.forced import is_forced, read_object
 from reverie.models.wire import as_object, read_input
 from reverie.prompts import render
+from reverie.quick import dataclass
 from reverie.types import Block, Json, JsonObject, Origin, TextBlock, ToolUseBlock
 
 InputForm: TypeAlias = Literal["object", "text"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 
 from reverie.models.base import (
     Capabilities,
@@ -22,6 +21,7 @@ from reverie.models.base import (
 from reverie.models.programs.frame import Frame, InputForm, frame, read_answer
 from reverie.models.programs.running import Program, Scratch, ScratchFolder
 from reverie.models.tokens import PROSE_BYTES, encoded
+from reverie.quick import dataclass
 from reverie.types import JsonObject, TextBlock, ToolUseBlock, Usage
 
 ESTIMATED = " (estimated)"

@@ -10,12 +10,12 @@ import os
 import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from reverie.errors import ModelError, Unreachable, UserError
 from reverie.paths.programs import users_program
+from reverie.quick import dataclass
 from reverie.runtime.hook_process import run_command
 from reverie.settings.sections import INSIDE
 

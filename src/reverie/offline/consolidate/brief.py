@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, date, datetime
 
 from reverie.memory.daily_log import day_of
 from reverie.memory.taxonomy import LOGS
 from reverie.moments import parse_time
+from reverie.quick import dataclass
 from reverie.types import Message, Origin, TextBlock
 
 _ROOT = re.compile(r"\bthe memory directory (?P<root>/.+?) in order\b")

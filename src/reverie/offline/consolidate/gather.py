@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from reverie.memory.taxonomy import INDEX, TEAM
 from reverie.offline.consolidate.brief import DreamTask, TypedText, read_typed
 from reverie.offline.conversation import Done
 from reverie.offline.step import Act, PlannedCall
+from reverie.quick import dataclass
 
 ROOM: Final = 480_000
 """Bytes of files and logs that one dream reads."""

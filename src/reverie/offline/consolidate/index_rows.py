@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from reverie.memory.index import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, IndexEntry, entries
+from reverie.quick import dataclass
 from reverie.text.words import content_terms
 
 BEARABLE: Final = 200

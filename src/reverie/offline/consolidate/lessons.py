@@ -7,7 +7,6 @@ knows a lesson is checked elsewhere.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
@@ -18,6 +17,7 @@ from reverie.offline.consolidate.relative_dates import write_out_dates
 from reverie.offline.language.marks import Marked, MarkedMessage
 from reverie.offline.language.prose import without_lead
 from reverie.offline.language.stating import kind_of
+from reverie.quick import dataclass
 from reverie.text.words import content_terms
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
@@ -17,6 +16,7 @@ from reverie.offline.consolidate.desk import Desk, is_one_tier
 from reverie.offline.consolidate.losses import find_identifiers, find_missing_facts
 from reverie.offline.consolidate.statements import body_statements, label_of_line, with_labelled, with_lines
 from reverie.offline.consolidate.trust import TrustLevel, is_guess, read_trust_level, without_doubt
+from reverie.quick import dataclass
 from reverie.text.folding import fold_text, word_set
 from reverie.text.sameness import COPIED, MOST, REWORDED, SAME, Relation, compare, contradicts, overlap, says
 from reverie.text.sentences import Statement

@@ -7,13 +7,13 @@ without greetings, questions and tasks. What the user asks to keep begins with t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType
 from reverie.offline.language.marks import Marked, MarkedMessage
 from reverie.offline.language.stating import kind_of, moves_a_day
+from reverie.quick import dataclass
 from reverie.text.words import content_terms
 
 _LANGUAGES = ("en", "de")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reverie.memory.note import DESCRIPTION_CHARACTERS, title_of
 from reverie.memory.taxonomy import MemoryType, file_name
@@ -15,6 +14,7 @@ from reverie.memory.topic_file import TopicFile
 from reverie.offline.extract.candidates import Candidate
 from reverie.offline.language.marks import Marked
 from reverie.offline.language.prose import without_lead
+from reverie.quick import dataclass
 from reverie.text.cutting import shorten
 from reverie.text.dates.phrases import write_out_days
 from reverie.text.sentences import capitalize_first, end_sentence

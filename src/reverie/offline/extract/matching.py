@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from reverie.memory.gate.statement import EvidenceText
 from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.offline.extract.reading import Known
+from reverie.quick import dataclass
 from reverie.text.sameness import find_repeated
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 
 from reverie.memory.taxonomy import MemoryType
 from reverie.models.base import Request
 from reverie.models.wire import as_object
 from reverie.moments import parse_time
+from reverie.quick import dataclass
 from reverie.types import Block, Origin, Role, TextBlock, ToolResultBlock, ToolUseBlock
 
 _COUNT = re.compile(r"^The last (?:(?P<count>\d+) messages|message) before this one", re.MULTILINE)

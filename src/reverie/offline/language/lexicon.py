@@ -7,10 +7,10 @@ that. Hints are for a model that thinks. A language's patterns are compiled when
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from reverie.offline.language import words
+from reverie.quick import dataclass
 from reverie.text.tongue import Tongue
 
 

@@ -6,10 +6,10 @@ A chat has bullets and brackets everywhere; `text.sentences` decides where sente
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from reverie.parsing import LONGEST_MESSAGE
+from reverie.quick import dataclass
 from reverie.text.sentences import sentences as split
 
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from reverie.offline.talk.turn import Talk
 from reverie.offline.talk.wording import Key
 from reverie.offline.terms import Question, coverage
+from reverie.quick import dataclass
 
 ENOUGH = 0.5
 """The smallest share of a question that an answer covers."""

@@ -6,7 +6,6 @@ Decides the next call, or None when everything was searched; the functions below
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from reverie.offline.conversation import Done, Line
 from reverie.offline.step import Act
@@ -15,6 +14,7 @@ from reverie.offline.talk.turn import Talk
 from reverie.offline.talk.wording import join_words
 from reverie.offline.terms import Question, coverage, defines, fit, pattern
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 
 MOST_CALLS = 7
 """Calls per turn; then it answers with what it has."""

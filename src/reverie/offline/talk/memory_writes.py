@@ -21,8 +21,9 @@ from reverie.offline.step import Answer, Step
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import pattern, read_question
 from reverie.text.dates.phrases import find_days
+from reverie.text.patterns import late
 
-_VALUE = re.compile(
+_VALUE = late(
     r"\b\d[\d.,:/-]*\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:january|february|march|april|may|june"
     r"|july|august|september|october|november|december)\b|\b(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag"
     r"|sonntag)s?\b|\b(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)s?\b|(?:周|星期)[一二三四五六日天]"
@@ -31,7 +32,7 @@ _VALUE = re.compile(
 )
 """What a correction changes: numbers, dates, days."""
 _HEAD = ("name:", "description:", "type:", "trust:", "---")
-_UNWRITTEN = re.compile(r"\.md: (?:not written again|Kept for the user|These statements stay)")
+_UNWRITTEN = late(r"\.md: (?:not written again|Kept for the user|These statements stay)")
 _TEXT = 300
 
 

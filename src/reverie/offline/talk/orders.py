@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 
-TICKED = re.compile(r"`([^`\n]+)`")
+from reverie.text.patterns import late
+
+TICKED = late(r"`([^`\n]+)`")
 _COMMAND, _ITEM = "\0", "\1"
-_ITEMS = re.compile(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]", re.MULTILINE)
-_AND_TELL = re.compile(
+_ITEMS = late(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]", re.MULTILINE)
+_AND_TELL = late(
     r"(?:[,\s]\s?(?:and|then|und|y)\s(?:then\s)?(?:show|tell|give|zeige?|sage?|muestra|muéstra|di|da)\s?(?:me"
     r"|mir)\b[^\0.!?。！？\n`\"]{0,60})[.!\s]*$",
     re.IGNORECASE,
 )
-_WORDS = re.compile(
+_WORDS = late(
     r"""(?P<command>\0)
       | (?P<asked>(?:can|could)\syou\b | (?:would|will)\syou\splease\b | kannst\sdu\b | könntest\sdu\b
         | puedes\b | podrías\b
@@ -42,12 +44,12 @@ _WORDS = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-_NOT = re.compile(
+_NOT = late(
     r"\b(?:not|never|no|nor|neither|cannot|dont|nicht|nie|niemals|nein|kein\w*|nunca|jamás|tampoco|pas|jamais)\b"
     r"|n['’]t\b|不|别|別|没|沒|未|勿|ない|なく|ません|禁止",
     re.IGNORECASE,
 )
-_DOUBT = re.compile(
+_DOUBT = late(
     r"(?<!\bi )(?<!\bwe )(?<!\byou )\b(?:said|says|told|wrote|asked)\b|\b(?:if|unless|when|whether|should|or)\b"
     r"|\b(?:sagte|sagt|meinte|schrieb|wenn|falls|sobald|ob|oder|dijo|dice|escribió|si|cuando|o)\b|说|說|如果|要是|除非"
     r"|言った|言って|言われ|もし|なら|[?？\"“”„«»「」『』]",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from reverie.models.base import Request
 from reverie.offline.conversation import Done, Recalled, Turn, read_turn
 from reverie.offline.place import Place, read_place
 from reverie.offline.step import Act, PlannedCall, offered_tools
 from reverie.offline.talk.wording import ABOUT, Key, word
+from reverie.quick import dataclass
 from reverie.text.tongue import Tongue, tongue_of
 from reverie.types import JsonObject, Purpose
 

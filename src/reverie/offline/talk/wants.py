@@ -7,11 +7,12 @@ literal words at the beginning: never if it denies, quotes, reports or asks.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from reverie.offline.talk.orders import TICKED, is_doubtful, is_negated, ordered_commands
 from reverie.parsing import LONGEST_MESSAGE
+from reverie.quick import dataclass
+from reverie.text.patterns import late
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ _POLITE = (
 
 
 def _begins(words: str) -> re.Pattern[str]:
-    return re.compile(rf"^[\s¡]*{_POLITE}(?:{words})", re.IGNORECASE)
+    return late(rf"^[\s¡]*{_POLITE}(?:{words})", re.IGNORECASE)
 
 
 _REMEMBER = _begins(
@@ -131,7 +132,7 @@ _REMEMBER = _begins(
     r"|no (?:te )?olvides(?: de)?(?: que|:)? |ten en cuenta que |anota(?: que|:)? |记住|記住|记下|请记|記得|记得|别忘了"
     r"|不要忘记|覚えておいて(?:ください)?[:、]?|覚えて(?:ください)?[:、]"
 )
-_REMEMBER_JA = re.compile(
+_REMEMBER_JA = late(
     r"^(?P<text>.{4,}?)(?:[、,]?(?:ことを|と|って|を)?(?:覚えておいて|記憶して|メモして)(?:ください|ね)?[。!！]?)$"
 )
 _FORGET = _begins(
@@ -141,20 +142,20 @@ _FORGET = _begins(
     r"|olvídate de (?:que |lo de )?|忘记(?!了)|忘掉(?!了)"
 )
 _QUOTED = (">", "+", "-", "|", "#", "「", "『", '"', "“")
-_FORGET_JA = re.compile(r"^(?P<text>.{2,}?)(?:のこと)?(?:を|は)?忘れて(?:ください|ね|いい)?[。!！]?$")
-_RUN = re.compile(
+_FORGET_JA = late(r"^(?P<text>.{2,}?)(?:のこと)?(?:を|は)?忘れて(?:ください|ね|いい)?[。!！]?$")
+_RUN = late(
     r"\b(?:run|execute|start|try|führe?|starte|ejecuta|corre|lanza)\b|运行|執行|执行|実行|走らせて|跑一下",
     re.IGNORECASE,
 )
 _BARE_RUN = _begins(r"(?:run|execute|ejecuta|运行|执行)[:：]?\s*")
-_SHELL_LINE = re.compile(r"^\s*[$!]\s*(\S.*)$")
-_COMMAND = re.compile(r"^[A-Za-z0-9_./~-]+(?: +[^\s?？]+)*$")
-_ENGLISH = re.compile(
+_SHELL_LINE = late(r"^\s*[$!]\s*(\S.*)$")
+_COMMAND = late(r"^[A-Za-z0-9_./~-]+(?: +[^\s?？]+)*$")
+_ENGLISH = late(
     r"\b(?:the|a|an|it|them|this|that|these|those|all|my|our|your|every|tests?|server|again|and|away|into|out|der|die"
     r"|das|los|las)\b|吗|嗎|了",
     re.IGNORECASE,
 )
-_KNOWN = re.compile(
+_KNOWN = late(
     r"^\W*(?:(?:so|and|ok|hey)[, ]+)*(?:what (?:do|did) you (?:know|remember|have (?:saved|stored|in memory))"
     r"|what(?:['’]s| is| have you got| do you have) in (?:your |the )?memory|what have you (?:learned|learnt|saved"
     r"|kept)|(?:show|list)(?: me)? (?:your |the |all |my )*memor(?:y|ies)|do you (?:know|remember) anything"
@@ -162,44 +163,44 @@ _KNOWN = re.compile(
     r"|記得)(?:些)?什么|你(?:都)?记住了什么|何を覚えて)(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
-_ABOUT = re.compile(r"\b(?:about|of|on|über|von|sobre|de)\s+(?P<what>.+?)\W*$|关于(?P<zh>.+?)的?\W*$", re.IGNORECASE)
-_LAST = re.compile(
+_ABOUT = late(r"\b(?:about|of|on|über|von|sobre|de)\s+(?P<what>.+?)\W*$|关于(?P<zh>.+?)的?\W*$", re.IGNORECASE)
+_LAST = late(
     r"\b(?:last (?:time|session|conversation|chat)|previous (?:session|conversation|chat)|(?:did|were) we (?:talk"
     r"|discuss|do|work|leave off|doing|working)\w*(?: about| on)?(?: (?:yesterday|before|earlier))?\W*$|where (?:did"
     r"|were) we (?:leave|stop)\w*|letztes mal|letzte (?:sitzung|unterhaltung)|zuletzt gemacht|la última (?:vez|sesión"
     r"|conversación)|sesión anterior)\b|上次|上一次|上回|前回|この前",
     re.IGNORECASE,
 )
-_OVERVIEW = re.compile(
+_OVERVIEW = late(
     r"\b(?:(?:this|the) (?:project|repo(?:sitory)?|codebase|program|app|folder|directory)|(?:dieses|das) (?:projekt"
     r"|repo)|(?:este|el) (?:proyecto|repositorio))\b|这个(?:项目|仓库)|このプロジェクト|このリポジトリ",
     re.IGNORECASE,
 )
-_GENERAL = re.compile(
+_GENERAL = late(
     r"^\W*(?:(?:so|and|ok|hey)[, ]+)*(?:what(?:['’]s| is| does| do we have)?|tell me about|describe|explain"
     r"|give me an overview|was (?:ist|macht|tut)|worum geht es|qué (?:es|hace)|de qué trata)\b|^.{0,8}(?:是什么|做什么"
     r"|介绍)|(?:何ですか|とは)",
     re.IGNORECASE,
 )
-_DELEGATE = re.compile(
+_DELEGATE = late(
     r"^\s*(?:please )?(?:send|have|let|ask|use|start|lass|schicke?|pide a|manda)\b[^:：]{0,60}\b(?:agents|forks"
     r"|agenten|agentes)\b[^:：]{0,40}[:：]\s*(?P<tasks>.+)$|^\s*in parallel[:：]\s*(?P<more>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
-_GREETING = re.compile(
+_GREETING = late(
     r"^\W*(?:hi|hello|hey|good (?:morning|evening|afternoon|day)|greetings|yo|howdy|hallo|guten (?:tag|morgen|abend)"
     r"|servus|moin|hola|buen(?:os|as) (?:días|tardes|noches)|你好|您好|嗨|こんにちは|おはよう(?:ございます)?"
     r"|こんばんは)(?:\s+(?:there|reverie|you|all))?\W*$",
     re.IGNORECASE,
 )
-_WHO = re.compile(
+_WHO = late(
     r"\b(?:who|what) are you\b|\bwhat can (?:you|i) (?:do|ask)|\bwhat do you do\b|\bhow (?:do|can) (?:you"
     r"|i use you) work|^\W*help(?: me)?\W*$|\bare you (?:an? )?(?:ai|llm|model|gpt|claude|chatgpt|real|human|bot)\b"
     r"|\bwer bist du\b|\bwas kannst du\b|\bquién eres\b|\bqué puedes hacer\b|你是谁|你能做什么|你会什么|あなたは誰"
     r"|何ができ",
     re.IGNORECASE,
 )
-_THANKS = re.compile(
+_THANKS = late(
     r"^\W*(?:(?:thanks?(?: you)?|thx|ty|cheers|great|perfect|nice|cool|ok(?:ay)?|got it|good|fine|bye|goodbye|see you"
     r"|yes|no|sure|danke(?: schön| dir)?|super|tschüss|gracias|vale|adiós|muchas|谢谢|多谢|好的|好|再见"
     r"|ありがとう(?:ございます)?|了解|はい)[\s,!.]*(?:so much|a lot|you|very much|all)?[\s,!.]*)+\W*$",
@@ -212,27 +213,27 @@ _WORK = _begins(
     r"|añade|borra|traduce|corrige|implementa|resume)\b|(?:帮我)?(?:写|修复|修改|实现|创建|添加|删除|翻译|重构|优化"
     r"|总结)"
 )
-_WORK_JA = re.compile(
+_WORK_JA = late(
     r"(?:書いて|修正して|直して|作って|実装して|追加して|削除して|翻訳して|変更して|要約して)(?:ください|ね)?\W*$"
 )
-_SPEAKER = re.compile(
+_SPEAKER = late(
     r"\b(?:i|i['’]m|my|we|we['’]re|our|ich|wir|mein|unser|yo|mi|nosotros|nuestr[oa]s?)\b|我|我们|私|僕|弊社", re.I
 )
-_RULE = re.compile(
+_RULE = late(
     r"^\W*(?:no[,.! ]|always\b|never\b|don['’]t\b|do not\b|stop\b|instead\b|prefer\b|use\b|from now on\b|nein[,.! ]"
     r"|immer\b|nie\b|nunca\b|siempre\b|不要|别|以后|总是|いつも|必ず)",
     re.IGNORECASE,
 )
-_ASKING = re.compile(
+_ASKING = late(
     r"[?？]\s*$|^\W*(?:(?:so|and|ok|hey|please)[, ]+)*(?:what|which|where|when|who|whose|why|how|is|are|was|were|do"
     r"|does|did|can|could|should|would|will|has|have|tell|show|find|list|look|search|explain|read|open|give|was"
     r"|welche[rsnm]?|wo|wann|wer|warum|wie|gibt|zeig|suche?|qué|cuál|dónde|cuándo|quién|por qué|cómo|busca|muestra)\b"
     r"|吗[?？。]?$|什么|哪|怎么|为什么|谁|多少|何|どこ|いつ|誰|なぜ|どう|ですか|ますか",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(r"[^.!?。！？\n]*(?:[?？]|[吗嗎呢か][。\s]*(?:\n|$))|.*[?？]$", re.DOTALL)
+_QUESTION = late(r"[^.!?。！？\n]*(?:[?？]|[吗嗎呢か][。\s]*(?:\n|$))|.*[?？]$", re.DOTALL)
 """Its first or last sentence is a question."""
-_KEPT_NOT = re.compile(
+_KEPT_NOT = late(
     r"(?:(?:das|dies|es|so|bitte|mir|this|that|it|esto|eso)\s+)*(?:nicht|not|nie|never|kein\w*)[.!,\s]*(?:dass\b"
     r"|that\b|$)",
     re.IGNORECASE,

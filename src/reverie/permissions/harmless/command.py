@@ -11,7 +11,7 @@ import shlex
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -41,6 +41,7 @@ from reverie.permissions.sensitive import is_sensitive
 from reverie.permissions.shell.programs import PROGRAMS, check_command
 from reverie.permissions.shell.read_only import read_commands
 from reverie.permissions.shell.words import SimpleCommand, Word
+from reverie.quick import dataclass
 from reverie.regular_files import read_head
 
 _FORCED = {

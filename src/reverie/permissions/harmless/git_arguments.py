@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from reverie.permissions.rules import NotReadOnly, clip
 from reverie.permissions.shell.options import check_format
 from reverie.permissions.shell.paths import check_glob
 from reverie.permissions.shell.words import Word
+from reverie.quick import dataclass
 
 # What is selected; what is printed; what prints only names and numbers; what prints content.
 PICK, LOOK, NAMES, PATCH = "pick", "look", "names", "patch"

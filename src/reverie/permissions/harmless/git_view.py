@@ -13,13 +13,13 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from reverie.paths.programs import make_bare_environment, system_program, users_program
 from reverie.paths.repo import Repo, find_repo
 from reverie.permissions.rules import NotReadOnly
+from reverie.quick import dataclass
 from reverie.regular_files import read_head
 
 ENVIRONMENT: Mapping[str, str] = MappingProxyType(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from reverie.permissions.harmless.sed import check_script
@@ -17,6 +16,7 @@ from reverie.permissions.shell.options import Arguments, Options, check_format, 
 from reverie.permissions.shell.paths import check_contents
 from reverie.permissions.shell.programs import kinds, names, short
 from reverie.permissions.shell.words import Word
+from reverie.quick import dataclass
 
 SHOWN_VARIABLES = frozenset({"HOME", "USER", "LOGNAME", "SHELL", "PATH", "PWD", "LANG", "TZ"})
 """What `printenv` may show: none of them holds a secret."""

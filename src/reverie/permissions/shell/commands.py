@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.permissions.shell.tree import parse
+from reverie.quick import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node

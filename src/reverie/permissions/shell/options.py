@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Literal, assert_never
 
 from reverie.permissions.rules import NotReadOnly, clip
 from reverie.permissions.shell.paths import check_contents, check_glob
 from reverie.permissions.shell.words import Word
+from reverie.quick import dataclass
 
 Kind = Literal["bytes", "lines", "small", "format", "pattern", "regex", "file", "choice", "device_action"]
 

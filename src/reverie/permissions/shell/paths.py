@@ -6,11 +6,10 @@ spelling. Never looks at the disk: the time and output limits of the runner cove
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
 from reverie.permissions.rules import NotReadOnly, clip
 from reverie.permissions.shell.words import Word
+from reverie.quick import dataclass
+from reverie.text.patterns import late
 
 _KERNEL_FOLDERS = ("dev", "proc", "sys")
 _DEVICE_NAMES = (
@@ -19,16 +18,16 @@ _DEVICE_NAMES = (
     *("loop0", "sr0", "st0", "nst0", "dm-0", "mapper", "disk", "block", "char", "input", "snd", "dri", "bus", "rtc"),
     *("watchdog", "fuse", "kvm", "net", "vcs", "hidraw0", "video0", "log", "initctl", "mqueue"),
 )
-_DEVICE = re.compile(
+_DEVICE = late(
     r"tty.*|(sd|vd|hd|xvd)[a-z]\d*|nvme.*|mmcblk.*|n?st\d+|sr\d+|loop.*|dm-\d+|rtc\d*|watchdog\d*|vcs.*|hidraw\d+|video\d+"
 )
 _PROCESS_NAMES = ("self", "thread-self", "1", "kcore", "kmsg", "kallsyms", "sysrq-trigger")
-_PROCESS = re.compile(r"\d+|kpage.*")
+_PROCESS = late(r"\d+|kpage.*")
 # Reading these changes nothing, but a background agent does not need them.
 _KEY_FOLDERS = (".ssh", ".gnupg", ".aws", ".kube")
 _KEY_FILES = (".netrc", ".pgpass", ".git-credentials", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa")
 _PASSWORDS = ("shadow", "gshadow", "shadow-", "gshadow-")
-_SUFFIX_GLOB = re.compile(r"\*[A-Za-z0-9_.-]*\.[A-Za-z0-9]+")
+_SUFFIX_GLOB = late(r"\*[A-Za-z0-9_.-]*\.[A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)

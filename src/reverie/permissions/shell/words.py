@@ -7,24 +7,24 @@ and models read glyphs, the shell reads bytes. Plain foreign text stays allowed.
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
 from reverie.permissions.rules import NotReadOnly
+from reverie.quick import dataclass
+from reverie.text.patterns import late
 
 MAX_COMMANDS = 50
 _BLANK = " \t"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=+@%^]")
 _GLOB = frozenset("*?[")
 _NULL_DEVICE = "/dev/null"
-PLAIN_VARIABLE = re.compile(r"\$(?:\?|(?:HOME|USER|LOGNAME|PWD)(?![A-Za-z0-9_]))")
+PLAIN_VARIABLE = late(r"\$(?:\?|(?:HOME|USER|LOGNAME|PWD)(?![A-Za-z0-9_]))")
 """Variables that the wider language knows: none of them holds a secret, or more than one line."""
-_REVISION = re.compile(r"@\{[A-Za-z0-9]{1,20}\}")
+_REVISION = late(r"@\{[A-Za-z0-9]{1,20}\}")
 """`HEAD@{1}` and `@{u}`: without a comma or dots, bash does not expand braces."""
-HARMLESS_REDIRECT = re.compile(r"(?:2>&1|1?>&2|(?:[12]?|&)>[ \t]*/dev/null)(?=[ \t|&;]|\Z)")
+HARMLESS_REDIRECT = late(r"(?:2>&1|1?>&2|(?:[12]?|&)>[ \t]*/dev/null)(?=[ \t|&;]|\Z)")
 """Redirections between streams and to nowhere, for the wider language."""
 _REASONS = {
     "<": "it redirects input (name the file as an argument instead)",
@@ -314,7 +314,7 @@ _TWINS = frozenset(
 _SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "DEVANAGARI", "CYRILLIC", "GREEK")
 _LATIN_EXTRA = frozenset("ßæøœđłþðÆØŒĐŁÞÐẞ")
 _QUOTE_TWINS = frozenset("'\"`$\\")
-_RUN = re.compile(r"[^\W\d_]+")
+_RUN = late(r"[^\W\d_]+")
 
 
 def is_invisible(char: str) -> bool:

@@ -9,10 +9,10 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import UserError
+from reverie.quick import dataclass
 from reverie.storage.lease import Lease
 from reverie.storage.transcript.converted import name_record
 from reverie.storage.transcript.file import Transcript, parse_record, read_records

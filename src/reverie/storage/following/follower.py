@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain
@@ -18,6 +18,7 @@ from typing import cast
 from reverie.errors import ReverieError, SessionBusy
 from reverie.moments import parse_time
 from reverie.paths import Places, check_session_id
+from reverie.quick import dataclass
 from reverie.regular_files import refuse_special
 from reverie.settings import Settings
 from reverie.storage.atomic import cause_of

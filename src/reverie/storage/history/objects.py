@@ -12,10 +12,10 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import remove, storage_error, write_new
 from reverie.storage.history.packs import HistoryDamaged, Kind, Pack, write_pack

@@ -10,10 +10,10 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import storage_error, write_atomic
 from reverie.storage.history.objects import TreeEntry, encode_tree

@@ -10,10 +10,10 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from reverie.errors import StorageError
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import flush_folder, make_private_dir, storage_error, write_atomic, write_new
 from reverie.storage.history.objects import blob_id

@@ -11,12 +11,13 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.moments import to_datetime
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.storage.history.objects import (

@@ -12,12 +12,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import cast
 
 from reverie.errors import StorageError, UserError
 from reverie.parsing import load_json_values
+from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, open_regular, read_regular, read_tail
 from reverie.storage.atomic import make_private_dir, storage_error
 from reverie.storage.transcript.foreign import foreign_origins

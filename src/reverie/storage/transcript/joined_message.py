@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from reverie.quick import dataclass
 from reverie.storage.transcript.records import SessionHeader
 from reverie.types import (
     Block,

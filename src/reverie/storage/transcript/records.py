@@ -7,9 +7,10 @@ version. Unknown subtypes and keys stay in the file and are skipped, so an older
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
+from reverie.quick import dataclass
 from reverie.types import Json, JsonObject, Record, Usage
 
 SCHEMA_VERSION = 1

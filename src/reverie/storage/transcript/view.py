@@ -8,11 +8,12 @@ does not use files or a clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from reverie.models.count import ContextMeter
 from reverie.origins import fence_block
+from reverie.quick import dataclass
 from reverie.storage.transcript import records
 from reverie.storage.transcript.joined_message import (
     NO_RESULT,

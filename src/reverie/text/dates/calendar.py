@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal, TypeAlias
+
+from reverie.quick import dataclass
 
 Grain: TypeAlias = Literal["day", "week", "month", "quarter", "year"]
 

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib import import_module
 from typing import TypeAlias
 
+from reverie.quick import dataclass
 from reverie.text.dates.calendar import Grain, Moment, add_days, add_units, exact_day
+from reverie.text.patterns import late
 from reverie.text.tongue import Tongue, tongue_of
 
-_ISO = re.compile(r"(?<![\d-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])")
-_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_CLAUSE = re.compile(r"[,;.!?()\n—–，。；！？、:：]")
+_ISO = late(r"(?<![\d-])(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])")
+_IDEOGRAPH = late(r"[\u3040-\u30ff\u3400-\u9fff]")
+_CLAUSE = late(r"[,;.!?()\n—–，。；！？、:：]")
 
 
 @dataclass(frozen=True, slots=True)

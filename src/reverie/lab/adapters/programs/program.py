@@ -10,13 +10,13 @@ import asyncio
 import json
 from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.records import Clears, CompactBoundary, Fold, Rewind, from_record
 

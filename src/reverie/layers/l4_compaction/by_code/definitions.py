@@ -7,30 +7,30 @@ from __future__ import annotations
 
 import re
 
+from reverie.text.patterns import late
+
 _MODIFIERS = (
     r"(?:(?:export|default|pub(?:\([a-z]+\))?|public|private|protected|internal|static|async|abstract|final|sealed|open|"
     r"unsafe|override|inline|virtual|const|extern|partial|data|suspend)\s+)*"
 )
-_KEYWORD = re.compile(
+_KEYWORD = late(
     r"^\s*(?:@\w+\s+)?"
     + _MODIFIERS
     + r"(?:func|fn|def|defp|function\*?|class|struct|interface|type|enum|trait|impl|module|namespace|sub|proc|fun|"
     r"defmodule|defmacro|record|protocol|extension|object|actor|macro_rules!|(?:CREATE\s+)?(?:TABLE|VIEW|FUNCTION))\s+"
     r"(?:\([^)]*\)\s*)?(?:<[^>]*>\s*)?(?:IF NOT EXISTS\s+)?[`\"]?([^\W\d]\w*(?:(?:\.|::)\w+)*[?!]?)"
 )
-_ARROW = re.compile(
+_ARROW = late(
     r"^\s*(?:export\s+)?(?:const|let|var)\s+(\w+)\b[^=]*=\s*(?:async\s*)?(?:function\b|\([^)]*\)[^=]*=>|\w+\s*=>)"
 )
-_TYPED = re.compile(r"^\s{0,8}[\w:<>\[\],*&~ ]*[\w>\]*&]\s+\*?((?:\w+::)?~?[^\W\d]\w*)\s*\([^;{}]*\)\s*[\w\s:]*\{\s*$")
+_TYPED = late(r"^\s{0,8}[\w:<>\[\],*&~ ]*[\w>\]*&]\s+\*?((?:\w+::)?~?[^\W\d]\w*)\s*\([^;{}]*\)\s*[\w\s:]*\{\s*$")
 _NOT_NAMES = frozenset(
     ("if", "for", "while", "switch", "catch", "return", "else", "elif", "match", "with", "select", "new", "when", "in")
 )
-_NUMBERED = re.compile(r"^[ \t]*\d+(?:→|\t)", re.MULTILINE)
-_LOW = re.compile(
-    r'^(?:[\W_]*|["\'][^"\']*["\'],?|import\b.*|from\b.*import\b.*|use\b.*;|#include.*|package\b.*|else\b.*)$'
-)
+_NUMBERED = late(r"^[ \t]*\d+(?:→|\t)", re.MULTILINE)
+_LOW = late(r'^(?:[\W_]*|["\'][^"\']*["\'],?|import\b.*|from\b.*import\b.*|use\b.*;|#include.*|package\b.*|else\b.*)$')
 _LONGEST, _SHORTEST, _LOOKS_BACK = 400, 8, 400
-_COMMENT = re.compile(r"^(?://|#|/?\*|--|<!--|\"\"\"|;)")
+_COMMENT = late(r"^(?://|#|/?\*|--|<!--|\"\"\"|;)")
 
 
 def defined_name(line: str) -> str | None:

@@ -7,12 +7,12 @@ Without room for a line about each thing, the newest get lines and the others ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from reverie.layers.l4_compaction.by_code.operations import Operation, one_line, only_shows, paths_in_command
 from reverie.models.tokens import encoded
+from reverie.quick import dataclass
 
 _ON_A_LINE = 12
 _TITLE = 60

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reverie.models.tokens import encoded
+from reverie.quick import dataclass
 
 BYTES_A_TOKEN = 3.1
 """A token of paths, names and commands is shorter than a token of prose. Measured on recorded sessions."""

@@ -7,23 +7,24 @@ results of each tool). A name in many kinds of places is central to the work. Wo
 from __future__ import annotations
 
 import builtins
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from math import exp, log1p
 from pathlib import PurePath
 from typing import cast
 
 from reverie.layers.l4_compaction.by_code.operations import call_input, changes_of, path_of
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
+from reverie.text.patterns import late
 from reverie.types import Json, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
-_NAME = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{2,30}|(?<!\w)[^\W\d]\w{3,59}|\b[A-Z]{2,6}-\d+\b|\b[0-9a-f]{7,40}\b")
-_ESCAPED = re.compile(r"\\[nrt]")
-_IS_CODE = re.compile(r"^--|\w_\w|[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d]\d|[A-Z]-\d")
-_NOT_A_NAME = re.compile(r"[a-f]+|\d+|[A-Z]{4,}|[A-Z]\d{1,5}|.*_{4,}.*|[a-z]\d+|REDACTED\w*|__\w+__|0x[0-9a-fA-F]+")
-_HASH = re.compile(r"[0-9a-f]{7,40}")
+_NAME = late(r"(?<![\w-])--[a-z][a-z0-9-]{2,30}|(?<!\w)[^\W\d]\w{3,59}|\b[A-Z]{2,6}-\d+\b|\b[0-9a-f]{7,40}\b")
+_ESCAPED = late(r"\\[nrt]")
+_IS_CODE = late(r"^--|\w_\w|[a-z][A-Z]|[A-Z]{2}[a-z]|[^\W\d]\d|[A-Z]-\d")
+_NOT_A_NAME = late(r"[a-f]+|\d+|[A-Z]{4,}|[A-Z]\d{1,5}|.*_{4,}.*|[a-z]\d+|REDACTED\w*|__\w+__|0x[0-9a-fA-F]+")
+_HASH = late(r"[0-9a-f]{7,40}")
 _FADES_OVER = 60.0
 """Messages after which a mention counts about a third."""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, cast
 
 from reverie.layers.l4_compaction.by_code.definitions import definitions, enclosing, telling_line, without_numbers
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
+from reverie.text.patterns import late
+from reverie.tools.base import unwrap_call
 from reverie.types import Json, JsonObject, ToolResultBlock, ToolUseBlock
 
 Kind = Literal["read", "write", "edit", "run", "search", "web", "agent", "tasks", "other"]
@@ -26,38 +28,38 @@ _TOOLS: dict[Kind, tuple[str, ...]] = {
 _KINDS: dict[str, Kind] = {tool: kind for kind, tools in _TOOLS.items() for tool in tools}
 _LINE = 160
 _COMMAND = 400
-_EXIT = re.compile(r"^(?:Error:\s*)?(?:Command failed with )?Exit code:? (\d+)\s*", re.IGNORECASE)
-_TAG = re.compile(r"</?[a-z_-]+>|\x1b\[[0-9;?]*[A-Za-z]")
-_TELLING = re.compile(
+_EXIT = late(r"^(?:Error:\s*)?(?:Command failed with )?Exit code:? (\d+)\s*", re.IGNORECASE)
+_TAG = late(r"</?[a-z_-]+>|\x1b\[[0-9;?]*[A-Za-z]")
+_TELLING = late(
     r"error|fail|fatal|panic|exception|traceback|denied|not found|no such|cannot|undefined|invalid|refused|rejected|"
     r"missing",
     re.IGNORECASE,
 )
-_POINTS = re.compile(
+_POINTS = late(
     r"(?:\[[\w:.-]+\] )?(?:\S+:\d+(?::\d+)?:? |E  +\w|(?:error|fatal|panic|FAIL|fail(?:ed|ure)?|Traceback)\b|--- FAIL|"
     r"[\w.]*(?:Error|Exception)\b)",
     re.IGNORECASE,
 )
 """A line that points at the problem: a place in a file, or a word for it at the beginning."""
 
-_WRAPS = re.compile(r"task failed|exited? (?:with|code)|traceback \(most recent", re.IGNORECASE)
+_WRAPS = late(r"task failed|exited? (?:with|code)|traceback \(most recent", re.IGNORECASE)
 """What a runner prints around the failure of its command."""
 
-_REFUSED = re.compile(r"user (doesn't want|refused|rejected)", re.IGNORECASE)
-_SUMMING = re.compile(r"\b(passed|failed|ok|FAIL|PASS|errors?|warnings?|issues?|tests?|changed|completed?|built)\b")
-_SHOWS = re.compile(
+_REFUSED = late(r"user (doesn't want|refused|rejected)", re.IGNORECASE)
+_SUMMING = late(r"\b(passed|failed|ok|FAIL|PASS|errors?|warnings?|issues?|tests?|changed|completed?|built)\b")
+_SHOWS = late(
     r"^(?:cat|head|tail|sed -n|ls|find|tree|grep|rg|ag|jq|awk|less|wc|diff|git (?:diff|show|log|status|blame|"
     r"grep|ls-\w+|branch)|gh api)\b"
 )
-_WRITES = re.compile(r">(?!&|/dev/null)|\btee\b|&&|;|\bxargs\b")
-_PATH = re.compile(
+_WRITES = late(r">(?!&|/dev/null)|\btee\b|&&|;|\bxargs\b")
+_PATH = late(
     r"(?<![\w.:/@$*%{+-])(?:~?/|\.{1,2}/)?(?:[\w.@+-]{1,120}+/)+[\w.@+-]{0,120}\w\.[a-z][a-z0-9]{0,7}(?![\w/*(@-])"
 )
-_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|io|net|dev)/")
-_NONE_FOUND = re.compile(r"No (?:matches|files|results)\b", re.IGNORECASE)
-_ASIDE = re.compile(r"Shell cwd was reset to |<system-reminder>")
-_GO_THERE = re.compile(r"^cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*&&\s*")
-_FOUND_FILE = re.compile(r"^((?:\.{0,2}/)?[\w@./+-]*\w\.\w{1,8})(?::|$)")
+_HOST = late(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|io|net|dev)/")
+_NONE_FOUND = late(r"No (?:matches|files|results)\b", re.IGNORECASE)
+_ASIDE = late(r"Shell cwd was reset to |<system-reminder>")
+_GO_THERE = late(r"^cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*&&\s*")
+_FOUND_FILE = late(r"^((?:\.{0,2}/)?[\w@./+-]*\w\.\w{1,8})(?::|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def operations(entries: Sequence[Entry]) -> list[Operation]:
     found, files = list[Operation](), dict[str, str]()
     for entry in entries:
         for block in entry.message.tool_uses:
-            found.append(_operation(block, results.get(block.id), len(found), files))
+            found.append(_operation(unwrap_call(block), results.get(block.id), len(found), files))
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from reverie.layers.l4_compaction.by_code.definitions import says_something, telling_line
@@ -15,6 +14,7 @@ from reverie.layers.l4_compaction.by_code.operations import (
     operations,
     path_of,
 )
+from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.types import Json, JsonObject, Origin, TextBlock, ToolUseBlock
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from reverie.memory.recall.ranking.manner import data_lines
+from reverie.quick import dataclass
 from reverie.text.word_lists import STOP_WORDS
 from reverie.text.words import CJK, stem
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
+
+from reverie.quick import dataclass
 
 
 @dataclass(slots=True)

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
 
 from reverie.memory.recall.ranking.evidence import Expectation, chance, is_evidence
 from reverie.memory.recall.ranking.related import related_terms
 from reverie.memory.recall.search_index import SearchIndex, Term, unpack
+from reverie.quick import dataclass
 from reverie.text.words import FUNCTION_TERMS, stem, words
 
 K1: Final = 1.2

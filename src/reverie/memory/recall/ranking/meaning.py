@@ -6,11 +6,11 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.memory.recall.ranking.manner import example_prompts
 from reverie.memory.recall.search_index import IndexedFile, SearchIndex
+from reverie.quick import dataclass
 from reverie.text.sentences import sentences
 
 if TYPE_CHECKING:

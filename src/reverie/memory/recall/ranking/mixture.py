@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final, Protocol
 
+from reverie.quick import dataclass
 from reverie.text.word_lists import FUNCTION_WORDS
 from reverie.text.words import words
 

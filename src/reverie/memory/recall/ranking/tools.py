@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from reverie.memory.recall.search_index import IndexedFile, SearchIndex
+from reverie.quick import dataclass
+from reverie.text.patterns import late
 from reverie.text.words import words
 
-_PROGRAM = re.compile(r"\w+\((.*)", re.DOTALL)
+_PROGRAM = late(r"\w+\((.*)", re.DOTALL)
 _WRAPPER_WORDS: Final = "sudo env time nice nohup exec command xargs uv uvx npx pipx poetry bundle run"
 _WRAPPERS: Final = frozenset(_WRAPPER_WORDS.split())
 _GENERIC_WORDS: Final = """
@@ -27,22 +28,22 @@ _ORDINARY_WORDS: Final = """
 _ORDINARY: Final = frozenset(_ORDINARY_WORDS.split())
 """Programs whose name is an everyday word or that are used all day: a memory with the word may be about something else.
 """
-_MANUAL = re.compile(
+_MANUAL = late(
     r"\b(using|usage|how to|how-to|how do|cheat ?sheet|arguments?|parameters?|params|syntax|calling|invocation|"
     r"invok\w+|commands?|cli|flags|options|examples?|reference|manual|running|quick ?start|basics)\b",
     re.IGNORECASE,
 )
-_MANUAL_OF_ANY_TYPE = re.compile(
+_MANUAL_OF_ANY_TYPE = late(
     r"\b(usage|how to (?:use|call|run|invoke)|cheat ?sheet|calling convention|parameters|arguments|syntax)\b|^using\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_WARNING = re.compile(
+_WARNING = late(
     r"\b(warn\w*|gotchas?|pitfalls?|traps?|caveats?|beware|careful|watch out|quirks?|bugs?|broken|danger\w*|never|"
     r"don'?t|do not|must not|silently|misleading|wrong\w*|incident|lag|sampled|hangs?|fails?|loses?|drops|undone|"
     r"known issues?|limitations?|problems?|needs?)\b",
     re.IGNORECASE,
 )
-_STRONG_WARNING = re.compile(
+_STRONG_WARNING = late(
     r"\b(warning|gotchas?|pitfalls?|traps?|caveats?|beware|watch out|quirks?|known issues?|problems?)\b", re.IGNORECASE
 )
 

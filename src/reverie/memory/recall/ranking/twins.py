@@ -8,21 +8,22 @@ from collections.abc import Sequence
 from typing import Final
 
 from reverie.memory.recall.search_index import IndexedFile
+from reverie.text.patterns import late
 from reverie.text.sameness import REWORDED, similarity
 from reverie.text.words import FUNCTION_TERMS, terms, words
 
 _REPLACED: Final = r"superseded|outdated|obsolete|out of date|no longer (?:valid|true|used|current|applies)|archived"
-_MARKED = re.compile(
+_MARKED = late(
     rf"^\W*(?:{_REPLACED}|deprecated|replaced by|old)\b\s*[:.,(\[—–-]|[(\[]\s*(?:{_REPLACED}|deprecated|old)\b"
     rf"|\b(?:SUPERSEDED|OUTDATED|OBSOLETE|DEPRECATED|ARCHIVED)\b|\bsuperseded by\b|\b(?:{_REPLACED})\W*$"
 )
-_FILE_MARK = re.compile(r"[_-](?:old|superseded|outdated|obsolete|deprecated|archived?)\.md$", re.IGNORECASE)
-_PAST = re.compile(
+_FILE_MARK = late(r"[_-](?:old|superseded|outdated|obsolete|deprecated|archived?)\.md$", re.IGNORECASE)
+_PAST = late(
     r"\b(old|older|former|formerly|previous|previously|earlier|history|historical|back then|used to|last year|"
     r"originally|superseded|before we|in the past)\b",
     re.IGNORECASE,
 )
-_EDITION = re.compile(r"(?:19|20)\d\d$|v\d+$")
+_EDITION = late(r"(?:19|20)\d\d$|v\d+$")
 TWIN_TERMS: Final = 4
 
 

@@ -1,11 +1,10 @@
-"""`reverie connect` and `reverie disconnect`: put Reverie into Claude Code or Codex, and take it out again.
+"""`reverie connect` and `reverie disconnect`: put Reverie into other agents and editors, and take it out again.
 
 Shows every change before it is made. What the commands do is in `reverie.connect`.
 """
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -14,9 +13,10 @@ from typing import Any
 
 import click
 
+from reverie.cli.connect.shown import confirm_changes, diff_lines
 from reverie.cli.options import examples, folder_options, load_places
-from reverie.cli.output import answer, can_ask, diff_line, exact, get_paint, plural, say, say_all, warn
-from reverie.connect import claude_code, codex
+from reverie.cli.output import answer, exact, get_paint, plural, say, say_all, warn
+from reverie.connect import claude_code, codex, own_settings
 from reverie.connect.connecting import (
     AGENTS,
     Plan,
@@ -29,21 +29,22 @@ from reverie.connect.connecting import (
     plan_trust,
     take_back,
 )
-from reverie.connect.files import Change
+from reverie.connect.editors import CODEX_KIND, EDITORS
 from reverie.connect.plugin_files import is_current
 from reverie.errors import ReverieError, UserError
 from reverie.memory.opening import open_memory
 from reverie.paths import Places, claude_home
 from reverie.settings import Settings
 
-_AGENT = click.argument("agent", type=click.Choice(AGENTS), required=False)
+_AGENT = click.argument("agent", type=click.Choice([*AGENTS, *EDITORS]), required=False)
 _PROGRAMS = {claude_code.AGENT: ("claude", "Claude Code"), codex.AGENT: ("codex", "Codex")}
+_TITLES = {agent: title for agent, (_, title) in _PROGRAMS.items()} | {one.name: one.title for one in EDITORS.values()}
 
 
 def _scope_options(function: Any) -> Any:
     user = click.option("--user", "scope", flag_value="user", help="For all projects.  [default]")
     project = click.option(
-        "--project", "scope", flag_value="project", help="Only for this project, in its `.claude/settings.local.json`."
+        "--project", "scope", flag_value="project", help="Only for this project, in a settings file of the project."
     )
     return user(project(function))
 
@@ -52,6 +53,7 @@ def _scope_options(function: Any) -> Any:
     "reverie connect claude-code --dry-run",
     "reverie connect claude-code",
     "reverie connect codex --trust-hooks",
+    "reverie connect zed --print",
     "reverie connect --status",
 )
 @click.command("connect")
@@ -64,6 +66,9 @@ def _scope_options(function: Any) -> Any:
     help="Keep Reverie's own memory directories, or share those of Claude Code.  [default: as before; first: shared]",
 )
 @click.option("--trust-hooks", is_flag=True, help="Codex: also record that you trust the hooks, as `/hooks` does.")
+@click.option("--mcp/--no-mcp", default=None, help="Also the MCP server (Claude Code, Codex); in editors: only it.")
+@click.option("--acp/--no-acp", default=None, help="Editors: only Reverie as an agent of its own, or all but that.")
+@click.option("--print", "only_print", is_flag=True, help="Write nothing: print what to put into which file.")
 @click.option("--status", is_flag=True, help="Show what is connected, whether it works, and what it spent today.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @folder_options
@@ -73,34 +78,51 @@ def connect_command(
     dry_run: bool,
     own_memory: bool | None,
     trust_hooks: bool,
+    mcp: bool | None,
+    acp: bool | None,
+    only_print: bool,
     status: bool,
     yes: bool,
     as_json: bool,
     cwd: Path,
 ) -> int:
-    """Put Reverie into Claude Code or Codex.
+    """Put Reverie into another agent or editor.
 
-    Adds hooks to the agent: it gets the memories that fit, keeps what must survive a compaction, and Reverie learns
-    from its sessions in the background. You see every change before it is made, and `reverie disconnect` takes it back.
-    Run it again after an upgrade. Unless you give --own-memory, Reverie then uses the memory directories of Claude
-    Code in all projects, so there is one memory for all. Each of the two options also works later.
+    Claude Code and Codex get hooks: the agent gets the memories that fit, keeps what must survive a compaction, and
+    Reverie learns from its sessions in the background. You see every change before it is made, and
+    `reverie disconnect` takes it back. Run it again after an upgrade. Unless you give --own-memory, Reverie then uses
+    the memory directories of Claude Code in all projects, so there is one memory for all. Each of the two options also
+    works later.
+
+    Cursor, VS Code and Zed start Reverie as an MCP server (`reverie mcp`); Zed, JetBrains and Toad start it as an agent
+    of its own over ACP (`reverie acp`). --print shows the lines for a settings file and changes nothing.
 
     Exit codes: 0: connected; 1: you said no, or --status found a problem; 2: a file cannot be used, or wrong usage;
     4: storage error.
     """
     settings, places = load_places(cwd)
     if status or agent is None:
-        from reverie.cli.connect_status import show_status
+        from reverie.cli.connect.status import show_status
 
         return show_status(settings, places, agent, as_json)
-    if agent == codex.AGENT and (scope == "project" or own_memory is not None):
-        raise click.UsageError("--project, --own-memory and --shared-memory are for claude-code.")
+    if agent != claude_code.AGENT and ((agent == codex.AGENT and scope == "project") or own_memory is not None):
+        raise click.UsageError("--own-memory and --shared-memory are for claude-code; codex has no --project.")
     if agent != codex.AGENT and trust_hooks:
-        raise click.UsageError("--trust-hooks is for codex; Claude Code asks for trust itself.")
+        raise click.UsageError("--trust-hooks is for codex; other agents ask for trust themselves.")
+    if agent in AGENTS and acp:
+        raise click.UsageError("--acp is for editors.")
+    if only_print or agent in EDITORS:
+        from reverie.cli.connect.editors import choose_protocols, connect_editor, print_configuration
+
+        protocols = choose_protocols(EDITORS[agent], mcp, acp) if agent in EDITORS else []
+        if only_print or not EDITORS[agent].user:
+            return print_configuration(settings, places, agent, protocols, as_json)
+        options = {"project": scope == "project", "dry_run": dry_run, "ask": not (yes or as_json), "as_json": as_json}
+        return connect_editor(settings, places, EDITORS[agent], protocols, **options)
     if agent == claude_code.AGENT:
-        plan = plan_claude_code(settings, places, project=scope == "project", own_memory=own_memory)
+        plan = plan_claude_code(settings, places, project=scope == "project", own_memory=own_memory, mcp=mcp)
     else:
-        plan = plan_codex(settings, places)
+        plan = plan_codex(settings, places, mcp=mcp)
     program = shutil.which(_PROGRAMS[agent][0])
     if trust_hooks and program is None:
         raise UserError("--trust-hooks asks Codex, but there is no program `codex` here; nothing was changed.")
@@ -110,15 +132,15 @@ def connect_command(
     changes = [change for change in plan.changes if change.is_needed]
     is_new = not plan.is_done
     if is_new and not dry_run:
-        if ask and not _confirm():
+        if ask and not confirm_changes():
             return 1
         carry_out(places.home, plan)
     if trust_hooks and program is not None and not dry_run:
         trust = plan_trust(settings, places, program)
         if trust.changes[0].is_needed:
             if not as_json:
-                say_all(_diff(trust.changes[0]))
-            if ask and not is_new and not _confirm():
+                say_all(diff_lines(trust.changes[0]))
+            if ask and not is_new and not confirm_changes():
                 return 1
             carry_out(places.home, trust)
             changes += trust.changes
@@ -137,15 +159,6 @@ def connect_command(
     return 0
 
 
-def _confirm() -> bool:
-    if not can_ask():
-        raise UserError("Nothing was changed: there is no terminal to ask. Look at `--dry-run`, then add `--yes`.")
-    if click.confirm("Make these changes?", default=False):
-        return True
-    say("Nothing was changed.")
-    return False
-
-
 def _show_plan(settings: Settings, plan: Plan, program: str | None, trust_hooks: bool) -> None:
     name = _PROGRAMS[plan.agent][1]
     if program is None:
@@ -159,7 +172,7 @@ def _show_plan(settings: Settings, plan: Plan, program: str | None, trust_hooks:
         if any(change.is_needed for change in plan.changes):
             say("This changes:")
         for change in plan.changes:
-            say_all(_diff(change))
+            say_all(diff_lines(change))
     elif not trust_hooks:
         say(f"{_state(settings, plan)}; there is nothing to change.")
     if trust_hooks:
@@ -176,16 +189,6 @@ def _state(settings: Settings, plan: Plan) -> str:
     return (
         f"{name} is connected" if trusted == count else f"{name} has the hooks, but skips {count - trusted} of {count}"
     )
-
-
-def _diff(change: Change) -> Iterator[str]:
-    if not change.is_needed:
-        return
-    before = (change.file.data or b"").decode("utf-8", "replace").splitlines()
-    after = (change.after or b"").decode("utf-8", "replace").splitlines()
-    old, new = ("(no file)" if data is None else str(change.file.path) for data in (change.file.data, change.after))
-    for line in difflib.unified_diff(before, after, old, new, n=1, lineterm=""):
-        yield diff_line(exact(line), get_paint())
 
 
 def _next_steps(settings: Settings, places: Places, plan: Plan, scope: str | None) -> Iterator[str]:
@@ -225,10 +228,10 @@ def _result_lines(settings: Settings, plan: Plan, is_new: bool, steps: list[str]
 @_scope_options
 @folder_options
 def disconnect_command(agent: str | None, scope: str | None, as_json: bool, cwd: Path) -> int:
-    """Take Reverie out of Claude Code and Codex.
+    """Take Reverie out of other agents and editors.
 
-    Without AGENT, out of both; without --user and --project, out of all projects too. Each file gets the bytes back
-    that it had before `reverie connect`. If you have changed a file since, only Reverie's entries go. Memories and
+    Without AGENT, out of all of them; without --user and --project, out of all projects too. Each file gets the bytes
+    back that it had before `reverie connect`. If you have changed a file since, only Reverie's entries go. Memories and
     copies of sessions stay, and the output says where. When no agent is left, the service stops.
 
     Exit codes: 0: done, or nothing was connected; 1: a file could not be changed; 4: storage error.
@@ -244,12 +247,12 @@ def disconnect_command(agent: str | None, scope: str | None, as_json: bool, cwd:
     lines += [f"{exact(path)}: removed; it was not there before." for path in done.removed]
     lines += [f"{exact(path)}: Reverie's entries were removed; the rest is unchanged." for path in done.cleaned]
     lines += [exact(problem) for problem in done.problems]
-    left = [edit.path for edit in done.left if edit.kind in (claude_code.KIND, codex.HOOKS_KIND)]
+    left = [edit.path for edit in done.left if edit.kind not in (own_settings.KIND, codex.TRUST_KIND, CODEX_KIND)]
     lines += [f"Still connected: {exact(path)}" for path in left]
     if not edits:
         lines.append("Nothing is connected here; `reverie connect --status` shows what is.")
     else:
-        names = " and ".join(_PROGRAMS[one][1] for one in AGENTS if any(edit.agent == one for edit in edits))
+        names = ", ".join(title for one, title in _TITLES.items() if any(edit.agent == one for edit in edits))
         lines.append(f"Restart running sessions of {names}.")
         if not left:
             lines += _what_stays(cwd, memory)

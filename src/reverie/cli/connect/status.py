@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
-from reverie.cli.connect import memory_steps
+from reverie.cli.connect.command import memory_steps
 from reverie.cli.output import answer, exact, format_age, get_paint, plural
+from reverie.connect.connecting import AGENTS
+from reverie.connect.editors import EDITORS
 from reverie.connect.status import (
     AgentState,
     Finding,
@@ -34,7 +36,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
     """Shows the state of all agents, or of one. Returns 1 if something does not work."""
     agents = [one for one in find_agents(settings, places) if agent in (None, one.agent)]
     service, (memory, other) = find_service(places), find_memory(settings, places)
-    connected = [one for one in agents if one.files or one.elsewhere]
+    connected = [one for one in agents if one.agent in AGENTS and (one.files or one.elsewhere)]
     spent = DayBook(places.day_books).today()
     compaction = next(iter(BackgroundLog(places.background_log).read(1, kind="compaction_measured")), None)
     given = ToldBook(hooks_folder(places.home)).today()
@@ -59,6 +61,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
     }
     lines = [
         *(line for one in agents for line in _agent_lines(one)),
+        *_other_editors(agents),
         *(_service_lines(service) if connected else ()),
         *_skipped_lines(skipped),
         *_compaction_lines(compaction),
@@ -89,13 +92,25 @@ def _as_json(one: AgentState) -> dict[str, Any]:
 
 
 def _agent_lines(one: AgentState) -> Iterator[str]:
+    serves = f"{' and '.join(map(str.upper, one.serves))}" if one.serves else ""
+    if one.agent in EDITORS:
+        if one.files or one.elsewhere:
+            yield f"{one.agent:12} starts Reverie{f' over {serves}' if serves else ''}: {exact(', '.join(one.files))}"
+            yield from (f"             and in another project: {exact(path)}" for path in one.elsewhere)
+        return
     if not one.files:
         where = " in this folder" if one.elsewhere else ""
         yield f"{one.agent:12} not connected{where} (to connect: `reverie connect {one.agent}`)"
         yield from (f"             connected in another project: {exact(path)}" for path in one.elsewhere)
         return
     yield f"{one.agent:12} connected in {', '.join(map(exact, one.files))}"
-    yield f"             plug-in {one.version or '(gone)'}, hooks {one.hooks}"
+    yield f"             plug-in {one.version or '(gone)'}, hooks {one.hooks}{f', {serves} server' if serves else ''}"
+
+
+def _other_editors(agents: Sequence[AgentState]) -> Iterator[str]:
+    others = [one.agent for one in agents if one.agent in EDITORS and not (one.files or one.elsewhere)]
+    if others:
+        yield f"editors      not connected: {', '.join(others)}"
 
 
 def _service_lines(service: ServiceState) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""`reverie connect` and `reverie disconnect`."""

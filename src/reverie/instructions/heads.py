@@ -1,0 +1,27 @@
+"""Files with a head that describe something to use: agents, commands and skills.
+
+One reader for all of them, so that each has the same limits and says the same about a file that cannot be used.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reverie.memory.frontmatter import Frontmatter, split
+from reverie.regular_files import read_head
+
+MAX_BYTES = 100_000
+
+
+def read_with_head(path: Path, what: str) -> Frontmatter | str:
+    """Returns the text with its head, or one sentence that says why `what` cannot be used."""
+    try:
+        data = read_head(path, MAX_BYTES + 1)
+    except OSError as error:
+        return f"{path}: {what} cannot be read: {error.strerror or error}."
+    if len(data) > MAX_BYTES:
+        return f"{path}: {what} may have {MAX_BYTES:,} bytes; shorten it, or move details to other files."
+    try:
+        return split(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return f"{path}: not UTF-8 text, so {what} is left out; save it as UTF-8."
