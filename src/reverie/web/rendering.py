@@ -56,7 +56,7 @@ def when(moment: float | str | None) -> str:
     if not isinstance(moment, str):
         return local_minutes(moment)
     found = parse_time(moment)
-    return local_minutes(found.timestamp()) if found is not None else shown(moment)
+    return local_minutes(found.timestamp()) if found is not None else short(moment, 40)
 
 
 def percent(share: float | None) -> str:
@@ -65,7 +65,7 @@ def percent(share: float | None) -> str:
 
 def segment(text: object) -> str:
     """A text as one segment of an address."""
-    return quote(str(text), safe="")
+    return quote(str(text), safe="", errors="replace")
 
 
 @cache

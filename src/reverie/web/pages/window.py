@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reverie.web.paging import Pager
@@ -53,6 +54,7 @@ def _window(visit: Visit, reading: SessionReading) -> Data:
         },
         "columns": reading.once("columns", lambda: window_map.columns(requests)),
         "events": reading.once("events", lambda: _events(reading, len(requests))),
+        "fullest": reading.once("fullest", lambda: _fullest(life.requests)),
         "left_out": reading.once("left out", lambda: _left_out(reading)),
         "selected": {
             "number": chosen.number,
@@ -74,6 +76,12 @@ def _window(visit: Visit, reading: SessionReading) -> Data:
         },
         "block": _block(visit, reading, blocks),
     }
+
+
+def _fullest(requests: Sequence[WindowAt]) -> Data | None:
+    """The request with the largest prompt: what filled the window."""
+    found = max(requests, key=lambda one: one.used, default=None)
+    return {"request": found.number, "tokens": found.used} if found is not None and found.used else None
 
 
 def _not_recorded(chosen: WindowAt) -> list[Data]:
