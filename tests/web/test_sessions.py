@@ -60,6 +60,10 @@ def test_the_list_has_cost_and_is_sorted_by_it(browser: Browser, home: Path, tmp
     assert found["sessions"][1]["rounds"] == 6
     page = browser.get("/sessions?sort=cost").text
     assert page.index("A dear question") < page.index("Why does the lamp blink?")
+    kept, deadline = home / "indexes" / "web-sessions.json", time.monotonic() + 10
+    while not kept.is_file() or kept.read_text().count('"rounds"') < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
     with served(tmp_path) as again:  # figures are kept: a new server has them at once
         assert again.json("/sessions")["counted"] == {"read": 2, "total": 2}
 

@@ -6,8 +6,10 @@ points here (Host). Both headers must name this machine. One ASGI middleware for
 
 from __future__ import annotations
 
+import os
 import re
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from ipaddress import ip_address
 from typing import Any, TypeAlias
@@ -21,6 +23,10 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}))(?::\d{1,5})?", re.IGNORECASE)
+
+
+_ESTABLISHED = "01"
+"""How `/proc/net/tcp` names the state of an open connection."""
 
 
 class LoopbackOnly:
@@ -66,6 +72,32 @@ def is_here(authority: str) -> bool:
         return ip_address(match["six"] or match["name"]).is_loopback
     except ValueError:
         return False
+
+
+def is_other_user(client: tuple[str, int] | None, server: tuple[str, int] | None) -> bool:
+    """Whether a process of another user opened this connection. Only Linux says so, and root may do everything.
+
+    Browsers send a cookie of 127.0.0.1 to every port, also to the server of another user, who could use it then.
+    """
+    own = os.getuid() if hasattr(os, "getuid") else 0
+    owner = _owner(client, server) if own and client is not None and server is not None else None
+    return owner not in (None, 0, own)
+
+
+def _owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
+    """The user of the other end of an open connection; None if the system does not say."""
+    try:
+        wanted = [
+            f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}" for host, port in (client, server)
+        ]
+        with open("/proc/net/tcp", encoding="ascii") as table:  # noqa: PTH123
+            for line in table:
+                fields = line.split()
+                if fields[1:3] == wanted and fields[3] == _ESTABLISHED:
+                    return int(fields[7])
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
 
 
 def listen(port: int) -> socket.socket:

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from reverie.errors import ReverieError
 from reverie.parsing import Unparsable, load_json
-from reverie.runtime.loopback import App, LoopbackOnly
+from reverie.runtime.loopback import App, LoopbackOnly, is_other_user
 from reverie.web.access import Access, SafeHeaders, cookie_name
 from reverie.web.pages import ACTIONS, PAGES, RAWS, SECTIONS, STREAMS
 from reverie.web.rendering import STATIC, render, to_json
@@ -90,7 +90,7 @@ class _Server:
     def page(self, page: Page) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
             if request.query_params.get("token"):
-                return self._enter(request)
+                return await self._guarded(request, lambda: self._enter(request), is_entry=True)
             return await self._guarded(request, lambda: self._show(request, page))
 
         return answer
@@ -157,7 +157,9 @@ class _Server:
                     return _json({"message": done.message, "location": done.location, "undo": undo, **done.data})
                 path, _, query = done.location.partition("?")
                 kept = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "done"]
-                return RedirectResponse(f"{path}?{urlencode([*kept, ('done', self._keep(done))])}", 303)
+                return RedirectResponse(
+                    f"{path}?{urlencode([*kept, ('done', self._keep(done))], errors='replace')}", 303
+                )
 
             return await self._guarded(request, run)
 
@@ -202,13 +204,13 @@ class _Server:
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         return kind.lower() == "bearer" and self._access.is_token(given.strip())
 
-    def _enter(self, request: Request) -> Response:
+    async def _enter(self, request: Request) -> Response:
         """Changes the token in the address into a cookie, and removes it from the address."""
         from starlette.responses import RedirectResponse
 
         is_new = self._access.may_enter(request.query_params["token"])
         if not is_new and not self._access.is_cookie(self._cookie_of(request)):
-            return self._error(request, _Refused("This token is not valid any more. " + _NO_TOKEN, 401))
+            raise _Refused("This token is not valid any more. " + _NO_TOKEN, 401)
         rest = [(key, value) for key, value in request.query_params.multi_items() if key != "token"]
         location = request.url.path + (f"?{urlencode(rest)}" if rest else "")
         answer = RedirectResponse("/" + location.lstrip("/"), 303)
@@ -226,9 +228,11 @@ class _Server:
 
         return await self._guarded(request, make)
 
-    async def _guarded(self, request: Request, answer: Callable[[], Any]) -> Response:
+    async def _guarded(self, request: Request, answer: Callable[[], Any], *, is_entry: bool = False) -> Response:
         try:
-            if not (self._bearer(request) or self._access.is_cookie(self._cookie_of(request))):
+            if is_other_user(request.scope.get("client"), request.scope.get("server")):
+                raise _Refused("This web view belongs to another user of this machine.", 403)
+            if not is_entry and not (self._bearer(request) or self._access.is_cookie(self._cookie_of(request))):
                 raise _Refused(_NO_TOKEN, 401)
             if (
                 request.headers.get("sec-fetch-site") == "same-site"

@@ -117,8 +117,13 @@ def render(name: str, data: Mapping[str, Any], part: str = "") -> str | None:
     template: Template = environment().get_template(f"{name}.html")
     if not part:
         return template.render(data)
+    from jinja2 import UndefinedError
+
     block = template.blocks.get(part)
-    return None if block is None else "".join(block(template.new_context(dict(data))))
+    try:
+        return None if block is None else "".join(block(template.new_context(dict(data))))
+    except UndefinedError:
+        return None  # a block that is no part of its own: it needs what the page around it sets
 
 
 def to_json(data: Mapping[str, Any]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -80,8 +81,21 @@ def _window(visit: Visit, reading: SessionReading) -> Data:
 
 def _fullest(requests: Sequence[WindowAt]) -> Data | None:
     """The request with the largest prompt: what filled the window."""
+    from reverie.context.window_fill import SOURCES
+
     found = max(requests, key=lambda one: one.used, default=None)
-    return {"request": found.number, "tokens": found.used} if found is not None and found.used else None
+    if found is None or not found.used:
+        return None
+    tokens = Counter[str]()
+    for share in found.shares:
+        tokens[share.source] += share.tokens
+    return {
+        "request": found.number,
+        "tokens": found.used,
+        "most": [
+            {"name": SOURCES.get(s, s), "share": count / found.used} for s, count in tokens.most_common(2) if count
+        ],
+    }
 
 
 def _not_recorded(chosen: WindowAt) -> list[Data]:
