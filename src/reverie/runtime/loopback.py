@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-import sys
+import struct
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from ipaddress import ip_address
 from typing import Any, TypeAlias
@@ -25,8 +25,9 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 _AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}))(?::\d{1,5})?", re.IGNORECASE)
 
 
-_ESTABLISHED = "01"
-"""How `/proc/net/tcp` names the state of an open connection."""
+_SOCK_DIAG, _BY_FAMILY = 4, 20
+_UID_AT = 80
+"""Where the user is in the answer: behind a header of 16 bytes, and 64 bytes of `inet_diag_msg`."""
 
 
 class LoopbackOnly:
@@ -85,19 +86,25 @@ def is_other_user(client: tuple[str, int] | None, server: tuple[str, int] | None
 
 
 def _owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
-    """The user of the other end of an open connection; None if the system does not say."""
+    """The user whose process has the other end of a connection; None if the system does not say.
+
+    Asks the kernel for one socket by its addresses (`man 7 sock_diag`), which takes as long with many connections.
+    """
+    family: int | None = getattr(socket, "AF_NETLINK", None)
+    if family is None:
+        return None
     try:
-        wanted = [
-            f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}" for host, port in (client, server)
-        ]
-        with open("/proc/net/tcp", encoding="ascii") as table:  # noqa: PTH123
-            for line in table:
-                fields = line.split()
-                if fields[1:3] == wanted and fields[3] == _ESTABLISHED:
-                    return int(fields[7])
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
+        ends = b"".join(socket.inet_aton(host).ljust(16, b"\0") for host, _ in (client, server))
+        wanted = struct.pack(">HH", client[1], server[1]) + ends + bytes(4) + b"\xff" * 8
+        body = struct.pack("=BBHI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0) + wanted
+        with socket.socket(family, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
+            kernel.settimeout(1)
+            kernel.send(struct.pack("=IHHII", 16 + len(body), _BY_FAMILY, 1, 0, 0) + body)
+            answer = kernel.recv(4_096)
+        (kind,) = struct.unpack_from("=H", answer, 4)
+        return struct.unpack_from("=I", answer, _UID_AT)[0] if kind == _BY_FAMILY else None
+    except (OSError, struct.error):
+        return None
 
 
 def listen(port: int) -> socket.socket:
