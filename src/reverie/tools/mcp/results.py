@@ -12,10 +12,12 @@ import json
 import mimetypes
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.errors import StorageError
+from reverie.origins import escape_tags
 from reverie.storage.atomic import create_exclusive, make_private_dir
 from reverie.tools.base import ToolOutput
 from reverie.tools.mcp.definitions import clean
@@ -32,9 +34,10 @@ _LARGEST_TEXT_BESIDE = 50_000
 
 def make_output(result: CallToolResult, folder: Path) -> ToolOutput:
     """Returns the result for the model. Files go to `folder`."""
-    blocks = list(_blocks(result, folder))
-    if not blocks and result.structured_content is not None:
-        blocks = [TextBlock(json.dumps(result.structured_content, ensure_ascii=False, default=str), Origin.TOOL)]
+    made = list(_blocks(result, folder))
+    if not made and result.structured_content is not None:
+        made = [TextBlock(json.dumps(result.structured_content, ensure_ascii=False, default=str), Origin.TOOL)]
+    blocks = [replace(one, text=escape_tags(one.text)) if isinstance(one, TextBlock) else one for one in made]
     texts = [block.text for block in blocks if isinstance(block, TextBlock)]
     if len(texts) == len(blocks):
         return ToolOutput("\n\n".join(texts), result.is_error)
