@@ -357,7 +357,8 @@ def revise(topic: TopicFile, old: str, note: Note) -> TopicFile:
         name = now.name if topic.name == title_of(old) or topic.name.endswith("…") or not topic.name else topic.name
         return topic.with_changes(name=name, description=now.description, trust=now.trust, body=now.body)
     statement = now.body.strip()
-    body = topic.body.replace(old, note.statement.rstrip(".") if not old.endswith(".") else statement, 1)
+    alone = note.statement if len(body_statements(now.text)) == 1 else statement
+    body = topic.body.replace(old, statement if old.endswith((".", ";", "!", "?")) else alone.rstrip("."), 1)
     if body == topic.body:
         body = f"{statement}\n\n{topic.body}"
     is_described = topic.description.rstrip(".") in (old.rstrip("."), "")

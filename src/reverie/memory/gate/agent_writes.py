@@ -217,7 +217,10 @@ class AgentWrites:
             topic = topic.with_changes(type=named)
         if body != topic.body:
             topic = topic.with_changes(body=body)
-        return rebuild_head(topic, before, case, self._trust_of(lead_of(topic), verdicts, before))
+        trust = self._trust_of(lead_of(topic), verdicts, before)
+        if write.notes and before.trust is not Trust.CONFIRMED and trust is Trust.CONFIRMED:
+            trust = Trust.INFERRED  # the head is the agent's, even if the memory begins with words of the user
+        return rebuild_head(topic, before, case, trust)
 
     def _trust_of(self, lead: str, verdicts: Sequence[Verdict], before: TopicFile) -> Trust | None:
         for one in verdicts:
