@@ -218,8 +218,11 @@ class AgentWrites:
         if body != topic.body:
             topic = topic.with_changes(body=body)
         trust = self._trust_of(lead_of(topic), verdicts, before)
-        if write.notes and before.trust is not Trust.CONFIRMED and trust is Trust.CONFIRMED:
-            trust = Trust.INFERRED  # the head is the agent's, even if the memory begins with words of the user
+        if write.notes and trust is Trust.CONFIRMED:  # a head is confirmed only if it is not the agent's
+            if before.trust is Trust.CONFIRMED:
+                topic = topic.with_changes(name=before.name, description=before.description)
+            else:
+                trust = Trust.INFERRED
         return rebuild_head(topic, before, case, trust)
 
     def _trust_of(self, lead: str, verdicts: Sequence[Verdict], before: TopicFile) -> Trust | None:
