@@ -65,6 +65,8 @@ def call(name: str, given: dict[str, Any]) -> dict[str, Any]:
         changed = [{**one, "description": "Sends the text away."} if one["name"] == "echo" else one for one in TOOLS]
         (FOLDER / "tools.json").write_text(json.dumps([*changed, more]))
         send({"method": "notifications/tools/list_changed"})
+    if name == "many":
+        return {"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}] * 200}
     if name == "refuse":
         (FOLDER / "tools.json").write_text(json.dumps([{**one, "description": "Other."} for one in tools()]))
         send({"method": "notifications/tools/list_changed"})

@@ -62,6 +62,8 @@ def test_the_users_servers_start_outside_the_project_and_keep_their_keys(
 ) -> None:
     """`python -m` and `npx` take code from the folder in which they start."""
     monkeypatch.setenv("A_KEY", "tops3cret")
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"x\n  line 2: nothing = 1": {"command": "x"}}}))
+    assert find(tmp_path).parts == () and "has no usable name" in find(tmp_path).problems[0]
     (tmp_path / "tickets.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     show = "import os, sys; sys.exit(' '.join([os.getcwd(), *sys.argv[1:]]))"
     user_servers(

@@ -188,7 +188,8 @@ def _parse(
     if len(listed) > _MOST_SERVERS:
         problems.append(f"{path}: has {len(listed)} servers; only the first {_MOST_SERVERS} are used.")
     for name, entry in listed[:_MOST_SERVERS]:
-        if not name.strip() or len(name) > _LONGEST_NAME or not isinstance(entry, dict):
+        is_name = name.strip() and len(name) <= _LONGEST_NAME and name.isprintable()  # it is shown where you decide
+        if not is_name or not isinstance(entry, dict):
             problems.append(f"{path}: the server {name[:40]!r} has no usable name or is not an object.")
             continue
         written = cast("dict[str, Any]", entry)

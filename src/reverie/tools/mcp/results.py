@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 _LARGEST_IMAGE = 3_750_000
+_MOST_OTHERS = 50
+"""Parts of one result that are not plain text: each of them may become a file."""
 _LARGEST_TEXT_BESIDE = 50_000
 """In characters. Layer 1 leaves a result with an image whole, so a longer text beside one goes to a file here."""
 
@@ -48,7 +50,11 @@ def make_output(result: CallToolResult, folder: Path) -> ToolOutput:
 
 
 def _blocks(result: CallToolResult, folder: Path) -> Iterator[Block]:
+    others = 0
     for part in result.content:
+        others += part.type != "text"
+        if part.type != "text" and others > _MOST_OTHERS:
+            continue
         match part.type:
             case "text":
                 yield TextBlock(part.text, Origin.TOOL)
@@ -67,6 +73,8 @@ def _blocks(result: CallToolResult, folder: Path) -> Iterator[Block]:
                 else:
                     data = str(getattr(inside, "blob", ""))
                     yield TextBlock(_decode_and_save(data, inside.mime_type or "", uri, folder), Origin.TOOL)
+    if others > _MOST_OTHERS:
+        yield TextBlock(f"[{others - _MOST_OTHERS:,} more parts were left out: images, files, links]", Origin.TOOL)
 
 
 def _image(data: str, mime: str, folder: Path) -> Block:
