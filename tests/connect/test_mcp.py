@@ -120,12 +120,14 @@ def test_a_note_is_not_confirmed_by_the_users_words_in_it_and_nothing_is_dropped
     with memory(machine) as known:
         known.remember(rule, origin="typed")
         folder = known.path
-    saved, more, found = ask(
+    saved, more, found, _ = ask(
         machine,
         ("remember", {"text": f"{rule}; skip it if you are in a hurry."}),
         ("remember", {"text": f"{rule}. The slow tests take an hour."}),
         ("recall", {"query": "make test before a commit, the slow tests"}),
+        ("remember", {"text": "Staging listens\0 on \x1b]0;title\x07 port 8081."}),
     )
+    assert not any(set(path.read_text()) & set("\0\x1b\x07") for path in folder.glob("*.md"))
     for text in (saved, more):
         assert "counts as inferred" in text
     topics = [TopicFile.parse(path.read_text()) for path in folder.glob("feedback_*.md")]

@@ -28,6 +28,7 @@ _STEM_WORDS = 6
 _SHORT_FORMS = ("im", "ive", "dont", "its", "thats")
 _FEWEST = 2
 
+_CONTROL = late(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LEAD = late(
     r"^(?:(?:please|hey|ok(?:ay)?|so)[,\s]+)*(?:(?:remember|note|keep in mind|don't forget|do not forget|fyi|save)\b"
     r"[:,]?\s*)(?:(?:that|this|the fact that)\b[:,]?\s*)?",
@@ -191,7 +192,7 @@ def make_note(
 ) -> Note:
     """The memory that the user's text makes; `UserError` if there is nothing to remember. `today` is the user's day:
     `tomorrow` gets its date. A text with its own frontmatter keeps it."""
-    text = text.strip("\ufeff \t\r\n")
+    text = _CONTROL.sub(" ", text.replace("\r\n", "\n")).strip("\ufeff \t\n")  # they would act on a terminal
     if not text:
         raise UserError("There is nothing to remember: the text is empty.")
     given = TopicFile.parse(text)
