@@ -35,6 +35,11 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("web-replay", "/replay", {}),
 )
 """File, address, and what is different from a wide, light window."""
+RENAME = """([from, to]) => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) walk.currentNode.data = walk.currentNode.data.replaceAll(from, to);
+}"""
+"""The demo plays in a folder with a random name; the pictures show a fixed one."""
 
 
 def main(folder: Path) -> int:
@@ -60,6 +65,7 @@ def main(folder: Path) -> int:
                 page.goto(f"{urlsplit(link)._replace(path='', query='').geturl()}{address}")
                 while page.locator("progress").count():  # it loads itself again when it is ready
                     page.wait_for_timeout(300)
+                page.evaluate(RENAME, [str(work.parent), "/home/you"])
                 page.screenshot(path=str(folder / f"{name}.png"))
                 print(f"{name}.png")
         browser.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Generator
 from http.client import HTTPConnection
@@ -60,6 +61,10 @@ def test_the_list_has_cost_and_is_sorted_by_it(browser: Browser, home: Path, tmp
     assert found["sessions"][1]["rounds"] == 6
     page = browser.get("/sessions?sort=cost").text
     assert page.index("A dear question") < page.index("Why does the lamp blink?")
+    kept, deadline = home / "indexes" / "web-sessions.json", time.monotonic() + 20
+    while not kept.exists() or len(json.loads(kept.read_text())["sessions"]) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
     with served(tmp_path) as again:  # figures are kept: a new server has them at once
         assert again.json("/sessions")["counted"] == {"read": 2, "total": 2}
 

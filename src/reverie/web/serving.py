@@ -80,7 +80,7 @@ def serve(site: Site, listener: socket.socket, tell: Callable[[Running], None]) 
         tell(running)
         config = uvicorn.Config(
             create_app(site, access, port),
-            log_level="error",
+            log_level="critical",
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=2,
