@@ -126,9 +126,14 @@ def make_rule(call: ToolCall) -> str | None:
 
 
 def _is_for_tool(rule: PermissionRule, tool: str) -> bool:
-    """`mcp__server` means every tool of this server."""
-    is_server = rule.tool.startswith("mcp__") and fnmatchcase(tool, f"{rule.tool}__*")
+    """`mcp__server` means every tool of this server; a longer name is a tool, never the start of another one's name."""
+    is_server = _names_server(rule.tool) and fnmatchcase(tool, f"{rule.tool}__*")
     return is_server or tool in _ALSO.get(rule.tool, ()) or fnmatchcase(tool, rule.tool)
+
+
+def _names_server(tool: str) -> bool:
+    """Whether the name in a rule is that of an MCP server (`mcp__server`), not of one of its tools."""
+    return tool.startswith("mcp__") and "__" not in tool.removeprefix("mcp__")
 
 
 def _expand_home(given: str) -> str:
