@@ -5,7 +5,6 @@ What the server reported says how much was paid; the ratio of the two bills says
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any
@@ -17,6 +16,7 @@ from reverie.proxy.bodies import Api
 from reverie.quick import dataclass
 from reverie.simulator.errors import ApiError
 from reverie.simulator.meter import Caller, Meter
+from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import Usage
 
 
@@ -37,8 +37,9 @@ class TwoBills:
 class Bills:
     """Two meters side by side. They know the caches of their own world only."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, clock: Clock = utc_now) -> None:
         self._catalogue = catalogue
+        self._clock = clock
         self._sent = Meter(catalogue, window=10**9)
         self._direct = Meter(catalogue, window=10**9)
         self._lock = Lock()
@@ -49,7 +50,7 @@ class Bills:
         """Bills one answered request; None if the meter does not know its form. `is_ours`: without us there would be
         no such request. Call it in a thread."""
         with self._lock:
-            now = time.time()
+            now = self._clock().timestamp()
             try:
                 direct = 0.0 if is_ours else self._bill(self._direct, api, came, client, now, usage)
                 own = self._bill(self._sent, api, sent, client, now, usage)

@@ -39,6 +39,7 @@ from reverie.proxy.bodies import (
 )
 from reverie.proxy.book import Book, chain, extended
 from reverie.quick import dataclass
+from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.text.patterns import late
 from reverie.types import Json, JsonObject
 
@@ -95,6 +96,7 @@ class Conversations:
         learns: bool = False,
         window: int | None = None,
         markers: bool = True,
+        clock: Clock = utc_now,
     ) -> None:
         self.book = book
         self._home = home
@@ -103,6 +105,7 @@ class Conversations:
         self._learns = learns
         self._window = window
         self._markers = markers
+        self._clock = clock
         self._open = OrderedDict[str, _Open]()
         self._finding = asyncio.Lock()
 
@@ -232,6 +235,7 @@ class Conversations:
                 wire=api,
                 window=self._window,
                 home=self._home,
+                clock=self._clock,
                 flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},
             )
             found = _Open(engine, frozen)
