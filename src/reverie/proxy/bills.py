@@ -22,10 +22,12 @@ from reverie.types import Usage
 
 @dataclass(frozen=True, slots=True)
 class TwoBills:
-    """In US dollars: by the meters, and what was paid."""
+    """By the meters: as it was sent and as it came, in US dollars and in tokens of fresh input. And what was paid."""
 
     sent: float
     direct: float
+    sent_tokens: float
+    direct_tokens: float
     paid: float
 
     @property
@@ -52,14 +54,14 @@ class Bills:
         with self._lock:
             now = self._clock().timestamp()
             try:
-                direct = 0.0 if is_ours else self._bill(self._direct, api, came, client, now, usage)
+                direct = (0.0, 0.0) if is_ours else self._bill(self._direct, api, came, client, now, usage)
                 own = self._bill(self._sent, api, sent, client, now, usage)
             except (ApiError, ValueError, KeyError, TypeError, AttributeError):
                 return None
         facts = self._catalogue.facts(_model(came))
-        return TwoBills(own, direct, cost(usage, facts))
+        return TwoBills(own[0], direct[0], own[1], direct[1], cost(usage, facts))
 
-    def _bill(self, meter: Meter, api: Api, raw: bytes, client: str, now: float, usage: Usage) -> float:
+    def _bill(self, meter: Meter, api: Api, raw: bytes, client: str, now: float, usage: Usage) -> tuple[float, float]:
         from reverie.simulator import chat, responses
 
         body: Mapping[str, Any] = load_json(raw)
@@ -73,7 +75,7 @@ class Bills:
             opened = meter.open_chat(plain, now, caller)
         billing = meter.begin(opened, usage.output_tokens)
         meter.ledger.rows.clear()  # sums are in the book; a server that runs for weeks keeps none
-        return billing.cost
+        return billing.cost, billing.input_equivalents
 
 
 def _model(raw: bytes) -> str:

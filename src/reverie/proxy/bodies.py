@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from reverie.models.wire import as_object
 from reverie.quick import dataclass
 from reverie.types import Json, JsonObject
 
 Api: TypeAlias = Literal["messages", "chat", "responses"]
+APIS: tuple[str, ...] = get_args(Api)
 
 PATHS: Mapping[str, Api] = {
     "/v1/messages": "messages",
@@ -41,9 +42,14 @@ class GivenResult:
         return self.holder.get(self.key)
 
 
+def list_key(api: Api) -> str:
+    """The field with the messages."""
+    return "input" if api == "responses" else "messages"
+
+
 def items_of(api: Api, body: Mapping[str, Any]) -> list[JsonObject]:
     """The messages of a body. A text as `input` is one message."""
-    given = body.get("input" if api == "responses" else "messages")
+    given = body.get(list_key(api))
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
     return [as_object(one) for one in cast("list[Json]", given)] if isinstance(given, list) else []
@@ -101,15 +107,29 @@ def tool_names(api: Api, body: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def change_results(api: Api, body: JsonObject, results: Mapping[str, str]) -> None:
-    """Gives these results another text, in place. All else stays the same object."""
-    for result in results_of(api, body):
-        if (text := results.get(result.id)) is None:
-            continue
-        marker = _marker_inside(result.content)
-        result.holder[result.key] = text
-        if marker is not None and "cache_control" not in result.holder:
-            result.holder["cache_control"] = marker
+def change_results(api: Api, body: JsonObject, given: Sequence[GivenResult], results: Mapping[str, str]) -> JsonObject:
+    """A body in which these of its results have another text. All else is the same object; nothing changes in place."""
+    changed = {id(one.holder): _with_text(one, results[one.id]) for one in given if one.id in results}
+    if not changed:
+        return body
+    key = list_key(api)
+    return {**body, key: [_with_parts(item, changed) for item in cast("list[Json]", body[key])]}
+
+
+def _with_parts(item: Json, changed: Mapping[int, JsonObject]) -> Json:
+    """An item with those of its parts that were changed, or the changed item itself."""
+    if id(item) in changed:
+        return changed[id(item)]
+    content = as_object(item).get("content")
+    if not isinstance(content, list) or not any(id(part) in changed for part in cast("list[Json]", content)):
+        return item
+    return {**as_object(item), "content": [changed.get(id(part), part) for part in cast("list[Json]", content)]}
+
+
+def _with_text(result: GivenResult, text: str) -> JsonObject:
+    marker = _marker_inside(result.content)
+    kept = {} if marker is None or "cache_control" in result.holder else {"cache_control": marker}
+    return {**result.holder, result.key: text, **kept}
 
 
 def _marker_inside(content: Json) -> Json:
@@ -119,18 +139,27 @@ def _marker_inside(content: Json) -> Json:
     return next((one for one in reversed(found) if one is not None), None)
 
 
-def set_markers(body: JsonObject, users: int = 2) -> None:
-    """Sets cache markers at the end of the system prompt and of the last user messages, in place."""
+def set_markers(body: JsonObject, users: int = 2) -> JsonObject:
+    """A body with cache markers at the end of the system prompt and of the last user messages. It shares the rest."""
+    given = body.get("messages")
+    items = list(cast("list[Json]", given)) if isinstance(given, list) else []
+    asked = [place for place, one in enumerate(items) if as_object(one).get("role") == "user"][-users:]
+    for place in asked:
+        items[place] = _marked(as_object(items[place]), "content")
+    return {**_marked(body, "system"), **({"messages": items} if items else {})}
+
+
+def _marked(holder: JsonObject, key: str) -> JsonObject:
     mark: JsonObject = {"type": "ephemeral"}
-    asked = [one for one in items_of("messages", body) if one.get("role") == "user"][-users:]
-    for holder, key in ((body, "system"), *((one, "content") for one in asked)):
-        content = holder.get(key)
-        if isinstance(content, str) and content.strip():
-            holder[key] = [{"type": "text", "text": content, "cache_control": mark}]
-        elif isinstance(content, list) and content:
-            last = as_object(cast("list[Json]", content)[-1])
-            if last.get("type") in ("text", "tool_result", "image", "document") and last.get("text") != "":
-                last["cache_control"] = mark
+    content = holder.get(key)
+    if isinstance(content, str) and content.strip():
+        return {**holder, key: [{"type": "text", "text": content, "cache_control": mark}]}
+    if isinstance(content, list) and content:
+        *before, end = cast("list[Json]", content)
+        last = as_object(end)
+        if last.get("type") in ("text", "tool_result", "image", "document") and last.get("text") != "":
+            return {**holder, key: [*before, {**last, "cache_control": mark}]}
+    return holder
 
 
 def dump(body: Mapping[str, Any]) -> bytes:

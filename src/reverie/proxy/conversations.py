@@ -21,6 +21,7 @@ from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.library.prepared import PreparedRequest
 from reverie.library.wires import GivenMessage, wire_named
+from reverie.library.wires.reading import Readings
 from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
@@ -31,6 +32,7 @@ from reverie.proxy.bodies import (
     dump,
     items_of,
     last_calls,
+    list_key,
     results_of,
     results_to_change,
     set_markers,
@@ -46,6 +48,8 @@ from reverie.types import Json, JsonObject
 _MOST_OPEN = 32
 _SHORT = 2_000
 """Characters of a result that no layer does anything about."""
+SPARE = 0.01
+"""The part of its direct bill that a conversation may lend to a clearing."""
 _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
 _READERS = late(r"(?i)read|view|cat|open|file|bash|shell|exec|command|terminal|run")
@@ -79,7 +83,6 @@ class Plan:
 @dataclass(eq=False, slots=True)
 class _Open:
     engine: Engine
-    frozen: bool
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -108,13 +111,16 @@ class Conversations:
         self._clock = clock
         self._open = OrderedDict[str, _Open]()
         self._finding = asyncio.Lock()
+        self._readings = Readings()
+        self.unpaid = dict[str, asyncio.Task[None]]()
+        """The bill of the last request that broke the cache, if it is not booked yet."""
 
     async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str) -> Plan:
         """Decides what to send. Raises any `ReverieError`; then the request goes out as it came."""
         wire = wire_named(api)
         model = str(body.get("model") or "")
-        items = items_of(api, body)
-        given = wire.read_messages(items)
+        read = self._readings.read(wire, items_of(api, body), len(raw))
+        given = read.given
         states = chain(f"{api} {model}", [one.fingerprint for one in given])
         if not states:
             return Plan(raw, False)
@@ -123,12 +129,13 @@ class Conversations:
         markers = self._markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
         results = list(results_of(api, body))
         if not self._has_work(api, body, raw, results):
-            if markers:
-                set_markers(body)
-            return Plan(dump(body) if markers else raw, markers, name, tuple(states))
+            return Plan(dump(set_markers(body)) if markers else raw, markers, name, tuple(states))
+        if (bill := self.unpaid.pop(name, None)) is not None:
+            await asyncio.wait([bill])
         opened = self._engine(name, model, api)
         async with opened.alone:
-            made = await _prepare(opened.engine, api, body, seen=0 if known else _answered(given))
+            seen, allowance = 0 if known else _answered(given), self._allowance(name)
+            made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance)
         return self._patched(api, raw, body, made, results, markers, name, states)
 
     async def shorter(self, plan: Plan, api: Api, raw: bytes, refusal: str) -> Plan | None:
@@ -139,7 +146,7 @@ class Conversations:
         async with opened.alone:
             if not await opened.engine.recover(refusal):
                 return None
-            made = await _prepare(opened.engine, api, body)
+            made = await _prepare(opened.engine, api, body, items_of(api, body), allowance=0)
         return self._patched(api, raw, body, made, list(results_of(api, body)), False, plan.conversation, plan.states)
 
     def _patched(
@@ -158,12 +165,12 @@ class Conversations:
         again = f"{self._home / 'projects'}/" in (calls := last_calls(api, body)) and "/tool-results/" in calls
         change = results_to_change(results, sent)
         if change is None:  # a compaction: the messages are ours from here on
-            key = "input" if api == "responses" else "messages"
-            body[key] = made.body[key]
+            key = list_key(api)
+            body = {**body, key: made.body[key]}
             return Plan(dump(body), True, name, tuple(states), True, 0, True, told, again)
-        change_results(api, body, change)
+        body = change_results(api, body, results, change)
         if markers:
-            set_markers(body)
+            body = set_markers(body)
         is_changed = bool(change) or markers
         raw = dump(body) if is_changed else raw
         return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again)
@@ -222,12 +229,15 @@ class Conversations:
             return False
         return any(_READERS.search(name) for name in tool_names(api, body))
 
+    def _allowance(self, name: str) -> float:
+        """What a clearing may cost now: what the conversation has saved so far, and a small part of its direct bill."""
+        sent, direct = self.book.meters(name)
+        return max(0.0, (1 + SPARE) * direct - sent)
+
     def _engine(self, name: str, model: str, api: Api) -> _Open:
-        frozen = bool(self.book.stopped(name))
         found = self._open.pop(name, None)
-        if found is None or found.frozen != frozen:
-            on = self._layers - {"2"} if frozen else self._layers
-            flags = {flag: layer in on for layer, names in _LAYER_FLAGS.items() for flag in names}
+        if found is None:
+            flags = {flag: layer in self._layers for layer, names in _LAYER_FLAGS.items() for flag in names}
             engine = Engine.open(
                 name,
                 model=model,
@@ -238,7 +248,7 @@ class Conversations:
                 clock=self._clock,
                 flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},
             )
-            found = _Open(engine, frozen)
+            found = _Open(engine)
         self._open[name] = found
         while len(self._open) > _MOST_OPEN:
             oldest = next((key for key, one in self._open.items() if not one.alone.locked()), None)
@@ -253,14 +263,17 @@ def _answered(given: Sequence[GivenMessage]) -> int:
     return max((place + 1 for place, one in enumerate(given) if one.message.role == "assistant"), default=0)
 
 
-async def _prepare(engine: Engine, api: Api, body: JsonObject, *, seen: int = 0) -> PreparedRequest:
+async def _prepare(
+    engine: Engine, api: Api, body: JsonObject, items: Sequence[JsonObject], *, allowance: float, seen: int = 0
+) -> PreparedRequest:
     return await engine.prepare(
-        messages=items_of(api, body),
+        messages=items,
         system=None if api == "chat" else body.get("instructions" if api == "responses" else "system", []),
         tools=body.get("tools", []),
         max_tokens=_limit(body),
         whole=True,
         seen=seen,
+        allowance=allowance,
     )
 
 

@@ -152,6 +152,8 @@ class Exchanges:
             task = asyncio.create_task(self._book(plan, api, message, raw, who))
             self._billing.add(task)
             task.add_done_callback(self._billing.discard)
+            if plan.breaks:
+                self.conversations.unpaid[plan.conversation] = task
 
     async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
         try:
@@ -177,8 +179,8 @@ class Exchanges:
             output=usage.output_tokens,
             paid=two.paid if two else 0.0,
             direct=two.paid_directly if two else 0.0,
-            sent_meter=two.sent if two else 0.0,
-            direct_meter=two.direct if two else 0.0,
+            sent_meter=two.sent_tokens if two else 0.0,
+            direct_meter=two.direct_tokens if two else 0.0,
         )
         for cause in plan.breaks:
             book.add_break(name, cause)

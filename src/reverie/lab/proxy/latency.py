@@ -1,6 +1,6 @@
 """How much time the proxy adds to a request of 100,000 tokens, beside a proxy that only parses and writes JSON.
 
-Both run on the same server stack, each in a process of its own, in front of a server that answers at once with a stream.
+Both run on the same server stack, each in a process of its own. The server behind them answers at once with a stream.
 The requests are those of one growing conversation: every one has a new answer and a new tool result.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -68,7 +68,7 @@ class LatencyFigures:
 
     def table(self) -> str:
         return (
-            f"A request of {self.tokens:,} tokens takes {1_000 * self.direct:.1f} ms directly (medians of {self.runs}). "
+            f"A request of {self.tokens:,} tokens takes {1_000 * self.direct:.1f} ms (medians of {self.runs}). "
             f"A proxy that only parses and writes JSON adds {1_000 * self.parsing:.1f} ms; reverie adds "
             f"{1_000 * self.proxy:.1f} ms, {self.ratio:.2f} times as much (aim: at most {AIM:.0f})."
         )
@@ -103,7 +103,9 @@ class _Talk:
 
     def __init__(self, tokens: int) -> None:
         self._rounds = 0
-        self._messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "Find the bug."}]}]
+        self._messages: list[dict[str, Any]] = [
+            {"role": "user", "content": [{"type": "text", "text": "Find the bug."}]}
+        ]
         while 4 * tokens > len(json.dumps(self._messages)):
             self._add()
 
@@ -166,7 +168,6 @@ def _settle(url: str) -> None:
 def _upstream() -> Starlette:
     """Answers at once, with the answer that the next request of the conversation has."""
     from starlette.applications import Starlette
-    from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
 
@@ -219,10 +220,10 @@ def _parsing_proxy(upstream: str) -> Starlette:
 
 def _own_proxy(upstream: str, home: str) -> Starlette:
     from reverie.models.catalogue import Catalogue
+    from reverie.proxy.bodies import APIS
     from reverie.proxy.server import create_app
 
-    upstreams = dict.fromkeys(("messages", "chat", "responses"), upstream)
-    return create_app(Path(home), upstreams, Catalogue.load())
+    return create_app(Path(home), dict.fromkeys(APIS, upstream), Catalogue.load())
 
 
 @contextmanager

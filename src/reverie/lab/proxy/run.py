@@ -18,6 +18,7 @@ from reverie.lab.proxy.traffic import Server, Traffic, serving
 from reverie.lab.replay.recorded import PREFIX_TOKENS, WINDOW, RecordedSession
 from reverie.lab.replay.run import PolicyOutcome
 from reverie.models.catalogue import Catalogue
+from reverie.proxy.bodies import APIS
 from reverie.proxy.server import create_app, running
 from reverie.quick import dataclass
 from reverie.runtime.loopback import address, listen
@@ -28,8 +29,9 @@ columns = partial(columns_of, right=range(1, 99))
 DIRECT, PROXY, HEADROOM = "direct", "proxy", "headroom"
 AIM, WORST = 0.78, 1.01
 _WORDS = (
-    "Shares of the direct bill in US dollars. breaks: requests that did not read what the cache had. again: results that "
-    "the model read again, in requests of their own; regret: the price of those."
+    "Shares of the direct bill in US dollars. breaks: requests that did not read what the cache had. again: results "
+    "that the model read again, in requests of their own; regret: the price of those. highest: the largest share if "
+    "the session had ended after any of its rounds."
 )
 
 
@@ -44,6 +46,11 @@ class SessionBills:
 
     def ratio(self, way: str = PROXY) -> float:
         return self.outcomes[way].dollars / self.outcomes[DIRECT].dollars
+
+    def highest(self, way: str = PROXY) -> float:
+        """The largest ratio if the session had ended after any of its rounds: a clearing is paid before it pays."""
+        pairs = zip(self.outcomes[way].by_round, self.outcomes[DIRECT].by_round, strict=True)
+        return max(own / direct for own, direct in pairs)
 
 
 def measure(
@@ -105,7 +112,7 @@ def _direct(session: RecordedSession, prefix_tokens: int) -> PolicyOutcome:
 
 def _through_proxy(session: RecordedSession, prefix_tokens: int, window: int) -> PolicyOutcome:
     with TemporaryDirectory(prefix="reverie-lab-") as home, serving(session.rounds[0].at) as server:
-        upstreams = dict.fromkeys(("messages", "chat", "responses"), server.url)
+        upstreams = dict.fromkeys(APIS, server.url)
         app = create_app(Path(home), upstreams, Catalogue.load(), window=window, clock=server.time)
         with closing(listen(0)) as listener, running(app, listener):
             return _send(session, address(listener), server, prefix_tokens)
@@ -134,12 +141,14 @@ def summary(done: Sequence[SessionBills], prefix_tokens: int = PREFIX_TOKENS, wi
     return {
         "total": {way: _figures(one, whole[DIRECT]) for way, one in whole.items()},
         "worst": {way: {"session": one.name, "ratio": round(one.ratio(way), 4)} for way, one in worst.items()},
+        "highest_ratio_after_any_round": {way: round(max(each.highest(way) for each in done), 4) for way in ways},
         "above_1_percent": {way: sum(each.ratio(way) > WORST for each in done) for way in ways},
         "sessions": [
             {
                 "session": each.name,
                 "model": each.model,
                 "rounds": each.rounds,
+                "highest": {way: round(each.highest(way), 4) for way in ways},
                 "ways": {way: _figures(one, each.outcomes[DIRECT]) for way, one in each.outcomes.items()},
             }
             for each in done
@@ -166,13 +175,14 @@ def table(done: Sequence[SessionBills]) -> str:
     """The figures for people."""
     whole = totals(done)
     ways = [way for way in whole if way != DIRECT]
-    head = ("session", "rounds", "direct", *ways, "breaks", "again")
+    head = ("session", "rounds", "direct", *ways, "highest", "breaks", "again")
     rows = [
         (
             each.name[:12],
             str(each.rounds),
             f"${each.outcomes[DIRECT].dollars:.2f}",
             *(f"{each.ratio(way):.3f}" for way in ways),
+            f"{each.highest():.3f}",
             str(each.outcomes[PROXY].announced_breaks),
             str(each.outcomes[PROXY].read_back),
         )

@@ -1,7 +1,7 @@
-"""A recorded session as the traffic of a client: real requests over HTTP, and a simulated server that plays the answers.
+"""A recorded session as the traffic of a client: real requests over HTTP to a simulated server that plays the answers.
 
-The server sees what a proxy sends. If an answer used a text that is not in the request (see `replay/uses.py`), the model
-first calls a tool that reads it again, in a request that is billed.
+The server sees what a proxy sends. If an answer used a text that is not in the request (see `replay/uses.py`), the
+model first calls a tool that reads it again, in a request that is billed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from reverie.errors import ReverieError
 from reverie.lab.replay.policies import BASELINE, POLICIES
-from reverie.lab.replay.recorded import LINE_NUMBER, NEVER_FULL, PREFIX_TOKENS, WINDOW, RecordedSession
+from reverie.lab.replay.recorded import LINE_NUMBER, NEVER_FULL, PREFIX_TOKENS, RecordedSession
 from reverie.lab.replay.run import NOT_A_BREAK, PAGE, PolicyOutcome, Replay
 from reverie.lab.replay.uses import Need, needs_of
 from reverie.lab.scratch import strings_in
@@ -39,7 +39,7 @@ _HEADERS = {"content-type": "application/json", "x-api-key": "simulated", "anthr
 
 
 class Player:
-    """The simulated model: it gives the recorded answer, or reads first what that answer needs and the request lacks."""
+    """The simulated model: it gives the recorded answer, but first it reads what the answer needs and is missing."""
 
     def __init__(self) -> None:
         self.body: Mapping[str, Any] = {}
@@ -132,10 +132,8 @@ def serving(start: float) -> Generator[Server]:
 class Traffic(Replay):
     """A client that keeps its whole history and caches it, and sends it to `url`; the `server` is behind that."""
 
-    def __init__(
-        self, session: RecordedSession, url: str, server: Server, prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW
-    ) -> None:
-        super().__init__(session, POLICIES[BASELINE], prefix_tokens, window)
+    def __init__(self, session: RecordedSession, url: str, server: Server, prefix_tokens: int = PREFIX_TOKENS) -> None:
+        super().__init__(session, POLICIES[BASELINE], prefix_tokens)
         self._server = server
         self._connection = HTTPConnection(urlsplit(url).netloc, timeout=_TIMEOUT_S)
 
