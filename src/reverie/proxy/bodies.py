@@ -6,7 +6,7 @@ Nothing else of a body is touched, so fields and blocks that nobody knows stay a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from reverie.models.wire import as_object
@@ -26,6 +26,7 @@ PATHS: Mapping[str, Api] = {
 """Which paths are conversations. Some clients have the version in their base URL."""
 
 _RESULTS = {"chat": ("tool_call_id", "content"), "responses": ("call_id", "output")}
+_MOST_MARKERS = 4
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output")
 
 
@@ -55,15 +56,19 @@ def items_of(api: Api, body: Mapping[str, Any]) -> list[JsonObject]:
     return [as_object(one) for one in cast("list[Json]", given)] if isinstance(given, list) else []
 
 
+def _results_in(item: JsonObject) -> Iterator[GivenResult]:
+    content = item.get("content")
+    for block in cast("list[Json]", content) if isinstance(content, list) else []:
+        given = as_object(block)
+        if given.get("type") == "tool_result":
+            yield GivenResult(str(given.get("tool_use_id")), given, "content")
+
+
 def results_of(api: Api, body: Mapping[str, Any]) -> Iterator[GivenResult]:
     """Every tool result, in order."""
     for item in items_of(api, body):
         if api == "messages":
-            content = item.get("content")
-            for block in cast("list[Json]", content) if isinstance(content, list) else []:
-                given = as_object(block)
-                if given.get("type") == "tool_result":
-                    yield GivenResult(str(given.get("tool_use_id")), given, "content")
+            yield from _results_in(item)
         elif (api == "chat" and item.get("role") == "tool") or item.get("type") in _OUTPUTS:
             name, key = _RESULTS[api]
             yield GivenResult(str(item.get(name)), item, key)
@@ -149,8 +154,57 @@ def set_markers(body: JsonObject, users: int = 2) -> JsonObject:
     return {**_marked(body, "system"), **({"messages": items} if items else {})}
 
 
-def _marked(holder: JsonObject, key: str) -> JsonObject:
-    mark: JsonObject = {"type": "ephemeral"}
+def has_free_marker(body: Mapping[str, Any]) -> bool:
+    """Whether a marker can go before a change: fewer than four are set, or one between two others is not needed."""
+    own = sum("cache_control" in as_object(one) for one in items_of("messages", {"messages": _prefix(body)}))
+    own += "cache_control" in body
+    inner = _markers(items_of("messages", body))
+    return len(inner) > 1 or (bool(inner) and own + len(inner) < _MOST_MARKERS)
+
+
+def mark_before(body: JsonObject, results: Collection[str]) -> JsonObject:
+    """A body with a marker at the end of the last user message before the first of these results, which were changed:
+    the server reads its cache up to there. If the client has set all markers, it is one of those after the change,
+    which read nothing; never its last one."""
+    items = items_of("messages", body)
+    first = next((at for at, one in enumerate(items) if any(r.id in results for r in _results_in(one))), len(items))
+    place = next((at for at in range(first - 1, -1, -1) if items[at].get("role") == "user"), None)
+    places = _markers(items)
+    if first >= len(items) - 1 or place is None or not places or place in places or not has_free_marker(body):
+        return body
+    later = [at for at in places if at > place]
+    value = _marker_inside(items[later[0]]["content"]) if later else None
+    if value is None:
+        return body
+    marked = _marked(items[place], "content", value)
+    changed = {id(items[place]): marked}
+    if len(later) > 1:
+        changed[id(items[later[0]])] = {**items[later[0]], "content": _unmarked(items[later[0]]["content"])}
+    elif len(places) + 1 > _MOST_MARKERS - 1:
+        return body
+    return {**body, "messages": [changed.get(id(one), one) for one in cast("list[Json]", body["messages"])]}
+
+
+def _prefix(body: Mapping[str, Any]) -> list[Json]:
+    parts = list[Json]()
+    for key in ("tools", "system"):
+        given = body.get(key)
+        parts += cast("list[Json]", given) if isinstance(given, list) else []
+    return parts
+
+
+def _markers(items: Sequence[JsonObject]) -> list[int]:
+    """The messages with a marker on one of their blocks."""
+    return [at for at, one in enumerate(items) if _marker_inside(one.get("content")) is not None]
+
+
+def _unmarked(content: Json) -> Json:
+    parts = cast("list[Json]", content)
+    return [{key: value for key, value in as_object(part).items() if key != "cache_control"} for part in parts]
+
+
+def _marked(holder: JsonObject, key: str, mark: Json = None) -> JsonObject:
+    mark = mark or {"type": "ephemeral"}
     content = holder.get(key)
     if isinstance(content, str) and content.strip():
         return {**holder, key: [{"type": "text", "text": content, "cache_control": mark}]}

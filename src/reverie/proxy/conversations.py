@@ -30,9 +30,11 @@ from reverie.proxy.bodies import (
     GivenResult,
     change_results,
     dump,
+    has_free_marker,
     items_of,
     last_calls,
     list_key,
+    mark_before,
     results_of,
     results_to_change,
     set_markers,
@@ -50,6 +52,8 @@ _SHORT = 2_000
 """Characters of a result that no layer does anything about."""
 SPARE = 0.01
 """The part of its direct bill that a conversation may lend to a clearing."""
+_BYTES_PER_WRITE = 3.5
+"""Bytes of a prompt for the price of one fresh token more, if all of it is written to the cache and not read."""
 _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
 _READERS = late(r"(?i)read|view|cat|open|file|bash|shell|exec|command|terminal|run")
@@ -83,6 +87,8 @@ class Plan:
 @dataclass(eq=False, slots=True)
 class _Open:
     engine: Engine
+    changed: Mapping[str, str] | None = None
+    """The results that the last request had changed; None at the start of a process."""
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -134,7 +140,8 @@ class Conversations:
             await asyncio.wait([bill])
         opened = self._engine(name, model, api)
         async with opened.alone:
-            seen, allowance = 0 if known else _answered(given), self._allowance(name)
+            seen = 0 if known else _answered(given)
+            allowance = self._allowance(name, len(raw) if api == "messages" and not _can_mark(body, markers) else 0)
             made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance)
         return self._patched(api, raw, body, made, results, markers, name, states)
 
@@ -171,6 +178,12 @@ class Conversations:
         body = change_results(api, body, results, change)
         if markers:
             body = set_markers(body)
+        opened = self._open.get(name)
+        before = opened.changed if opened is not None else None
+        if api == "messages" and before is not None:
+            body = mark_before(body, {call for call, text in change.items() if before.get(call) != text})
+        if opened is not None:
+            opened.changed = change
         is_changed = bool(change) or markers
         raw = dump(body) if is_changed else raw
         return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again)
@@ -229,10 +242,12 @@ class Conversations:
             return False
         return any(_READERS.search(name) for name in tool_names(api, body))
 
-    def _allowance(self, name: str) -> float:
-        """What a clearing may cost now: what the conversation has saved so far, and a small part of its direct bill."""
+    def _allowance(self, name: str, written_again: int) -> float:
+        """What a clearing may cost now: what the conversation has saved so far, and a small part of its direct bill.
+        `written_again`: bytes that are written again, whatever is cleared, because no marker can go before it."""
         sent, direct = self.book.meters(name)
-        return max(0.0, (1 + SPARE) * direct - sent)
+        spare = (1 + SPARE) * direct - sent
+        return max(0.0, spare) if spare >= written_again / _BYTES_PER_WRITE else 0.0
 
     def _engine(self, name: str, model: str, api: Api) -> _Open:
         found = self._open.pop(name, None)
@@ -256,6 +271,10 @@ class Conversations:
                 break
             asyncio.get_running_loop().create_task(self._open.pop(oldest).engine.close())
         return found
+
+
+def _can_mark(body: JsonObject, markers: bool) -> bool:
+    return markers or has_free_marker(body)
 
 
 def _answered(given: Sequence[GivenMessage]) -> int:
