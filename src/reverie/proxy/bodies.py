@@ -155,42 +155,39 @@ def set_markers(body: JsonObject, users: int = 2) -> JsonObject:
 
 
 def has_free_marker(body: Mapping[str, Any]) -> bool:
-    """Whether a marker can go before a change: fewer than four are set, or one between two others is not needed."""
-    own = sum("cache_control" in as_object(one) for one in items_of("messages", {"messages": _prefix(body)}))
-    own += "cache_control" in body
-    inner = _markers(items_of("messages", body))
-    return len(inner) > 1 or (bool(inner) and own + len(inner) < _MOST_MARKERS)
+    """Whether `mark_before` can set one: the client has set fewer than all, or more than one in its messages."""
+    places = _markers(items_of("messages", body))
+    return len(places) > 1 or (bool(places) and _count_markers(body) < _MOST_MARKERS)
 
 
 def mark_before(body: JsonObject, results: Collection[str]) -> JsonObject:
     """A body with a marker at the end of the last user message before the first of these results, which were changed:
-    the server reads its cache up to there. If the client has set all markers, it is one of those after the change,
-    which read nothing; never its last one."""
+    the server reads its cache up to there. If the client has set all markers, another one in its messages goes, which
+    reads nothing more; never its last one."""
     items = items_of("messages", body)
     first = next((at for at, one in enumerate(items) if any(r.id in results for r in _results_in(one))), len(items))
-    place = next((at for at in range(first - 1, -1, -1) if items[at].get("role") == "user"), None)
+    place = next((at for at in range(first - 1, -1, -1) if items[at].get("role") == "user"), len(items))
     places = _markers(items)
-    if first >= len(items) - 1 or place is None or not places or place in places or not has_free_marker(body):
+    later = next((at for at in places if at > place), None)
+    if first >= len(items) - 1 or later is None or place in places:
         return body
-    later = [at for at in places if at > place]
-    value = _marker_inside(items[later[0]]["content"]) if later else None
-    if value is None:
-        return body
-    marked = _marked(items[place], "content", value)
-    changed = {id(items[place]): marked}
-    if len(later) > 1:
-        changed[id(items[later[0]])] = {**items[later[0]], "content": _unmarked(items[later[0]]["content"])}
-    elif len(places) + 1 > _MOST_MARKERS - 1:
-        return body
-    return {**body, "messages": [changed.get(id(one), one) for one in cast("list[Json]", body["messages"])]}
+    changed = {place: _marked(items[place], "content", _marker_inside(items[later]["content"]))}
+    if _count_markers(body) >= _MOST_MARKERS:
+        if len(places) == 1:
+            return body
+        gone = later if later != places[-1] else places[0]
+        changed[gone] = {**items[gone], "content": _unmarked(items[gone]["content"])}
+    given = cast("list[Json]", body["messages"])
+    return {**body, "messages": [changed.get(at, one) for at, one in enumerate(given)]}
 
 
-def _prefix(body: Mapping[str, Any]) -> list[Json]:
-    parts = list[Json]()
-    for key in ("tools", "system"):
-        given = body.get(key)
-        parts += cast("list[Json]", given) if isinstance(given, list) else []
-    return parts
+def _count_markers(body: Mapping[str, Any]) -> int:
+    parts: list[Json] = [body]
+    for holder in (body, *items_of("messages", body)):
+        for key in ("tools", "system", "content"):
+            given = holder.get(key)
+            parts += cast("list[Json]", given) if isinstance(given, list) else []
+    return sum("cache_control" in as_object(part) for part in parts)
 
 
 def _markers(items: Sequence[JsonObject]) -> list[int]:

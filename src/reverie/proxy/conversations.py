@@ -141,7 +141,8 @@ class Conversations:
         opened = self._engine(name, model, api)
         async with opened.alone:
             seen = 0 if known else _answered(given)
-            allowance = self._allowance(name, len(raw) if api == "messages" and not _can_mark(body, markers) else 0)
+            can_mark = opened.changed is not None and (markers or has_free_marker(body))
+            allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
             made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance)
         return self._patched(api, raw, body, made, results, markers, name, states)
 
@@ -271,10 +272,6 @@ class Conversations:
                 break
             asyncio.get_running_loop().create_task(self._open.pop(oldest).engine.close())
         return found
-
-
-def _can_mark(body: JsonObject, markers: bool) -> bool:
-    return markers or has_free_marker(body)
 
 
 def _answered(given: Sequence[GivenMessage]) -> int:

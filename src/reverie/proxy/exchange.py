@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("reverie.proxy")
 _OURS = "Reverie"
 WORSE = 1.005
-"""How much more a conversation may cost before nothing more is cleared in it, until that is earned back."""
+"""How much more a conversation may have cost before its line in the statistics says so."""
 _HOP = frozenset(("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "content-length"))
 _NOT_SENT = _HOP | {"host", "proxy-authorization", "accept-encoding"}
 _NOT_ANSWERED = _HOP | {"proxy-authenticate", "date", "server"}
@@ -190,7 +190,7 @@ class Exchanges:
         sums = book.row(name)
         over = sums["sent_meter"] / sums["direct_meter"] - 1 if sums["direct_meter"] else 0.0
         if over > WORSE - 1 and not sums["stopped"]:
-            book.stop(name, f"{over:.1%} more than directly so far; nothing is cleared until that is earned back")
+            book.stop(name, f"{over:.1%} more than directly so far; only what costs nothing is cleared until that is earned back")
         elif over <= 0 and sums["stopped"]:
             book.stop(name, "")
 
