@@ -72,8 +72,8 @@ $(CLIENTS)/%/.installed:
 	|| echo "$* cannot be installed here; its test is skipped"
 
 $(CLIENTS)/node/.installed:
-	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) opencode-ai @openai/codex @modelcontextprotocol/server-memory && touch $@) \
-	|| echo "opencode, Codex and server-memory cannot be installed here (npm is needed); their tests are skipped"
+	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) opencode-ai @openai/codex @modelcontextprotocol/server-memory axe-core && touch $@) \
+	|| echo "opencode, Codex, server-memory and axe-core cannot be installed here (npm is needed); their tests are skipped"
 
 $(CLIENTS)/mcp/.installed:
 	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) $(MCP_SERVERS) && touch $@) \
@@ -126,6 +126,7 @@ pictures: $(STAMP)  ## the pictures in the README and the docs, drawn from real 
 	$(BIN)/reverie demo --svg docs/images/demo.svg
 	home=$$(mktemp -d) && HOME=$$home REVERIE_HOME=$$home/.reverie $(BIN)/python tools/pictures.py docs/images; rm -rf "$$home"
 	$(BIN)/python tools/claude_code_picture.py
+	$(BIN)/python tools/web_pictures.py docs/images
 
 wheel: $(STAMP)
 	$(BIN)/python -m build --outdir dist

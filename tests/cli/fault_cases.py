@@ -214,6 +214,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ],
         ("lab", "recall"): [Case((str(work),), works=False, slow=True)],
         ("lab", "replay"): [Case((session,), slow=True)],
+        ("lab", "web"): [Case(("--memories", "3", "--sessions", "2", "--rounds", "3", "--runs", "1"), slow=True)],
         ("lab", "startup"): [Case(("--runs", "1"), slow=True)],
         ("lab", "survival"): [Case((session,), slow=True)],
         ("lab", "tokens"): [Case((str(work),), works=False, slow=True)],

@@ -84,7 +84,7 @@ def test_what_a_model_saves_is_its_note_and_can_be_undone(machine: Machine) -> N
     assert "nothing was written" in again
     for text in (found, one_word):
         assert "Agent's notes, not the user's words:\n> - Use pnpm instead of npm" in text
-    assert "All memories" in listed and "> feedback_use_pnpm_instead_npm_project.md: Use pnpm" in listed
+    assert "beginnings of memories" in listed and "> feedback_use_pnpm_instead_npm_project.md: Use pnpm" in listed
     assert "agent: Add feedback_use_pnpm_instead_npm_project.md (Asked for by mcp over MCP (remember).)" in past
     with memory(machine) as known:
         assert [one.trust for one in known.list()] == ["inferred"]

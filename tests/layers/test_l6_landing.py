@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reverie.errors import UserError
 from reverie.layers.l6_dreaming.copy import MemoryCopy, sweep
 from reverie.layers.l6_dreaming.landing import LandingResult, accept, dream_info, dreams, land, reject, undo
 from reverie.layers.l6_dreaming.loss import body_statements, loss
@@ -192,6 +193,24 @@ def test_beside_a_conflict_the_rest_lands(tmp_path: Path) -> None:
     assert set(done.left) == {"project_oven.md", "project_oven_copy.md"}
     assert memory.exists("project_oven_copy.md"), "its content had nowhere to go"
     assert memory.read("reference_flour.md").text == flour
+
+
+def test_the_user_accepts_some_files_and_the_rest_is_dropped_or_waits(tmp_path: Path) -> None:
+    flour = BAKERY["reference_flour.md"].replace("by fax", "by fax only")
+    memory, proposal = proposed(tmp_path, {**WANTED, "reference_flour.md": flour})
+    waiting = Proposals(memory.root)
+    waiting.add(proposal)
+    _, done = accept(memory, waiting, only=["reference_flour"], keep_rest=True)
+    assert done.files == ("reference_flour.md",) and memory.read("reference_flour.md").text == flour
+    assert [change.name for change in waiting.find().changes] == ["project_oven.md", "project_oven_copy.md"]
+    with pytest.raises(DreamRefused, match="its content was to go to a file that stays as it is"):
+        accept(memory, waiting, only=["project_oven_copy.md"])
+    assert memory.exists("project_oven_copy.md") and waiting.count() == 1, "nothing is lost, and it waits on"
+    with pytest.raises(UserError, match="does not change 'user_mara"):
+        accept(memory, waiting, only=["user_mara.md"])
+    accept(memory, waiting, only=["project_oven.md"])
+    assert memory.read("project_oven.md").text == JOINED and memory.exists("project_oven_copy.md")
+    assert memory.index() == BAKERY["MEMORY.md"] and waiting.count() == 0
 
 
 def test_a_file_that_somebody_changed_is_not_removed(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ The editor starts this command. Standard output carries the protocol only; every
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,12 +59,19 @@ class EditorHost:
     wanted: Opening
 
     async def open(
-        self, cwd: Path, *, model: str | None = None, resume: str | None = None, session_id: str | None = None
+        self,
+        cwd: Path,
+        *,
+        model: str | None = None,
+        resume: str | None = None,
+        session_id: str | None = None,
+        mcp_servers: Mapping[str, object] | None = None,
     ) -> Session:
         chosen = model or self.wanted.model
-        return await replace(self.wanted, cwd=cwd, model=chosen, resume=resume, session_id=session_id).open(
-            interactive=True
+        wanted = replace(
+            self.wanted, cwd=cwd, model=chosen, resume=resume, session_id=session_id, mcp_servers=mcp_servers
         )
+        return await wanted.open(interactive=True)
 
     def title(self, tool: str, given: Json, cwd: Path) -> str:
         from reverie.cli.tool_lines import call_text

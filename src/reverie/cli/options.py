@@ -143,6 +143,11 @@ def session_option(help: str, *names: str, default: str | None = "last", multipl
     )
 
 
+def web_option(function: F) -> F:
+    """`--web`: show the same in a browser."""
+    return click.option("--web", is_flag=True, help="Show it in a browser instead (see `reverie web`).")(function)
+
+
 def session_choice(
     default: str | None = "last", *, otherwise: str = "the last used session of this folder"
 ) -> Callable[[F], F]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,6 +35,8 @@ class Opening:
     overrides: JsonObject | None = None
     session_id: str | None = None
     """The id of a new session."""
+    mcp_servers: Mapping[str, object] | None = None
+    """Servers of the editor, in the form of `.mcp.json`."""
 
     async def open(self, *, interactive: bool) -> Session:
         from reverie.session.session import Session
@@ -46,6 +48,7 @@ class Opening:
             session_id=self.session_id,
             interactive=interactive,
             overrides=self.overrides,
+            mcp_servers=self.mcp_servers,
         )
 
 

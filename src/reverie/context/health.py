@@ -65,7 +65,7 @@ _SAME = {
     "reactive": "compaction",
     "main": "request",
 }
-_WORDS = (
+HEALTH_WORDS = (
     *LEDGER_WORDS,
     *(b"layer_failure", b"turn_counts", b"breaker_state", b"surfaced_memories", b'"cursor"', b'"survival"'),
     *(b"result_decisions", b"cache_edits", b"applied_edits", b'"fold"', b'"tool_use"'),
@@ -155,7 +155,7 @@ class Health:
                 if found.st_mtime < since or found.st_size > LARGEST or not path.is_file():
                     continue
                 health.sessions.setdefault(path.stem, path.parent.name)
-                for record in read_records_with(path, _WORDS):
+                for record in read_records_with(path, HEALTH_WORDS):
                     health.add(record, session=path.stem, project=path.parent.name)
             except FileNotFoundError:
                 continue  # deleted meanwhile

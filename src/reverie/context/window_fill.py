@@ -7,13 +7,14 @@ Runs only on request, never during a round.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from reverie.layers.l2_microcompact.lessons import Lessons
 from reverie.models.features import measure_blocks
 from reverie.models.window import Thresholds
 from reverie.models.wire import model_id
 from reverie.quick import dataclass
+from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.view import View
 from reverie.types import (
     Block,
@@ -178,7 +179,7 @@ def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
         model=model_id(header.model) if header is not None else model,
         window=limits.window,
         used=used,
-        shares=tuple(_shares(weights, blocks, used)),
+        shares=tuple(share_out(weights, blocks, used)),
         over=max(0, round(known + unknown - used)) if unknown > 0 else 0,
         free=max(0, limits.autocompact - used),
         buffer=max(0, min(room, limits.effective - used)),
@@ -195,7 +196,9 @@ def fill(view: View, limits: Thresholds, *, model: str = "") -> WindowFill:
     )
 
 
-def _shares(weights: dict[tuple[str, str], float], blocks: dict[tuple[str, str], int], used: int) -> Iterator[Share]:
+def share_out(
+    weights: Mapping[tuple[str, str], float], blocks: Mapping[tuple[str, str], int], used: int
+) -> Iterator[Share]:
     """Yields whole tokens that add up to `used`: each share is the step between two rounded running sums."""
     unknown = weights.get((NOT_RECORDED, ""), 0.0)
     scale = (used - unknown) / (sum(weights.values()) - unknown or 1.0)
@@ -209,21 +212,28 @@ def _shares(weights: dict[tuple[str, str], float], blocks: dict[tuple[str, str],
 
 def _sources(view: View) -> Iterator[tuple[str, str, Block]]:
     header = view.header
-    reminder = header.reminder if header is not None else ""
+    yield from header_blocks(header)
+    for number, message in enumerate(view.messages()):
+        reminder = header.reminder if header is not None and number == 0 else ""
+        for block in message.content:
+            yield (*source_of(message, block, view.call_name, reminder), block)
+
+
+def header_blocks(header: SessionHeader | None) -> Iterator[tuple[str, str, TextBlock]]:
+    """Yields what the header adds to the prompt, with source and name: texts of the system prompt, then the tools."""
     if header is not None:
         for text in header.system:
             yield "system", "", TextBlock(text)
         for schema in header.tools:
             yield "tools", "", TextBlock(json.dumps(without_item(schema)))
-    for number, message in enumerate(view.messages()):
-        for block in message.content:
-            if number == 0 and reminder and isinstance(block, TextBlock) and block.text == reminder:
-                yield "instructions", "", block
-            else:
-                yield (*_source(message, block, view.call_name), block)
 
 
-def _source(message: Message, block: Block, call_name: Callable[[str], str | None]) -> tuple[str, str]:
+def source_of(
+    message: Message, block: Block, call_name: Callable[[str], str | None], reminder: str = ""
+) -> tuple[str, str]:
+    """Returns the source of a block and, for a result, its tool. `reminder`: the header's, in the first message."""
+    if reminder and isinstance(block, TextBlock) and block.text == reminder:
+        return "instructions", ""
     if isinstance(block, ToolResultBlock):
         return "tool_results", call_name(block.tool_use_id) or "unknown"
     if type(block) in _BLOCKS:

@@ -215,6 +215,11 @@ class Places:
         return self.home / "indexes" / f"{_digest(str(self.below_home(memory)))}.sqlite"
 
     @property
+    def session_figures(self) -> Path:
+        """Rounds, tokens and cost of all sessions for the web view; it may be deleted at any time."""
+        return self.home / "indexes" / "web-sessions.json"
+
+    @property
     def models(self) -> Path:
         """Weights and similar files that were added by hand."""
         return self.home / "models"

@@ -6,7 +6,7 @@ shown, and its permission ends. A server never delays a message for more than a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -35,17 +35,20 @@ _SCALED = ("listed_characters", "description_characters", "instructions_characte
 """Settings that shrink with the window."""
 
 
-def open_servers(parts: SessionParts, emit: Callable[[Event], None]) -> McpServers | None:
-    """Returns the servers of this folder, not started yet; None if there are none, or none may be used."""
+def open_servers(
+    parts: SessionParts, emit: Callable[[Event], None], given: Mapping[str, object] | None = None
+) -> McpServers | None:
+    """Returns the servers of this folder and those that an editor gives, not started yet; None if there are none, or
+    none may be used."""
     settings = parts.settings
     if settings.session.bare or not settings.mcp.enabled or not parts.flags.on("mcp"):
         return None
-    if not may_have_servers(parts.places, settings):
+    if not given and not may_have_servers(parts.places, settings):
         return None
     from reverie.tools.mcp.config import find_servers
     from reverie.tools.mcp.servers import LONGEST_LOAD, McpServers
 
-    found = find_servers(parts.places, settings)
+    found = find_servers(parts.places, settings, given or {})
     for problem in found.problems:
         emit(Notice(problem, "warning", "mcp"))
     if not found.servers:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -66,11 +66,13 @@ class Session(Assembly):
         tools: Sequence[Tool] | None = None,
         prompt: str = "",
         own_model: bool = True,
+        mcp_servers: Mapping[str, object] | None = None,
         clock: Clock = utc_now,
     ) -> Session:
         """Opens a new session in `cwd`, or continues an old one (`resume`: an id, its start, or `last`).
 
         `prompt` replaces Reverie's own system prompt. `own_model`: whether its model, with its key, is needed.
+        `mcp_servers`: more servers than the files name, in the form of `.mcp.json`.
         `interactive`: somebody answers `PermissionAsked` events; otherwise such calls are refused.
         Raises SessionBusy with the process if the session is open elsewhere.
         """
@@ -90,7 +92,7 @@ class Session(Assembly):
         if model is None or isinstance(model, str):
             await look_at_model(parts, outlet.emit)
         if tools is None:
-            servers = open_servers(parts, outlet.emit)
+            servers = open_servers(parts, outlet.emit, mcp_servers)
             own = make_builtin_tools(parts.settings.tools, window=parts.limits.window)
             tools = (*own, *servers.tools) if servers is not None else own
         session = cls(parts, outlet, interactive=interactive, tools=tools, clock=clock, open_session=Session.open)

@@ -10,6 +10,7 @@ import contextlib
 import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -17,10 +18,10 @@ from reverie.errors import ReverieError
 from reverie.parsing import Unparsable, load_json
 from reverie.runtime.loopback import App, LoopbackOnly
 from reverie.web.access import Access, SafeHeaders, cookie_name
-from reverie.web.pages import ACTIONS, PAGES, SECTIONS, STREAMS
+from reverie.web.pages import ACTIONS, PAGES, RAWS, SECTIONS, STREAMS
 from reverie.web.rendering import STATIC, render, to_json
 from reverie.web.site import Site
-from reverie.web.visit import Action, Data, Done, NotFound, Page, Stream, Visit
+from reverie.web.visit import Action, Data, Done, Event, NotFound, Page, Raw, Stream, TryAgain, Visit
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _MOST_FORM_BYTES = 4_000_000
 _MOST_SAID = 200
+_STATUS: dict[type[ReverieError], int] = {NotFound: 404, TryAgain: 409}
 _NO_TOKEN = "Open the address that `reverie web` printed: it has the token. `reverie web --link` prints it again."
 
 
@@ -46,6 +48,7 @@ def create_app(site: Site, access: Access, port: int) -> Starlette:
         routes.append(Route(f"/api{page.path.rstrip('/')}" if page.path != "/" else "/api/overview", server.api(page)))
     for stream in STREAMS:
         routes.append(Route(stream.path, server.stream(stream)))
+    routes += [Route(raw.path, server.raw(raw)) for raw in RAWS]
     if not site.read_only:
         for action in ACTIONS:
             routes.append(Route(f"/api{action.path}", server.act(action, as_json=True), methods=["POST"]))
@@ -71,12 +74,12 @@ class _Server:
         self._site = site
         self._access = access
         self._cookie = cookie_name(port)
-        self._said = dict[str, str]()
+        self._said = dict[str, Done]()
 
-    def _keep(self, message: str) -> str:
+    def _keep(self, done: Done) -> str:
         """Keeps what an action did for the page after it. The address has only a number: nobody can forge a message."""
         name = secrets.token_hex(6)
-        self._said[name] = message
+        self._said[name] = done
         while len(self._said) > _MOST_SAID:
             self._said.pop(next(iter(self._said)))
         return name
@@ -103,7 +106,10 @@ class _Server:
 
         async def answer(request: Request) -> Response:
             async def start() -> Response:
-                events = stream.events(self._visit(request))
+                visit = self._visit(request)
+                if last := request.headers.get("last-event-id"):
+                    visit = replace(visit, query={**visit.query, "last": last})
+                events = stream.events(visit)
                 first = await anext(events, None)  # an error needs a status, so it must come before the stream
 
                 async def lines() -> AsyncIterator[str]:
@@ -118,6 +124,18 @@ class _Server:
 
         return answer
 
+    def raw(self, raw: Raw) -> Callable[[Request], Any]:
+        from starlette.responses import Response as Answer
+
+        async def answer(request: Request) -> Response:
+            async def read() -> Response:
+                content, kind = await asyncio.to_thread(raw.read, self._visit(request))
+                return Answer(content, media_type=kind)
+
+            return await self._guarded(request, read)
+
+        return answer
+
     def act(self, action: Action, *, as_json: bool) -> Callable[[Request], Any]:
         from starlette.responses import RedirectResponse
 
@@ -125,12 +143,18 @@ class _Server:
             async def run() -> Response:
                 form = await _read_form(request)
                 self._check_form(request, form)
-                done: Done = await asyncio.to_thread(action.act, self._visit(request, form))
+                try:
+                    done: Done = await asyncio.to_thread(action.act, self._visit(request, form))
+                except TryAgain as error:
+                    if as_json:
+                        raise
+                    done = Done(str(error), error.location, is_problem=True)
                 if as_json:
-                    return _json({"message": done.message, "location": done.location, **done.data})
+                    undo = done.undo and {"path": f"/api{done.undo.path}", "form": dict(done.undo.form)}
+                    return _json({"message": done.message, "location": done.location, "undo": undo, **done.data})
                 path, _, query = done.location.partition("?")
                 kept = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "done"]
-                return RedirectResponse(f"{path}?{urlencode([*kept, ('done', self._keep(done.message))])}", 303)
+                return RedirectResponse(f"{path}?{urlencode([*kept, ('done', self._keep(done))])}", 303)
 
             return await self._guarded(request, run)
 
@@ -156,7 +180,7 @@ class _Server:
             "sections": SECTIONS if is_known else (),
             "read_only": self._site.read_only,
             "csrf": self._access.csrf_of(self._cookie_of(request)) if is_known else "",
-            "done": self._said.get(request.query_params.get("done", ""), ""),
+            "done": self._said.get(request.query_params.get("done", "")),
             "here": path,
             "query": dict(request.query_params),
             "api": "" if not section else "/api/overview" if path == "/" else f"/api{path}",
@@ -209,7 +233,7 @@ class _Server:
     # What goes wrong.
 
     def _error(self, request: Request, error: ReverieError) -> Response:
-        status = error.status if isinstance(error, _Refused) else 404 if isinstance(error, NotFound) else 400
+        status = error.status if isinstance(error, _Refused) else _STATUS.get(type(error), 400)
         if request.url.path.startswith("/api/"):
             return _json({"error": str(error)}, status)
         frame = self._frame(request, "Not possible", is_known=not isinstance(error, _Refused))
@@ -258,5 +282,7 @@ def _json(data: Data, status: int = 200) -> Response:
     return Response(to_json(data), status, media_type="application/json")
 
 
-def _event(text: str) -> str:
-    return "".join(f"data: {line}\n" for line in text.split("\n")) + "\n"
+def _event(event: str | Event) -> str:
+    given = event if isinstance(event, Event) else Event(event)
+    head = [f"{key}: {value}\n" for key, value in (("event", given.name), ("id", given.id)) if value]
+    return "".join([*head, *(f"data: {line}\n" for line in given.data.split("\n")), "\n"])

@@ -27,6 +27,10 @@ class Pager:
         """The part of the list."""
         return items[self.start : self.start + self.size]
 
+    def here(self) -> str:
+        """The address of this part."""
+        return self._address(self.start)
+
     def describe(self, total: int) -> Data:
         """For the template `pager` in `parts.html`, and for programs."""
         last = max(0, (total - 1) // self.size * self.size)

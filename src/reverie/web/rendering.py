@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from reverie.cli.output import format_age, format_seconds, format_size, format_tokens, plural
 from reverie.moments import local_minutes, parse_time
+from reverie.web import drawing
+from reverie.web.prose import inline, prose
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -81,9 +84,15 @@ def environment() -> Environment:
     filters: dict[str, Any] = found.filters
     filters.update(
         age=format_age,
+        down=drawing.down,
+        region=drawing.region,
+        stacked=drawing.stacked,
+        wall=drawing.wall,
         dollars=dollars,
+        inline=inline,
         percent=percent,
         plural=plural,
+        prose=prose,
         seconds=format_seconds,
         segment=segment,
         short=short,
@@ -93,6 +102,14 @@ def environment() -> Environment:
         when=when,
     )
     return found
+
+
+def warm_up() -> None:
+    """Loads what the first visits would wait for: templates, and modules that read transcripts."""
+    for name in ("home_tables", "money_tables", "window_map"):
+        import_module(f"reverie.web.{name}")
+    for name in environment().list_templates(["html"]):
+        environment().get_template(name)
 
 
 def render(name: str, data: Mapping[str, Any], part: str = "") -> str | None:

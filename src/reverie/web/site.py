@@ -6,11 +6,12 @@ A project is a folder below `projects/` in the home; its name is the name of tha
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
+from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reverie.errors import ReverieError
 from reverie.paths import Places, slug
@@ -21,6 +22,10 @@ from reverie.web.visit import NotFound
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
     from reverie.storage.transcript.sessions import SessionInfo
+
+T = TypeVar("T")
+_MOST_ASKED = 20
+"""Sessions that are asked for the working folder of a project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,9 @@ class Site:
     cwd: Path
     settings: Settings
     read_only: bool = False
-    _folders: dict[str, Path] = field(default_factory=dict[str, Path], init=False)
+    derived: dict[type, Any] = field(default_factory=dict[type, Any], init=False)
+    """What pages have read and may use again, by type; it can be deleted at any time."""
+    _folders: dict[str, tuple[int, Path | None]] = field(default_factory=dict[str, tuple[int, Path | None]], init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     @classmethod
@@ -54,6 +61,13 @@ class Site:
     def places(self) -> Places:
         """The places of the folder in which the server was started."""
         return Places.of(self.cwd, self.settings)
+
+    def keep(self, kind: type[T], make: Callable[[], T]) -> T:
+        """The one object of this kind that lives as long as the server, such as a table or a running job."""
+        with self._lock:
+            if kind not in self.derived:
+                self.derived[kind] = make()
+            return self.derived[kind]
 
     def projects(self) -> list[Project]:
         """All projects with sessions or memories, by name."""
@@ -83,9 +97,13 @@ class Site:
 
         # A path that has the same name as the project: all that the memory of an unknown folder depends on.
         folder = project.folder or Path("/" + project.name.removeprefix("-"))
-        settings = load_settings(folder) if folder.is_dir() else self.settings
+        settings = self.settings_in(folder)
         places = Places.of(folder, settings)
         return open_memory(settings, places, report=log_refusals(places))
+
+    def settings_in(self, folder: Path) -> Settings:
+        """The settings of a command in this folder; ours, if it is gone."""
+        return load_settings(folder) if folder.is_dir() else self.settings
 
     def sessions(self, project: Project | None = None) -> Iterator[SessionInfo]:
         """Sessions of one project or of all, the last used first within a project."""
@@ -109,22 +127,27 @@ class Site:
         raise NotFound(f"There is no session {id[:80]!r}.")
 
     def _folder_of(self, name: str, path: Path) -> Path | None:
+        found = next((one for one in (self.cwd, self.places.root) if slug(one) == name), None)
+        if found is not None:
+            return found
+        try:
+            changed = path.stat().st_mtime_ns
+        except OSError:
+            return None
         with self._lock:
             known = self._folders.get(name)
-        if known is not None:
-            return known
-        found = next((one for one in (self.cwd, self.places.root) if slug(one) == name), None) or _recorded(path, name)
-        if found is not None:
+        if known is None or (known[1] is None and known[0] != changed):
+            known = (changed, _recorded(path, name))
             with self._lock:
-                self._folders[name] = found
-        return found
+                self._folders[name] = known
+        return known[1]
 
 
 def _recorded(path: Path, name: str) -> Path | None:
-    """The working folder that a session of the project names."""
+    """The working folder that a session of the project names. Imported sessions may name folders of others."""
     from reverie.storage.transcript.sessions import describe
 
-    for transcript in path.glob("*.jsonl"):
+    for transcript in islice(path.glob("*.jsonl"), _MOST_ASKED):
         info = describe(transcript)
         if info is not None and info.cwd and slug(Path(info.cwd)) == name:
             return Path(info.cwd)

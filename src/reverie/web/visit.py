@@ -23,6 +23,14 @@ class NotFound(UserError):
     """What the address names does not exist (404)."""
 
 
+class TryAgain(UserError):
+    """An action could not be done (409). A browser is sent to `location`, which shows what the user typed."""
+
+    def __init__(self, message: str, location: str) -> None:
+        super().__init__(message)
+        self.location = location
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """One request: the site, and what the address and the form say."""
@@ -64,11 +72,22 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Undo:
+    """How to take an action back: the action to post to, and its form."""
+
+    path: str
+    form: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
-    """What an action did: one sentence, and which page shows it."""
+    """What an action did: one sentence, and which page shows it. `undo` becomes a button beside the sentence."""
 
     message: str
     location: str
+    undo: Undo | None = None
+    is_problem: bool = field(default=False, kw_only=True)
+    """The sentence says why nothing was done."""
     data: Data = field(default_factory=dict[str, Any])
     """More for programs."""
 
@@ -85,10 +104,29 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class Event:
+    """One server-sent event with a name, or with an id that a browser sends back when it connects again."""
+
+    data: str
+    name: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Stream:
-    """Server-sent events. Each item is the HTML (or JSON) of one event."""
+    """Server-sent events. Each item is the HTML (or JSON) of one event. A browser's last id is `last` in the query."""
 
     path: str
     name: str
-    events: Callable[[Visit], AsyncIterator[str]]
+    events: Callable[[Visit], AsyncIterator[str | Event]]
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Bytes with a type, such as a picture. `read` runs in a worker thread and returns both."""
+
+    path: str
+    name: str
+    read: Callable[[Visit], tuple[bytes, str]]
     about: str = ""

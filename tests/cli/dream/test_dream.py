@@ -73,6 +73,17 @@ def test_a_dream_that_waits_is_reviewed_and_decided(reverie: Command, place: Hou
     assert "No dream waits" in reverie("dream", "accept", code=2).stderr
 
 
+def test_a_dream_waits_on_request_and_is_accepted_file_by_file(reverie: Command, place: House) -> None:
+    assert as_json(reverie, "--wait", "--model", place.script(GOOD))["outcome"] == "proposed"
+    assert "needs --only" in reverie("dream", "accept", "--keep-rest", code=2).stderr
+    part = as_json(reverie, "accept", "--only", "project_oven.md", "--keep-rest")
+    assert part["left"] == {"project_oven_copy.md": "project_oven_copy.md: not accepted"}
+    assert place.files["project_oven.md"] == JOINED and "project_oven_copy.md" in place.files
+    assert [one["file"] for one in as_json(reverie, "review")["waiting"][0]["changes"]] == ["project_oven_copy.md"]
+    as_json(reverie, "accept", "--only", "project_oven_copy")
+    assert "project_oven_copy.md" not in place.files and as_json(reverie, "status")["waiting"] == 0
+
+
 def test_a_refused_dream_says_why_and_changes_nothing(reverie: Command, place: House) -> None:
     mind = place.script(writes(dict.fromkeys(BAKERY, ""), "- all: reset"))
     done = reverie("dream", "--now", "--model", mind, code=1)

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from acp import RequestError, embedded_text_resource, image_block, resource_block, resource_link_block, text_block
-from acp.schema import ClientCapabilities, FileSystemCapabilities
+from acp.schema import ClientCapabilities, FileSystemCapabilities, McpServerStdio
 
 from reverie.context.ledger import Ledger, Totals
 from reverie.models.catalogue import Catalogue
 from tests.connect.acp.editor import Editor, choose, in_loop, running
+from tests.tools.mcp.small import entry
 
 PIXEL = b64encode(bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de")).decode()
 WORK = """
@@ -398,3 +399,18 @@ async def test_bad_input_gets_sentences_and_the_session_goes_on(work: Path, tmp_
         await one.agent.close_session(session_id=other)
         errors = one.errors.read_text()
         assert "Traceback" not in errors, errors
+
+
+@in_loop
+async def test_mcp_servers_of_the_editor_are_used(work: Path, tmp_path: Path) -> None:
+    given = entry(tmp_path / "server")
+    server = McpServerStdio(name="notes", command=given["command"], args=given["args"], env=[])
+    calls = (
+        'call CallTool {"tool": "mcp__notes__echo", "input": {"text": "from the editor"}}\n---\nsay It said: {result}\n'
+    )
+    editor = Editor(choose("once"))
+    async with running(editor, script(tmp_path, calls)) as one:
+        id = (await one.agent.new_session(cwd=str(work), mcp_servers=[server])).session_id
+        await one.agent.prompt(id, [text_block("Say it.")])
+    assert len(editor.questions) == 1
+    assert "It said: from the editor" in editor.text()

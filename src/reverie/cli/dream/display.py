@@ -11,12 +11,12 @@ from reverie.cli.memory.opening import version_json
 from reverie.cli.output import Paint, diff_line, one_line, plural
 from reverie.cli.screen import printable
 from reverie.errors import UserError
-from reverie.layers.l6_dreaming.landing import LandingResult, dreams, is_dream
+from reverie.layers.l6_dreaming.landing import LandingResult, changes_of, dreams, is_dream
 from reverie.layers.l6_dreaming.proposal import Proposal, ProposedChange
 from reverie.layers.l6_dreaming.reporter import DreamOutcome
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.taxonomy import is_index
-from reverie.memory.topic_file import body_statements, decode
+from reverie.memory.topic_file import body_statements
 from reverie.moments import local_minutes
 from reverie.runtime.background_log import LogEntry
 from reverie.storage.history.versions import Version
@@ -44,19 +44,23 @@ def show_proposal(proposal: Proposal, paint: Paint) -> Iterator[str]:
 def show_version(directory: MemoryDirectory, version: Version, paint: Paint) -> Iterator[str]:
     """The same for a dream that changed memory."""
     when = version.when.astimezone().strftime("%Y-%m-%d %H:%M")
-    history = directory.history
-    changes = [
-        ProposedChange(
-            change.name,
-            None if change.before is None else decode(history.read(change.before)),
-            None if change.after is None else decode(history.read(change.after)),
-            version.info.reasons.get(change.name, ""),
-        )
-        for change in version.files
-    ]
+    changes = list(changes_of(directory, version))
     head = f"{paint.bold(one_line(version.info.why))}  {paint.accent(version.short)}  {paint.dim(when)}"
     yield f"{head}  {_count_changes(changes)}"
     yield from _files(changes, paint)
+
+
+def proposal_json(proposal: Proposal) -> JsonObject:
+    """A proposal as JSON."""
+    return {
+        "id": proposal.id,
+        "created": proposal.created,
+        "changes": [
+            {"file": one.name, "change": one.verb, "reason": one.reason, "diff": one.diff()} for one in proposal.changes
+        ],
+        "lost": list(proposal.lost),
+        "statements": proposal.statements,
+    }
 
 
 def find_landed(directory: MemoryDirectory, id: str) -> Version:
@@ -76,7 +80,7 @@ def _count_changes(changes: Sequence[ProposedChange]) -> str:
 
 
 def _files(changes: Sequence[ProposedChange], paint: Paint) -> Iterator[str]:
-    trail = _Trail(changes)
+    trail = Trail(changes)
     for change in sorted(changes, key=lambda one: is_index(one.name)):
         yield ""
         yield f"{paint.accent(change.verb)} {paint.bold(one_line(change.name))}: {one_line(change.reason)}"
@@ -85,7 +89,7 @@ def _files(changes: Sequence[ProposedChange], paint: Paint) -> Iterator[str]:
             yield diff_line(line, paint) + (paint.dim(f"   {where}") if where else "")
 
 
-class _Trail:
+class Trail:
     """Where statements moved between the files of one dream."""
 
     def __init__(self, changes: Sequence[ProposedChange]) -> None:
@@ -137,7 +141,8 @@ def describe_cost(rounds: int, way: str, hit_rate: float, cost_usd: float | None
     return f"{plural(rounds, 'round')} ({way} agent), {hit_rate:.0%} cached{money}"
 
 
-_ENDS: Final = ("dream_completed", "dream_failed", "dream_killed")
+ENDS: Final = ("dream_completed", "dream_failed", "dream_killed")
+"""Kinds of lines in the background log that say how a dream ended."""
 
 
 class _Line(NamedTuple):
@@ -152,7 +157,7 @@ def log_json(versions: Sequence[Version], runs: Sequence[LogEntry], limit: int) 
     dreams = [version for version in versions if is_dream(version)][:limit]
     return {
         "dreams": [version_json(one) for one in dreams],
-        "runs": [entry.to_json() for entry in runs if entry.kind in _ENDS][-limit:],
+        "runs": [entry.to_json() for entry in runs if entry.kind in ENDS][-limit:],
     }
 
 
@@ -160,7 +165,7 @@ def show_log(
     versions: Sequence[Version], runs: Sequence[LogEntry], waiting: Collection[str], limit: int, paint: Paint
 ) -> Iterator[str]:
     """One line per dream. `versions`: all versions, newest first. `waiting`: dreams without a decision."""
-    ends = [entry for entry in runs if entry.kind in _ENDS]
+    ends = [entry for entry in runs if entry.kind in ENDS]
     costs = {str(entry.fields["version"]): _cost(entry) for entry in ends if entry.fields.get("version")}
     undone = {version.info.reverses for version in versions if version.info.reverses}
     made = [version for version in versions if is_dream(version)]

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from reverie.cli.dream.display import describe_cost
 from reverie.cli.output import Paint, format_age
+from reverie.errors import ReverieError, UserError
 from reverie.layers.l6_dreaming.gates import Circumstances, Closed, GateNumbers, Gates, transcript_folders
 from reverie.layers.l6_dreaming.lock import ConsolidationLock, LockState
 from reverie.layers.l6_dreaming.proposal import Proposals
@@ -21,8 +23,11 @@ from reverie.quick import dataclass
 from reverie.types import JsonObject, Purpose
 
 if TYPE_CHECKING:
+    from reverie.context.day_book import Caps
     from reverie.flags import Flags
     from reverie.memory.opening import OpenedMemory
+    from reverie.paths import Places
+    from reverie.runtime.background_log import LogEntry
 
 
 _WITHOUT_RESULT = ("failed", "killed")
@@ -108,21 +113,85 @@ def read_status_from_disk(memory: OpenedMemory) -> DreamStatus:
         return read_status(memory, flags)
 
 
-def read_status(memory: OpenedMemory, flags: Flags, *, now: datetime | None = None) -> DreamStatus:
-    """The state of dreaming in this memory."""
+def find_running(memory: OpenedMemory) -> list[tuple[JsonObject, Path]]:
+    """The running dreams of live sessions in this memory, each with the socket of its session."""
+    from reverie.runtime.live_client import ask_live, live_sessions
+
+    found: list[tuple[JsonObject, Path]] = []
+    for live in live_sessions(memory.places.projects):
+        if live.socket is None:
+            continue
+        try:
+            reply = ask_live(live.socket, {"do": "dream"})
+        except ReverieError:
+            continue
+        progress = cast("JsonObject | None", reply.get("running"))
+        if progress is not None and reply.get("memory") == str(memory.directory.root):
+            found.append(({"session": live.id, "pid": live.pid, "task": reply.get("task"), **progress}, live.socket))
+    return found
+
+
+def kill_running(memory: OpenedMemory) -> list[JsonObject]:
+    """Ends the running dreams of live sessions in this memory; `UserError` if there is none."""
+    from reverie.runtime.live_client import ask_live
+
+    running = find_running(memory)
+    if not running:
+        raise UserError("No live session is dreaming.")
+    return [ask_live(socket, {"do": "kill", "id": one["task"]}, timeout_s=30) for one, socket in running]
+
+
+def dream_runs(memory: OpenedMemory) -> list[LogEntry]:
+    """The lines of the background log about dreams in this memory, oldest first."""
+    from reverie.runtime.background_log import BackgroundLog
+
+    entries = BackgroundLog(memory.places.background_log).read(kind="dream_")
+    return [entry for entry in entries if is_about(entry, memory.places, memory.directory.root)]
+
+
+def is_about(entry: LogEntry, places: Places, root: Path) -> bool:
+    """Whether a line of the log is about the memory directory `root`. It stays valid when the home is moved."""
+    own = places.below_home(root).parts
+    return Path(str(entry.fields.get("memory"))).parts[-len(own) :] == own
+
+
+def read_caps(memory: OpenedMemory, flags: Flags) -> Caps:
+    """The budget of background work."""
     from reverie.context.day_book import Caps, DayBook
 
-    settings, places, moment = memory.settings, memory.places, now or datetime.now(UTC)
-    given, budget, root = settings.dream, settings.budget, memory.directory.root
-    lock = ConsolidationLock(root, rule_s=flags.number("dream.lock_minutes", given.lock_minutes) * 60)
-    state, proposals = StateFile(root), Proposals(root)
-    caps = Caps(
-        DayBook(places.day_books),
+    budget = memory.settings.budget
+    return Caps(
+        DayBook(memory.places.day_books),
         tokens_per_day=lambda: flags.number("budget.background_tokens_per_day", budget.background_tokens_per_day),
         dollars_per_day=lambda: flags.number(
             "budget.background_dollars_per_day", budget.background_dollars_per_day or 0.0
         ),
     )
+
+
+def why_not_now(memory: OpenedMemory) -> str:
+    """Why a dream cannot begin even on request: it is off, somebody dreams, or the budget of the day is used up. Empty
+    if it can."""
+    from reverie.flags import Flags
+
+    with closing(Flags.open(memory.places, memory.settings)) as flags:
+        if not memory.switch.on:
+            return f"memory is off ({memory.switch.rule})"
+        if not flags.on("dream"):
+            return "dreaming is switched off (the flag dream)"
+        lock = read_status(memory, flags).lock
+        if lock.held:
+            return f"process {lock.pid} dreams now"
+        return read_caps(memory, flags).may_spend(Purpose.DREAM) or ""
+
+
+def read_status(memory: OpenedMemory, flags: Flags, *, now: datetime | None = None) -> DreamStatus:
+    """The state of dreaming in this memory."""
+    settings, places, moment = memory.settings, memory.places, now or datetime.now(UTC)
+    given, root = settings.dream, memory.directory.root
+    lock = ConsolidationLock(root, rule_s=flags.number("dream.lock_minutes", given.lock_minutes) * 60)
+    state, proposals = StateFile(root), Proposals(root)
+    caps = read_caps(memory, flags)
     around = Circumstances(
         is_on=lambda: memory.switch.on and flags.on("dream"),
         daily_log=lambda: flags.snapshot().on("daily_log"),

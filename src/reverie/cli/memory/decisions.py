@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
 
 KEYS = {"y": "yes", "n": "no", "s": "skip", "q": "quit"}
-_WHY = {
+WHY = {
     "evidence": "you did not say this",
     "contradiction": "you confirmed something else",
     "removal": "it would take out what you said",
 }
+"""Why an item waits, as the end of a sentence."""
 _EXCERPT = 200
 
 
@@ -41,7 +42,7 @@ class Decided:
 
 def item_lines(item: Item, memory: OpenedMemory, paint: Paint, *, whole: bool = False) -> Iterator[str]:
     """An item of the inbox: both statements of a question, with what they rest on and where the new one comes from."""
-    why = item.reason if item.why == "evidence" and item.reason else _WHY.get(item.why, item.why)
+    why = item.reason if item.why == "evidence" and item.reason else WHY.get(item.why, item.why)
     about = paint.dim(f"{one_line(why)}, {item.time[:10]}")
     yield f"{paint.accent(item.id)}  {paint.bold(one_line(item.file))}  {about}"
     if item.why == "contradiction":
@@ -87,10 +88,11 @@ def decide_item(memory: OpenedMemory, item: Item, *, accepts: bool) -> Decided:
     return Decided(f"Accepted {item.id}: {one_line(item.file)}, confirmed by you.", result, version)
 
 
-def decide_statement(memory: OpenedMemory, id: str, verb: str, *, session: str = "") -> Decided:
-    """`confirm` marks a statement as the user's, `reject` removes it, `doubt` makes it inferred again."""
+def decide_statement(memory: OpenedMemory, id: str, verb: str, *, session: str = "", file: str = "") -> Decided:
+    """`confirm` marks a statement as the user's, `reject` removes it, `doubt` makes it inferred again. `file`: the
+    memory that has it, if it is known."""
     memory.require_on("nothing is changed")
-    one = find_statement(memory.directory, id)
+    one = find_statement(memory.directory, id, file)
     info = WriteInfo(Writer.USER, f"Asked for with `reverie memory inferred {verb}`.", session)
     version = {"confirm": confirm, "reject": reject, "doubt": doubt}[verb](memory.directory, one, info)
     done = {"confirm": "confirmed", "reject": "rejected", "doubt": "doubted"}[verb]

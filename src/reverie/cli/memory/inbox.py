@@ -15,8 +15,8 @@ from reverie.cli.memory.decisions import (
     item_lines,
     statement_lines,
 )
-from reverie.cli.memory.opening import undo_hint, with_memory
-from reverie.cli.options import examples
+from reverie.cli.memory.opening import show_in_browser, undo_hint, with_memory
+from reverie.cli.options import examples, web_option
 from reverie.cli.output import answer, can_ask, get_paint, plural, read_key, say, say_all
 from reverie.errors import UserError
 
@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 @examples(
     "reverie memory inbox",
+    "reverie memory inbox --web",
     "reverie memory inbox show 3f2a",
     "reverie memory inbox accept 3f2a",
     "reverie memory inbox reject 3f2a 90bc",
@@ -35,8 +36,9 @@ T = TypeVar("T")
 @click.command("inbox")
 @click.argument("verb", type=click.Choice(["list", "show", "accept", "reject"]), required=False)
 @click.argument("ids", metavar="[ID...]", nargs=-1)
+@web_option
 @with_memory
-def command(verb: str | None, ids: tuple[str, ...], as_json: bool, memory: OpenedMemory) -> None:
+def command(verb: str | None, ids: tuple[str, ...], web: bool, as_json: bool, memory: OpenedMemory) -> None:
     """Accept or reject what waits for your decision.
 
     A statement waits here if an agent wanted to save something that you did not say, or something that contradicts or
@@ -44,6 +46,9 @@ def command(verb: str | None, ids: tuple[str, ...], as_json: bool, memory: Opene
     leaves it, q ends. `accept` saves it as your own memory; `reject` deletes it. The first characters of an ID are
     enough.
     """
+    if web:
+        show_in_browser(memory, "/inbox?project={project}")
+        return
     inbox = memory.inbox
     if verb in (None, "list"):
         if ids:

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from reverie.cli.memory.opening import TYPES, file_names, with_memory
-from reverie.cli.options import examples
+from reverie.cli.memory.opening import TYPES, file_names, show_in_browser, with_memory
+from reverie.cli.options import examples, web_option
 from reverie.cli.output import answer, format_age, get_paint, line_width, one_line, pad, plural, say, say_dim
 from reverie.cli.screen import printable
 from reverie.cli.screen import write_document as show_document
@@ -35,14 +35,19 @@ _VALUE = re.compile(r"^(?:name|description):\s*")
 @examples(
     "reverie memory list",
     "reverie memory list --type feedback",
+    "reverie memory list --web",
     "reverie memory list --json | jq -r '.memories[].file'",
 )
 @click.command("list")
 @click.option("-t", "--type", "kind", type=click.Choice([*TYPES.choices, _UNTYPED]), help="Only this type.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest N.", metavar="N")
+@web_option
 @with_memory
-def list_command(kind: str | None, limit: int | None, as_json: bool, memory: OpenedMemory) -> None:
+def list_command(kind: str | None, limit: int | None, web: bool, as_json: bool, memory: OpenedMemory) -> None:
     """List memories by type, newest first."""
+    if web:
+        show_in_browser(memory, "/memory?project={project}" + (f"&type={kind}" if kind else ""))
+        return
     found = [entry for entry in memory.directory.list() if kind in (None, entry.type or _UNTYPED)][:limit]
     if as_json:
         listed = [_as_json(entry, _lead(memory, entry)) for entry in found]
@@ -125,16 +130,24 @@ def _head_json(of: ScanEntry | TopicFile, lead: MarkedStatement | None) -> dict[
     "reverie memory show feedback_no_mocks",
     "reverie memory show feedback_no_mocks@3f2a",
     "reverie memory show MEMORY.md",
+    "reverie memory show feedback_no_mocks --web",
 )
 @click.command("show")
 @click.argument("file", metavar="FILE[@V]", shell_complete=file_names)
+@web_option
 @with_memory
-def show_command(file: str, as_json: bool, memory: OpenedMemory) -> None:
+def show_command(file: str, web: bool, as_json: bool, memory: OpenedMemory) -> None:
     """Show a memory, or an earlier version of it.
 
     The text goes to standard output. If that is a terminal, the command also shows how old the memory is, how far each
     statement is trusted, and which of your words it rests on; if not, the text is unchanged. MEMORY.md is the index.
     """
+    if web:
+        from urllib.parse import quote
+
+        name = quote(find_file(memory.directory, file)).replace("{", "{{").replace("}", "}}")
+        show_in_browser(memory, f"/memory/{{project}}/{name}")
+        return
     given, at, version = file.rpartition("@")
     if at and given and not memory.directory.exists(f"{file.removesuffix('.md')}.md"):
         found = memory.directory.history.find(version)

@@ -52,6 +52,14 @@ def file_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) ->
     return [name for name in names if name.startswith(incomplete)]
 
 
+def show_in_browser(memory: OpenedMemory, path: str) -> None:
+    """Shows a page about this memory: `path` gets the name of its project."""
+    from reverie.cli.web import show
+    from reverie.paths import slug
+
+    show(memory.places.cwd, path.format(project=slug(memory.places.root)))
+
+
 def undo_hint(version: Version | None) -> list[str]:
     """The command that undoes the version, if there is one."""
     return [get_paint().dim(f"Undo: reverie memory undo {version.short}")] if version is not None else []

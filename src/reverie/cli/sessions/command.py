@@ -22,6 +22,7 @@ from reverie.cli.options import (
     session_choice,
     session_ids,
     session_option,
+    web_option,
     with_places,
 )
 from reverie.cli.output import (
@@ -159,18 +160,25 @@ def _find(wanted: str, cwd: Path) -> SessionInfo:
     "reverie sessions show last",
     "reverie sessions show 3f2a --full | less -R",
     "reverie sessions show last --json | jq .type",
+    "reverie sessions show 3f2a --web",
 )
 @command.command("show")
 @session_choice()
 @click.option("--full", is_flag=True, help="Also show tool results, thinking, and what Reverie added (e.g. memories).")
+@web_option
 @json_lines_option
 @cwd_option
-def show_command(session: str, full: bool, as_json: bool, cwd: Path) -> None:
+def show_command(session: str, full: bool, web: bool, as_json: bool, cwd: Path) -> None:
     """Show a conversation: messages, and one line per tool call.
 
     SESSION can also be the path of a transcript. Lines that cannot be read are listed at the end.
     """
     path = Path(session) if session.endswith(".jsonl") else _find(session, cwd).path
+    if web:
+        from reverie.cli.sessions.cost import session_in_home, show_page
+
+        show_page(cwd, f"/sessions/{session_in_home(path, places_of(cwd))}")
+        return
     loaded = read_session(path)
     if as_json:
         for record in loaded.records:

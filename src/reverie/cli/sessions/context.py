@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reverie.cli.options import examples, folder_options, load_places, session_choice
+from reverie.cli.options import examples, folder_options, load_places, session_choice, web_option
 from reverie.cli.output import Paint, answer, format_size, format_tokens, get_paint, line_width, pad, plural
-from reverie.cli.sessions.cost import find_transcript
+from reverie.cli.sessions.cost import find_transcript, session_in_home, show_page
 from reverie.text.columns import width
 
 if TYPE_CHECKING:
@@ -28,12 +28,14 @@ _LABEL = 34
 @examples(
     "reverie context",
     "reverie context 3f2a",
+    "reverie context last --web",
     "reverie context last --json | jq '.sources[] | select(.source == \"tool_results\")'",
 )
 @click.command("context")
 @session_choice()
+@web_option
 @folder_options
-def command(session: str, as_json: bool, cwd: Path) -> None:
+def command(session: str, web: bool, as_json: bool, cwd: Path) -> None:
     """Show what fills the window of a conversation.
 
     The window is the number of tokens that fit into one request. Shows the tokens of the system prompt, tools,
@@ -43,6 +45,9 @@ def command(session: str, as_json: bool, cwd: Path) -> None:
     """
     settings, places = load_places(cwd)
     path = find_transcript(session, places)
+    if web:
+        show_page(cwd, f"/sessions/{session_in_home(path, places)}/window")
+        return
     found = _ask_live_session(path, places) or _read_transcript(path, settings)
     lines = context_lines(found, get_paint(), line_width(100))
     answer(as_json, {"session": path.stem, **found.to_json()}, *lines)

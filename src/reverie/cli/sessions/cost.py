@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 from click.core import ParameterSource
 
-from reverie.cli.options import examples, folder_options, load_places, session_choice
+from reverie.cli.options import examples, folder_options, load_places, session_choice, web_option
 from reverie.cli.output import Paint, answer, format_tokens, get_paint, keep_end, line_width, one_line, plural, table
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _HEADS = ("", "requests", "input", "cache write", "cache read", "output", "cache
     "reverie cost last --by model",
     "reverie cost last --by run",
     "reverie cost --today",
+    "reverie cost --web",
     "reverie cost --all --by day --json | jq '.parts'",
 )
 @click.command("cost")
@@ -37,9 +39,12 @@ _HEADS = ("", "requests", "input", "cache write", "cache read", "output", "cache
 @click.option("--today", is_flag=True, help="Only since midnight, in all folders unless -C names one.")
 @click.option("--by", type=click.Choice(_BY), default="layer", show_default=True, help="One line per layer, run, ….")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="Include all folders.")
+@web_option
 @folder_options
 @click.pass_context
-def command(context: click.Context, session: str | None, by: By, as_json: bool, cwd: Path, **_chosen: bool) -> None:
+def command(
+    context: click.Context, session: str | None, by: By, web: bool, as_json: bool, cwd: Path, **_chosen: bool
+) -> None:
     """Show what was spent, in tokens and in dollars, and on what.
 
     `main` is the conversation itself. The other parts are recall, notes, compaction, extraction, dreams and agents.
@@ -52,6 +57,9 @@ def command(context: click.Context, session: str | None, by: By, as_json: bool, 
     from reverie.storage.following import followed_copies
 
     settings, places = load_places(cwd)
+    if web:
+        show_page(cwd, _page(context, session, places))
+        return
     files, day, since = choose_transcripts(context, session, places)
     ledger = Ledger.of_transcripts(files, Catalogue.load(settings.catalogue.files), since=since)
     if day is not None:
@@ -69,6 +77,34 @@ def command(context: click.Context, session: str | None, by: By, as_json: bool, 
         *cost_lines(ledger, by, get_paint(), line_width(120)),
         *_beside_lines(spent, len(followed), today=day is not None),
     )
+
+
+def show_page(cwd: Path, path: str) -> None:
+    """Opens a page of the web view."""
+    from reverie.cli.web import show
+
+    show(cwd, path)
+
+
+def session_in_home(path: Path, places: Places) -> str:
+    """The id of a session that the web view can show. UserError for a transcript elsewhere."""
+    from reverie.errors import UserError
+
+    if path.resolve().parent.parent != places.projects.resolve():
+        raise UserError(
+            f"the web view shows sessions of the home only: `reverie sessions import {path}` imports this one"
+        )
+    return path.stem
+
+
+def _page(context: click.Context, session: str | None, places: Places) -> str:
+    """The page that shows the same: of a session, of this folder, or of all."""
+    if session is not None:
+        return f"/sessions/{session_in_home(find_transcript(session, places), places)}/money"
+    days = "days=1" if context.params["today"] else ""
+    is_here = not (context.params["everywhere"] or context.params["today"]) and places.project.is_dir()
+    query = "&".join(filter(None, (f"project={quote(places.project.name)}" if is_here else "", days)))
+    return f"/money?{query}" if query else "/money"
 
 
 def _beside_lines(spent: Spending, followed: int, *, today: bool) -> Iterator[str]:

@@ -60,7 +60,7 @@ def command(
     if day is not None:
         health = health.only(lambda _at, _session, _project: True, day=day)
     memory = _count_memories(settings, places, files[0].stem if session is not None else None, day)
-    budget = _budget(settings, places)
+    budget = budget_left(settings, places)
     if by is not None:
         parts = health.by(by)
         groups = {"by": by, "parts": {name: part.to_json() for name, part in parts.items()}}
@@ -101,7 +101,7 @@ def _count_memories(settings: Settings, places: Places, session: str | None, day
     return MemoryCounts(len(versions) - undone, undone, trust[Trust.INFERRED], trust[Trust.CONFIRMED])
 
 
-def _budget(settings: Settings, places: Places) -> JsonObject:
+def budget_left(settings: Settings, places: Places) -> JsonObject:
     """What background work may still spend today, in tokens of fresh input and in dollars; None: no limit."""
     from reverie.context.day_book import DayBook
     from reverie.flags import Flags

@@ -30,7 +30,7 @@ from reverie.types import (
     ToolUseBlock,
 )
 
-_INSERTED = {
+LABELS = {  # of text that the user did not write
     Origin.HOOK: "from a hook",
     Origin.RECALLED: "recalled",
     Origin.AGENT: "from an agent",
@@ -93,7 +93,7 @@ class _TranscriptReader:
             case TextBlock() if not self._full and (found := sender_and_text(block)) is not None:
                 yield f"  {paint.accent('✉')} {paint.bold(one_line(found[0]))}: {one_line(found[1], 400)}\n\n"
             case TextBlock() if self._full:
-                yield self._inserted(_INSERTED.get(block.origin, "inserted"), block.text)
+                yield self._inserted(LABELS.get(block.origin, "inserted"), block.text)
             case ThinkingBlock() if self._full and block.thinking.strip():
                 yield self._inserted("thinking", block.thinking)
             case ToolUseBlock():

@@ -18,6 +18,7 @@ from acp.interfaces import Client
 from reverie.connect.acp.capabilities import ANSWER
 from reverie.connect.acp.conversation import Conversation
 from reverie.connect.acp.host import Host
+from reverie.connect.acp.mcp_servers import server_entries
 from reverie.connect.acp.options import MODE, MODEL, list_options
 from reverie.connect.acp.prompt import PromptBlock
 from reverie.errors import ReverieError, UserError
@@ -95,7 +96,7 @@ class EditorAgent:
         self, cwd: str, mcp_servers: Sequence[object] | None = None, **_more: Any
     ) -> schema.NewSessionResponse:
         async with self._opening:
-            opened = self._take_in(await self._host.open(_folder(cwd)), mcp_servers)
+            opened = self._take_in(await self._host.open(_folder(cwd), mcp_servers=server_entries(mcp_servers)))
         return schema.NewSessionResponse(session_id=opened.id, **opened.state())
 
     @_in_sentences
@@ -127,7 +128,8 @@ class EditorAgent:
         notes, new_notes = places.session_notes(session_id), places.session_notes(name)
         await asyncio.to_thread(fork_session, source, places.transcript(name), notes=notes, new_notes=new_notes)
         async with self._opening:
-            opened = self._take_in(await self._host.open(folder, resume=name), mcp_servers)
+            given = server_entries(mcp_servers)
+            opened = self._take_in(await self._host.open(folder, resume=name, mcp_servers=given))
         return schema.ForkSessionResponse(session_id=opened.id, **opened.state())
 
     @_in_sentences
@@ -171,15 +173,14 @@ class EditorAgent:
                     raise UserError(f"This session belongs to {here.session.places.cwd}.")
                 return here
             _find(Places.of(folder, load_settings(folder)), session_id)
-            return self._take_in(await self._host.open(folder, resume=session_id), mcp_servers)
+            given = server_entries(mcp_servers)
+            return self._take_in(await self._host.open(folder, resume=session_id, mcp_servers=given))
 
-    def _take_in(self, session: Session, mcp_servers: Sequence[object] | None) -> Conversation:
+    def _take_in(self, session: Session) -> Conversation:
         assert self._client is not None
         opened = self._open[session.id] = Conversation(session, self._client, self._host, self.capabilities)
         # After the answer: an editor knows the session only then.
         asyncio.get_running_loop().call_soon(opened.begin)
-        if mcp_servers:
-            opened.tell("The MCP servers of the editor are not used yet.")
         return opened
 
     def _find_open(self, session_id: str) -> Conversation:

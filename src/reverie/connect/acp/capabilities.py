@@ -16,7 +16,7 @@ ANSWER: JsonObject = {
     "agentCapabilities": {
         "loadSession": True,
         "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-        "mcpCapabilities": {"http": False, "sse": False},
+        "mcpCapabilities": {"http": True, "sse": True},
         "sessionCapabilities": {"list": {}, "fork": {}, "resume": {}, "close": {}},
     },
 }

@@ -5,7 +5,7 @@ The command line is above this package, so it passes an object with these method
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -27,7 +27,13 @@ class Host(Protocol):
     """The command line."""
 
     async def open(
-        self, cwd: Path, *, model: str | None = None, resume: str | None = None, session_id: str | None = None
+        self,
+        cwd: Path,
+        *,
+        model: str | None = None,
+        resume: str | None = None,
+        session_id: str | None = None,
+        mcp_servers: Mapping[str, object] | None = None,
     ) -> Session:
         """Opens a session whose permission questions are answered."""
         ...

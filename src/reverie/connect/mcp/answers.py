@@ -29,7 +29,7 @@ from reverie.types import JsonObject, Origin
 RECALL_CHARACTERS: Final = 12_000
 READ_BYTES: Final = 24_000
 READ_LINES: Final = 2_000
-_LISTED: Final = 40
+_LISTED: Final = 20
 _LISTED_ALL: Final = 200
 _LINE: Final = 160
 _SHOWN: Final = 400
@@ -210,4 +210,12 @@ def _list(entries: Sequence[ScanEntry], most: int) -> str:
         return ""
     lines = [quote_line(f"{one.name}: {shorten(one.description or one.title, _LINE)}") for one in entries[:most]]
     more = f"\n… and {len(entries) - most} more; call `recall` with other words." if len(entries) > most else ""
-    return "\n".join(["All memories (call `read` with a name that may help):", *lines]) + more
+    return (
+        "\n".join(
+            [
+                "The beginnings of memories, newest first. The rest can matter: call `read` with a name that may help.",
+                *lines,
+            ]
+        )
+        + more
+    )

@@ -40,14 +40,15 @@ TOOLS: Final = {
             "recall",
             "Recall memories",
             "Search the user's long-term memory from earlier sessions: preferences, rules, decisions, corrections, "
-            "people, dates, facts about this project. Call it BEFORE you answer or act when the answer could depend on "
-            "this user or project: at the start of a task, before choosing a tool, style, name or command, and when "
-            'the user says "we", "my", "our", "as usual", "last time", "again" or asks what was said or decided. It is '
-            "quick and free; an empty result is fine. Not for general knowledge or text that is in front of you.",
+            "people, dates, facts about this project. Call it with your first reading calls, before you answer or "
+            "change anything, when the result could depend on this user or project: before choosing a tool, style, "
+            "name, place or command, and when the user refers to earlier work or asks what was said or decided. It is "
+            "quick and free; an empty result is fine. Not for general knowledge, arithmetic or text in the prompt "
+            "alone.",
             {
                 "query": {
                     "type": "string",
-                    "description": "The user's request or the topic, as a phrase of several words",
+                    "description": "The user's request in their own words, and the topic if they do not name it",
                 }
             },
             ("query",),

@@ -1,7 +1,7 @@
 """Recorded sessions as a list of rounds, and what all replays have in common: a system prompt, a window, thresholds.
 
-Reads transcripts of Claude Code and Reverie, without side chains, failed answers and the summaries of compactions.
-Transcripts have no system prompt, so a text of realistic size replaces it.
+Reads transcripts of Reverie, Claude Code, Codex and pi, without side chains, failed answers and the summaries of
+compactions. Transcripts have no system prompt, so a text of realistic size replaces it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.window import OUTPUT_RESERVE, Thresholds, thresholds
 from reverie.quick import dataclass
 from reverie.storage.transcript.chain import conversation
-from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.records import SessionHeader
+from reverie.storage.transcript.session_files import read_session
 from reverie.types import JsonObject, Message, Record, TextBlock, ToolResultBlock
 
 DEFAULT_MODEL = "claude-opus-4-5"
-LINE_NUMBER = re.compile(r"^\s*\d+(?:→|\t)", re.MULTILINE)
+LINE_NUMBER = re.compile(r"^[^\S\n]*\d+(?:→|\t)", re.MULTILINE)
 """What Read puts before every line."""
 _SYNTHETIC = "<synthetic>"
 _NO_RESULT = "The call was interrupted."
@@ -60,7 +60,7 @@ def load(paths: Sequence[Path]) -> list[RecordedSession]:
 
 def load_session(path: Path) -> RecordedSession:
     """The rounds of one transcript."""
-    rounds = tuple(_rounds(conversation(read_records(path).records)))
+    rounds = tuple(_rounds(conversation(read_session(path).records)))
     models = Counter(str(each.response.fields.get("model") or DEFAULT_MODEL) for each in rounds)
     return RecordedSession(path.stem, models.most_common(1)[0][0] if models else DEFAULT_MODEL, rounds)
 

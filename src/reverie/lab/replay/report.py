@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from reverie.errors import UserError
+from reverie.errors import ReverieError, UserError
 from reverie.lab.replay.bound import foresight, lower_bound
 from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
-from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, RecordedSession
+from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, RecordedSession, load_session
 from reverie.lab.replay.run import PolicyOutcome, replay
 from reverie.lab.replay.uses import needs_of
 from reverie.quick import dataclass
@@ -99,11 +102,64 @@ def _replay(job: tuple[RecordedSession, Sequence[str], int, int]) -> SessionCost
         return str(error)
 
 
-def _replay_session(session: RecordedSession, names: Sequence[str], prefix_tokens: int, window: int) -> SessionCosts:
+def replay_file(
+    path: Path, names: Sequence[str], prefix_tokens: int, window: int, on_policy: Callable[[str], None]
+) -> SessionCosts | str:
+    """The costs of the session in a file, or why it is left out. `on_policy` hears of each policy that is done."""
+    try:
+        session = load_session(path)
+        if not session.rounds:
+            return "it has no recorded answer"
+        return _replay_session(session, names, prefix_tokens, window, on_policy)
+    except (ApiError, ReverieError) as error:
+        return str(error)
+
+
+class RunningTotals:
+    """The totals of the sessions so far. Adding one costs the same, however many there are."""
+
+    def __init__(self) -> None:
+        self.sessions = 0
+        self._paid = dict[str, PolicyOutcome]()
+        self._cheapest = Counter[str]()
+        self._bound = 0.0
+
+    def add(self, one: SessionCosts) -> None:
+        self.sessions += 1
+        self._cheapest.update(one.cheapest)
+        self._bound += one.bound
+        for name, outcome in one.outcomes.items():
+            known = self._paid.get(name)
+            self._paid[name] = replace(
+                PolicyOutcome.sum([*([known] if known else []), outcome]), by_round=[], breaks=[]
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """The same figures per policy as in `summary`."""
+        baseline = self._paid[BASELINE].cost
+        return {
+            "policies": {
+                name: {**total.figures(baseline), "cheapest_on": self._cheapest[name]}
+                for name, total in self._paid.items()
+            },
+            "sessions": self.sessions,
+            "lower_bound_to_cached": round(self._bound / baseline, 4),
+        }
+
+
+def _replay_session(
+    session: RecordedSession,
+    names: Sequence[str],
+    prefix_tokens: int,
+    window: int,
+    on_policy: Callable[[str], None] = lambda _name: None,
+) -> SessionCosts:
     needs = needs_of(session)
 
     def under(policy: Policy) -> PolicyOutcome:
-        return replay(session, needs, policy, prefix_tokens=prefix_tokens, window=window)
+        outcome = replay(session, needs, policy, prefix_tokens=prefix_tokens, window=window)
+        on_policy(policy.name)
+        return outcome
 
     outcomes = {name: under(POLICIES[name]) for name in names}
     ahead = under(foresight(session, needs))
@@ -125,7 +181,7 @@ def summary(done: Sequence[SessionCosts], prefix_tokens: int = PREFIX_TOKENS, wi
             name: {**total.figures(baseline), "cheapest_on": sum(name in each.cheapest for each in done)}
             for name, total in paid.items()
         },
-        "sessions": [_row(each) for each in done],
+        "sessions": [session_figures(each) for each in done],
         "setting": {"prefix_tokens": prefix_tokens, "window": window, "ttl": TTL, "sessions": len(done)},
         "all_knowing": {
             "lower_bound": round(sum(each.bound for each in done)),
@@ -150,7 +206,8 @@ def _ratio(done: Sequence[SessionCosts]) -> float:
     return round(sum(e.outcomes[OURS].cost for e in done) / sum(e.outcomes[BASELINE].cost for e in done), 4)
 
 
-def _row(each: SessionCosts) -> dict[str, Any]:
+def session_figures(each: SessionCosts) -> dict[str, Any]:
+    """One session for programs."""
     baseline = each.outcomes[BASELINE].cost
     return {
         "session": each.name,

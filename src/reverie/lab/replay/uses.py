@@ -17,7 +17,7 @@ from reverie.types import Json, JsonObject, Message, TextBlock, ToolResultBlock,
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{5,}")
 """A word that could be a name in code (see `_is_name`)."""
-_PATH = re.compile(r"[\w.~-]*/[\w./~-]*\w\.\w{1,8}")
+_PATH = re.compile(r"(?<![\w./~-])[\w.~-]*/[\w./~-]*\w\.\w{1,8}")  # only at the start of a run: linear
 _SHORTEST_EDIT = 12
 
 

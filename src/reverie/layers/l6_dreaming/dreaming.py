@@ -72,6 +72,8 @@ class _Run:
     undistilled: tuple[Path, ...] = ()
     dry: bool = False
     by_hand: bool = False
+    waits: bool = False
+    """Its changes wait for the user, whatever the settings say."""
     progress: DreamProgress = field(default_factory=DreamProgress)
     estimate: Estimate | None = None
     way: str = ""
@@ -158,7 +160,7 @@ class Dreaming:
         self.closed[found.gate] += 1
         return found
 
-    def start(self, *, dry_run: bool = False) -> Task[DreamOutcome]:
+    def start(self, *, dry_run: bool = False, waits: bool = False) -> Task[DreamOutcome]:
         """Starts a dream by hand: only the lock can stop it. `UserError` if it cannot start."""
         if not self._parts.flags.on("dream"):
             raise UserError("dreaming is switched off (the flag dream)")
@@ -168,7 +170,7 @@ class Dreaming:
             without=self._parts.log.session_id,
         )
         undistilled = tuple(self._undistilled(also_today=True)) if self._keeps_log() else ()
-        begun = self._begin(_Run(transcripts, undistilled, dry_run, by_hand=True))
+        begun = self._begin(_Run(transcripts, undistilled, dry_run, by_hand=True, waits=waits))
         if isinstance(begun, Closed):
             raise UserError(begun.reason)
         return begun
@@ -373,7 +375,7 @@ class Dreaming:
         if run.dry:
             return replace(dreamt, outcome="shown")
         with holding.landing(now):
-            if given.mode != "auto":
+            if run.waits or given.mode != "auto":
                 self.proposals.add(proposal)
                 return replace(dreamt, outcome="proposed")
             texts = [change.after for change in proposal.changes if change.after is not None]

@@ -8,7 +8,7 @@ The user can accept or reject a waiting dream, and undo one that landed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,7 +19,7 @@ from reverie.memory.changes import ABSENT, Change, ChangedUnderneath, Evidence, 
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.index import entries, entry_of, linked_files, with_entry, without_entry
 from reverie.memory.taxonomy import INDEX, TEAM, index_of, is_index, is_topic, pointer_of
-from reverie.memory.topic_file import TopicFile
+from reverie.memory.topic_file import TopicFile, decode
 from reverie.quick import dataclass
 from reverie.storage.history.merge import merge
 from reverie.storage.history.versions import Version
@@ -40,15 +40,19 @@ class LandingResult:
     """Files that have somebody else's changes next to the dream's."""
 
 
-def land(directory: MemoryDirectory, proposal: Proposal, info: WriteInfo) -> LandingResult:
-    """Lands what can land. Raises `DreamRefused` if the gate refuses everything, and errors of the disk."""
-    left: dict[str, str] = {}
+def land(
+    directory: MemoryDirectory, proposal: Proposal, info: WriteInfo, *, without: Mapping[str, str] | None = None
+) -> LandingResult:
+    """Lands what can land. Raises `DreamRefused` if the gate refuses everything, and errors of the disk. `without` are
+    files that stay as they are, each with the reason."""
+    left: dict[str, str] = dict(without or {})
     races = 0
     while True:
         plan = _Plan(directory, proposal, left)
         if not plan.changes:
             if left and set(proposal.files) <= set(left):
-                raise DreamRefused("Nothing of the dream could land.", next(iter(left.values())))
+                why = [reason for name, reason in left.items() if name not in (without or {})]
+                raise DreamRefused("Nothing of the dream could land.", next(iter(why or left.values())))
             return LandingResult(None, (), left)
         try:
             version = directory.transaction(plan.changes, info).version
@@ -121,7 +125,7 @@ class _Plan:
                 return
             for name in sources:
                 del self.pending[name]
-                left[name] = f"{name}: kept, because where its content was to go could not be written"
+                left[name] = f"{name}: kept, because its content was to go to a file that stays as it is"
 
     def _loss(self, changes: Mapping[str, ProposedChange]) -> tuple[LostStatement, ...]:
         after = dict(self._now)
@@ -186,16 +190,44 @@ def dream_info(proposal: Proposal, evidence: tuple[Evidence, ...] = ()) -> Write
     return WriteInfo(Writer.DREAM, f"Dream {proposal.id}.", session=proposal.session, evidence=evidence)
 
 
-def accept(directory: MemoryDirectory, proposals: Proposals, spec: str = "") -> tuple[Proposal, LandingResult]:
-    """Lands a waiting proposal, merged with later changes, and removes it. It counts as the user's own change."""
+def accept(
+    directory: MemoryDirectory,
+    proposals: Proposals,
+    spec: str = "",
+    *,
+    only: Collection[str] | None = None,
+    keep_rest: bool = False,
+) -> tuple[Proposal, LandingResult]:
+    """Lands a waiting proposal, merged with later changes, and removes it. It counts as the user's own change.
+
+    `only`: the files to accept. The index follows them, and content that was to move into another file stays where it
+    is. The rest is dropped, or waits on with `keep_rest`.
+    """
     proposal = proposals.find(spec)
+    names = [change.name for change in proposal.changes]
+    chosen = set(names) if only is None else {_find_name(one, names) for one in only}
+    if not chosen:
+        raise UserError(f"Choose at least one file of dream {proposal.id}: {', '.join(names)}.")
+    without = {name: f"{name}: not accepted" for name in names if name not in chosen}
     info = WriteInfo(Writer.USER, f"Accepted dream {proposal.id}.", session=proposal.session)
     try:
-        landed = land(directory, proposal, info)
+        landed = land(directory, proposal, info, without=without)
     except DreamRefused as error:  # the user asked, and may read the quotes
         raise DreamRefused(f"{error} {error.among}".rstrip()) from error
-    proposals.remove(proposal)
+    rest = tuple(change for change in proposal.changes if change.name in landed.left) if keep_rest and without else ()
+    if any(not is_index(change.name) or change.name in without for change in rest):
+        proposals.add(replace(proposal, changes=rest))
+    else:
+        proposals.remove(proposal)
     return proposal, landed
+
+
+def _find_name(given: str, names: Sequence[str]) -> str:
+    """The file of a proposal with this name, with or without `.md`."""
+    found = next((name for name in names if given in (name, name.removesuffix(".md"))), None)
+    if found is None:
+        raise UserError(f"The dream does not change {given[:80]!r}; it changes {', '.join(names)}.")
+    return found
 
 
 def reject(proposals: Proposals, spec: str = "") -> Proposal:
@@ -212,6 +244,15 @@ def dreams(directory: MemoryDirectory) -> Iterator[Version]:
 
 def is_dream(version: Version) -> bool:
     return not version.info.reverses and bool(_DREAM.match(version.info.why))
+
+
+def changes_of(directory: MemoryDirectory, version: Version) -> Iterator[ProposedChange]:
+    """What a version changed, file by file with its reason."""
+    history = directory.history
+    for change in version.files:
+        before = None if change.before is None else decode(history.read(change.before))
+        after = None if change.after is None else decode(history.read(change.after))
+        yield ProposedChange(change.name, before, after, version.info.reasons.get(change.name, ""))
 
 
 def undo(directory: MemoryDirectory, spec: str = "") -> tuple[Version, Version | None]:

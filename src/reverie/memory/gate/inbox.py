@@ -121,6 +121,9 @@ class MemoryInbox:
         found = [item for name in self._names() if (item := self._read(self.folder / name)) is not None]
         return sorted(found, key=lambda item: (item.time, item.id))
 
+    def count(self) -> int:
+        return len(self._names())
+
     def show(self, spec: str) -> Item:
         """An item by its id or the beginning of it; `UserError` if there is none, or more than one."""
         found = [item for item in self.list() if spec and item.id.startswith(spec.strip().lower())]
@@ -188,7 +191,7 @@ class MemoryInbox:
             raw: Any = load_json(read_regular_text(path, errors="replace"))
         except (OSError, ValueError):
             return None
-        return _item(cast("dict[str, Any]", raw)) if isinstance(raw, dict) else None
+        return parse_item(cast("dict[str, Any]", raw)) if isinstance(raw, dict) else None
 
     def _remove(self, name: str) -> None:
         try:
@@ -205,7 +208,8 @@ def _says_all(waiting: Item, item: Item) -> bool:
     return is_plain and all(any(says(one, known) for known in waiting.statements) for one in item.statements)
 
 
-def _item(raw: dict[str, Any]) -> Item | None:
+def parse_item(raw: dict[str, Any]) -> Item | None:
+    """An item from its JSON; None if it is not one."""
     names = ("why", "file", "text", "question", "reason", "before", "writer", "session", "message", "time", "id")
     given = {name: value for name in names if isinstance(value := raw.get(name, ""), str)}
     said, removes = _texts(raw.get("statements")), _texts(raw.get("removes"))

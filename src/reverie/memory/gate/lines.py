@@ -31,6 +31,12 @@ def body_parts(body: str) -> tuple[tuple[Statement, str], ...]:
     return tuple(sorted(((one, bare) for one, bare in found if len(bare) > 1), key=lambda pair: pair[0].start))
 
 
+def texts_of(topic: TopicFile) -> list[str]:
+    """The statements of a memory, each once; its description, if it has no other."""
+    texts = [bare for _, bare in body_parts(topic.body)] or filter(None, [topic.description])
+    return list(dict.fromkeys(texts))
+
+
 def plain(statement: str) -> str:
     """A statement without emphasis, code marks, and links to other memories."""
     bare = _LINK.sub(r"\1 \2", _MEMORY_LINK.sub(r"\1", statement))

@@ -44,11 +44,16 @@ class Marks:
     def of_each(self, statements: Iterable[str]) -> list[Mark | None]:
         """The same for each of these, with one look at the file."""
         self._refresh()
-        return [self._marks.get(_key(one)) for one in statements]
+        return [self._marks.get(statement_key(one)) for one in statements]
 
     def trust_of(self, statement: str, topic: TopicFile) -> Trust | None:
         """How far a statement of a file is trusted. The file's head can lower it, but not raise it."""
         return trust_by(self.of(statement), topic)
+
+    def by_key(self) -> Mapping[str, Mark]:
+        """All marks, by `statement_key`."""
+        self._refresh()
+        return self._marks
 
     def lead_trust(self, text: str) -> Trust | None:
         """How far a memory is trusted: as its first statement."""
@@ -61,7 +66,7 @@ class Marks:
         if not marks:
             return
         lines = [
-            json.dumps({"id": _key(statement), **_fields(mark)}, ensure_ascii=False)
+            json.dumps({"id": statement_key(statement), **_fields(mark)}, ensure_ascii=False)
             for statement, mark in marks.items()
         ]
         try:
@@ -114,7 +119,8 @@ def trust_by(mark: Mark | None, topic: TopicFile) -> Trust | None:
 
 
 @lru_cache(maxsize=4_096)
-def _key(statement: str) -> str:
+def statement_key(statement: str) -> str:
+    """Under which a statement is marked: the same for every formatting of it."""
     bare = fold_text(plain(visible(statement))).rstrip(" .。!！")
     return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest()[:20]
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from reverie.errors import UserError
 from reverie.memory.changes import Mark, WriteInfo
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.gate.lines import body_parts, take_out
+from reverie.memory.gate.lines import body_parts, take_out, texts_of
 from reverie.memory.gate.marks import Marks
 from reverie.memory.note import DESCRIPTION_CHARACTERS, title_of
 from reverie.memory.taxonomy import Trust
@@ -98,10 +98,7 @@ def describe_evidence(mark: Mark, who: str = "you") -> str:
 def list_statements(name: str, text: str, marks: Marks, modified: float = 0.0) -> list[MarkedStatement]:
     """The statements of a memory with their marks; its description, if it has no other."""
     topic = TopicFile.parse(text)
-    texts = [bare for _, bare in body_parts(topic.body)] or list(filter(None, [topic.description]))
-    return [
-        MarkedStatement(name, one, marks.trust_of(one, topic), marks.of(one), modified) for one in dict.fromkeys(texts)
-    ]
+    return [MarkedStatement(name, one, marks.trust_of(one, topic), marks.of(one), modified) for one in texts_of(topic)]
 
 
 def all_statements(memory: MemoryDirectory) -> Iterable[MarkedStatement]:
@@ -116,10 +113,12 @@ def list_inferred(memory: MemoryDirectory) -> list[MarkedStatement]:
     return [one for one in all_statements(memory) if one.trust is Trust.INFERRED]
 
 
-def find_statement(memory: MemoryDirectory, spec: str) -> MarkedStatement:
-    """A statement by its id or the beginning of it; `UserError` if there is none, or more than one."""
+def find_statement(memory: MemoryDirectory, spec: str, file: str = "") -> MarkedStatement:
+    """A statement by its id or the beginning of it; `UserError` if there is none, or more than one. `file`: the memory
+    that has it."""
     wanted = spec.strip().lower()
-    found = [one for one in all_statements(memory) if wanted and one.id.startswith(wanted)]
+    said = list_statements(file, memory.read(file).text, Marks(memory.root)) if file else all_statements(memory)
+    found = [one for one in said if wanted and one.id.startswith(wanted)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -174,7 +173,7 @@ def reject(memory: MemoryDirectory, one: MarkedStatement, info: WriteInfo) -> Ve
 
 
 def _require(one: MarkedStatement, topic: TopicFile) -> list[str]:
-    texts = [bare for _, bare in body_parts(topic.body)] or [topic.description]
+    texts = texts_of(topic) or [""]
     if one.text not in texts:
         raise UserError(f"{one.file} does not say this any more; nothing was changed.")
     return texts

@@ -162,11 +162,14 @@ class Ranker:
         exclude: Collection[str] = (),
         now: float | None = None,
         limit: int = 5,
+        refresh: bool = True,
     ) -> Ranking:
         """Ranks the memories for `query`. `exclude` are relative paths that are shown already. `now` is in seconds
-        since 1970; files from the future count as from now."""
+        since 1970; files from the future count as from now. Without `refresh`, somebody else updates the index."""
         now = time.time() if now is None else now
         try:
+            if not refresh:
+                return self._rank_once(query, tools_in_use, frozenset(exclude), now, limit)
             return self._rank(query, tools_in_use, frozenset(exclude), now, limit)
         except IndexFailed as error:
             # The index is derived: build it again and ask once more.

@@ -15,6 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from reverie.memory.gate.lines import texts_of
+from reverie.memory.gate.marks import statement_key
+from reverie.memory.links import linked_names
 from reverie.memory.recall.ranking.index_file import open_database
 from reverie.memory.scan import FileStat, stat_topics
 from reverie.memory.topic_file import TopicFile
@@ -23,7 +26,7 @@ from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.text.words import ANALYSIS_VERSION, terms
 
-SCHEMA_VERSION: Final = f"2.{ANALYSIS_VERSION}"
+SCHEMA_VERSION: Final = f"3.{ANALYSIS_VERSION}"
 BATCH_FILES: Final = 2_000
 BUSY_MS: Final = 10_000
 RACY_NS: Final = 1_000_000_000
@@ -39,7 +42,10 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
   seen_mtime_ns INTEGER NOT NULL, name TEXT NOT NULL, description TEXT NOT NULL, type TEXT NOT NULL,
-  length INTEGER NOT NULL, digest BLOB NOT NULL, terms BLOB NOT NULL);
+  length INTEGER NOT NULL, digest BLOB NOT NULL, terms BLOB NOT NULL, trust TEXT NOT NULL, statements TEXT NOT NULL,
+  links TEXT NOT NULL);
+CREATE INDEX files_by_time ON files (seen_mtime_ns, path);
+CREATE INDEX files_with_links ON files (path) WHERE links != '';
 CREATE TABLE terms (id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, files INTEGER NOT NULL);
 CREATE TABLE postings (term INTEGER, file INTEGER, packed INTEGER, PRIMARY KEY (term, file)) WITHOUT ROWID;
 CREATE TABLE vectors (encoder TEXT, digest BLOB, data BLOB NOT NULL, PRIMARY KEY (encoder, digest)) WITHOUT ROWID;
@@ -93,6 +99,8 @@ class _Read:
     counts: Counter[str]
     length: int
     digest: bytes
+    statements: tuple[str, ...]
+    links: tuple[str, ...]
 
 
 class SearchIndex:
@@ -143,6 +151,7 @@ class SearchIndex:
         stored = {path: (mtime_ns, size) for path, mtime_ns, size in rows}
         gone = [path for path in stored if path not in found]
         changed = [stat for path, stat in found.items() if stored.get(path) != (stat.mtime_ns, stat.size)]
+        changed.sort(key=lambda stat: -stat.mtime_ns)  # others can already see the newest files of a large directory
         return self._apply(changed, gone, folders)
 
     def refresh_paths(self, paths: Iterable[str]) -> Refresh:
@@ -189,7 +198,9 @@ class SearchIndex:
         found = terms(f"{_header(stat.path, topic.name, topic.description)}\n{topic.body}")
         racy = abs(time.time_ns() - stat.mtime_ns) < RACY_NS
         digest = hashlib.blake2b(stat.path.encode() + b"\0" + data, digest_size=16).digest()
-        return _Read(stat, -1 if racy else stat.mtime_ns, topic, Counter(found), len(found), digest)
+        said = tuple(map(statement_key, texts_of(topic)))
+        links = linked_names(topic.body)
+        return _Read(stat, -1 if racy else stat.mtime_ns, topic, Counter(found), len(found), digest, said, links)
 
     def _row(self, path: str) -> tuple[int, int] | None:
         return self._db.execute("SELECT mtime_ns, size FROM files WHERE path = ?", (path,)).fetchone()
@@ -217,9 +228,10 @@ class SearchIndex:
             used = array("I", sorted(ids[term] for term in read.counts))
             cursor = self._db.execute(
                 "INSERT INTO files (path, mtime_ns, size, seen_mtime_ns, name, description, type, length, digest,"
-                " terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " terms, trust, statements, links) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (read.stat.path, read.seen_mtime_ns, read.stat.size, read.stat.mtime_ns, read.topic.name,
-                 read.topic.description, read.topic.type or "", read.length, read.digest, used.tobytes()),
+                 read.topic.description, read.topic.type or "", read.length, read.digest, used.tobytes(),
+                 read.topic.trust or "", " ".join(read.statements), "\n".join(read.links)),
             )  # fmt: skip
             file = int(cursor.lastrowid or 0)
             code = _length_code(read.length)
@@ -287,6 +299,42 @@ class SearchIndex:
         if ids is not None:
             sql += f" WHERE id IN ({','.join(map(str, ids))})"
         return {row[0]: IndexedFile(*row[:6], mtime=row[6] / 1e9) for row in self._db.execute(sql)}
+
+    # Lists for people.
+
+    def heads(self, limit: int = -1, offset: int = 0) -> Iterator[tuple[int, str, str, str, str]]:
+        """(mtime in ns, path, type, trust in its head, keys of its statements), the newest file first."""
+        sql = (
+            "SELECT seen_mtime_ns, path, type, trust, statements FROM files"
+            " ORDER BY seen_mtime_ns DESC, path LIMIT ? OFFSET ?"
+        )
+        return self._db.execute(sql, (limit, offset))
+
+    def entries(self, paths: Sequence[str]) -> list[tuple[IndexedFile, str, str]]:
+        """The files at these paths, each with the trust in its head and the keys of its statements."""
+        sql = (
+            "SELECT id, path, name, description, type, length, seen_mtime_ns, trust, statements FROM files"
+            f" WHERE path IN ({','.join('?' * len(paths))})"
+        )
+        return [(IndexedFile(*row[:6], mtime=row[6] / 1e9), *row[7:]) for row in self._db.execute(sql, paths)]
+
+    def having_all(self, texts: Sequence[str]) -> list[str]:
+        """The paths of the files that have all of these terms, the newest first."""
+        known = self.terms(texts)
+        if not texts or len(known) < len(set(texts)):
+            return []
+        among = "".join(f" AND id IN (SELECT file FROM postings WHERE term = {one.id})" for one in known.values())
+        sql = f"SELECT path FROM files WHERE 1{among} ORDER BY seen_mtime_ns DESC"
+        return [path for (path,) in self._db.execute(sql)]
+
+    def links(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """(path, title, names that it links to) of every file with links."""
+        rows = self._db.execute("SELECT path, name, links FROM files WHERE links != ''")
+        return [(path, name, tuple(names.split("\n"))) for path, name, names in rows]
+
+    def titles(self) -> list[tuple[str, str]]:
+        """(path, title) of every file."""
+        return self._db.execute("SELECT path, name FROM files").fetchall()
 
     def body(self, file: IndexedFile) -> str:
         """The body of the file as it is on disk now; empty if it cannot be read."""

@@ -22,6 +22,7 @@ from reverie.storage.transcript.file import parse_line, tail_records
 from reverie.types import Record, TextBlock
 
 _HEAD_BYTES = 262_144
+_LONG_HEAD_BYTES = 16_777_216
 _TITLE_LENGTH = 80
 LAST = "last"  # names the last used session of a folder
 
@@ -83,18 +84,11 @@ def describe(path: Path) -> SessionInfo | None:
     """Returns what a listing shows of one file; None if it has no conversation or cannot be read."""
     try:
         status = path.stat()
-        lines = read_head(path, _HEAD_BYTES).split(b"\n")
+        title, cwd, branch, is_conversation = _read_beginning(path, _HEAD_BYTES)
+        if not is_conversation and status.st_size > _HEAD_BYTES:  # the first prompt may be a large paste
+            title, cwd, branch, is_conversation = _read_beginning(path, _LONG_HEAD_BYTES)
     except OSError:
         return None
-    title, cwd, branch, is_conversation = "", "", "", False
-    for line in lines:
-        for record in _records(line):
-            cwd = cwd or str(record.data.get("cwd") or "")
-            branch = branch or str(record.data.get("gitBranch") or "")
-            is_conversation = is_conversation or (record.message is not None and not record.is_sidechain)
-            title = title or _first_prompt(record)
-        if title:
-            break
     if not is_conversation:
         return None
     last = list(tail_records(path))
@@ -102,6 +96,20 @@ def describe(path: Path) -> SessionInfo | None:
     modified = modified_time(status)
     said = min(max(map(_moment, last), default=0.0) or modified, modified)
     return SessionInfo(path.stem, path, modified, status.st_size, _short(summary or title), cwd, branch, said)
+
+
+def _read_beginning(path: Path, most: int) -> tuple[str, str, str, bool]:
+    """Returns title, folder and branch from the first bytes, and whether there is a message of the conversation."""
+    title, cwd, branch, is_conversation = "", "", "", False
+    for line in read_head(path, most).split(b"\n"):
+        for record in _records(line):
+            cwd = cwd or str(record.data.get("cwd") or "")
+            branch = branch or str(record.data.get("gitBranch") or "")
+            is_conversation = is_conversation or (record.message is not None and not record.is_sidechain)
+            title = title or _first_prompt(record)
+        if title:
+            break
+    return title, cwd, branch, is_conversation
 
 
 def _moment(record: Record) -> float:

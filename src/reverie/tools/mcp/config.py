@@ -30,6 +30,7 @@ _VARIABLE = late(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _KINDS: Mapping[str, ServerKind] = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
 _LONGEST_NAME = 200
 _MOST_SERVERS = 50
+EMPTY: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,15 @@ class FoundServers:
     problems: tuple[str, ...] = ()
 
 
-def find_servers(places: Places, settings: Settings) -> FoundServers:
-    """Returns the servers of this folder. The user's own servers win over those of a project with the same name."""
+def find_servers(places: Places, settings: Settings, given: Mapping[str, object] = EMPTY) -> FoundServers:
+    """Returns the servers of this folder. The user's own servers win over those of a project with the same name.
+
+    `given`: servers that the user's editor names, in the form of the files. They are the user's own.
+    """
     problems = list[str]()
-    own = list(_read(places.home / USER_FILE, places.cwd, settings, problems))
+    own = list(_parse(given, places.cwd, places.cwd, settings, problems)) if given else []
+    known = {one.name for one in own}
+    own += [one for one in _read(places.home / USER_FILE, places.cwd, settings, problems) if one.name not in known]
     known = {one.name for one in own}
     waiting, parts = list[ServerConfig](), list[ActingPart]()
     if settings.mcp.project:
@@ -148,7 +154,19 @@ def _read(
     if not isinstance(entries, dict):
         problems.append(f"{path}: `mcpServers` is not an object, so it has no effect.")
         return
-    listed = list(cast("dict[str, object]", entries).items())
+    yield from _parse(cast("dict[str, object]", entries), path, folder, settings, problems, is_project=is_project)
+
+
+def _parse(
+    entries: Mapping[str, object],
+    path: Path,
+    folder: Path,
+    settings: Settings,
+    problems: list[str],
+    *,
+    is_project: bool = False,
+) -> Iterator[ServerConfig]:
+    listed = list(entries.items())
     if len(listed) > _MOST_SERVERS:
         problems.append(f"{path}: has {len(listed)} servers; only the first {_MOST_SERVERS} are used.")
     for name, entry in listed[:_MOST_SERVERS]:

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
-from reverie.web.pages import about, dreams, memory, money, overview, replay, sessions, window
-from reverie.web.visit import Action, Page, Stream
+from reverie.web.pages import (
+    about,
+    dream_actions,
+    dreams,
+    inbox,
+    memory,
+    memory_actions,
+    money,
+    overview,
+    reader,
+    replay,
+    session_money,
+    sessions,
+    window,
+)
+from reverie.web.visit import Action, Page, Raw, Stream
 
-_MODULES = (overview, sessions, window, money, memory, dreams, replay, about)
+_MODULES = (
+    overview,
+    sessions,
+    reader,
+    window,
+    session_money,
+    money,
+    memory,
+    memory_actions,
+    inbox,
+    dreams,
+    dream_actions,
+    replay,
+    about,
+)
 
-PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in module.PAGES)
+PAGES: tuple[Page, ...] = tuple(page for module in _MODULES for page in getattr(module, "PAGES", ()))
 ACTIONS: tuple[Action, ...] = tuple(action for module in _MODULES for action in getattr(module, "ACTIONS", ()))
 STREAMS: tuple[Stream, ...] = tuple(stream for module in _MODULES for stream in getattr(module, "STREAMS", ()))
+RAWS: tuple[Raw, ...] = tuple(raw for module in _MODULES for raw in getattr(module, "RAWS", ()))
 
 SECTIONS = (
     ("overview", "/", "Overview"),

@@ -1,0 +1,1 @@
+"""What the pages about memory, the inbox and dreams read: memory directories, lists, one memory, its versions."""
