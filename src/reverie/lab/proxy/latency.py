@@ -209,7 +209,7 @@ def _parsing_proxy(upstream: str) -> Starlette:
             await answer.aclose()
 
     async def pass_on(request: Request) -> Response:
-        body = json.dumps(json.loads(await request.body())).encode()
+        body = json.dumps(await request.json()).encode()
         headers = {key: value for key, value in request.headers.items() if key not in ("host", "content-length")}
         sent = client.build_request("POST", upstream + request.url.path, headers=headers, content=body)
         answer = await client.send(sent, stream=True)

@@ -24,6 +24,7 @@ from reverie.lab.replay.uses import Need, needs_of
 from reverie.lab.scratch import strings_in
 from reverie.models import wire
 from reverie.models.wire import as_object
+from reverie.parsing import load_json
 from reverie.quick import dataclass
 from reverie.simulator import Billing, Clock, Simulator
 from reverie.simulator.http import running
@@ -169,7 +170,7 @@ class Traffic(Replay):
             raise ReverieError(f"{self._session.name}: the answer is {answer.status} {said[:300]!r}")
         billing = self._server.simulator.ledger.rows[-1]
         self._book(billing)
-        return billing, json.loads(said)
+        return billing, load_json(said)
 
     def _book(self, billing: Billing) -> None:
         out = self._out
