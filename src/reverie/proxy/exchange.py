@@ -190,7 +190,10 @@ class Exchanges:
         sums = book.row(name)
         over = sums["sent_meter"] / sums["direct_meter"] - 1 if sums["direct_meter"] else 0.0
         if over > WORSE - 1 and not sums["stopped"]:
-            book.stop(name, f"{over:.1%} more than directly so far; only what costs nothing is cleared until that is earned back")
+            book.stop(
+                name,
+                f"{over:.1%} more than directly so far; until that is earned back, only what costs nothing is cleared",
+            )
         elif over <= 0 and sums["stopped"]:
             book.stop(name, "")
 
