@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from reverie.models.wire import as_object
@@ -154,16 +155,19 @@ def set_markers(body: JsonObject, users: int = 2) -> JsonObject:
     return {**_marked(body, "system"), **({"messages": items} if items else {})}
 
 
-def has_free_marker(body: Mapping[str, Any]) -> bool:
+def has_free_marker(body: Mapping[str, Any], raw: bytes) -> bool:
     """Whether `mark_before` can set one: the client has set fewer than all, or more than one in its messages."""
-    places = _markers(items_of("messages", body))
-    return len(places) > 1 or (bool(places) and _count_markers(body) < _MOST_MARKERS)
+    ends = (one for one in reversed(items_of("messages", body)) if _marker_inside(one.get("content")) is not None)
+    needed = 1 if raw.count(b'"cache_control"') < _MOST_MARKERS else 2
+    return sum(1 for _ in islice(ends, needed)) == needed
 
 
 def mark_before(body: JsonObject, results: Collection[str]) -> JsonObject:
     """A body with a marker at the end of the last user message before the first of these results, which were changed:
     the server reads its cache up to there. If the client has set all markers, another one in its messages goes, which
     reads nothing more; never its last one."""
+    if not results:
+        return body
     items = items_of("messages", body)
     first = next((at for at, one in enumerate(items) if any(r.id in results for r in _results_in(one))), len(items))
     place = next((at for at in range(first - 1, -1, -1) if items[at].get("role") == "user"), len(items))

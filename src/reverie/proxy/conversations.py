@@ -141,7 +141,7 @@ class Conversations:
         opened = self._engine(name, model, api)
         async with opened.alone:
             seen = 0 if known else _answered(given)
-            can_mark = opened.changed is not None and (markers or has_free_marker(body))
+            can_mark = opened.changed is not None and (markers or has_free_marker(body, raw))
             allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
             made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance)
         return self._patched(api, raw, body, made, results, markers, name, states)
