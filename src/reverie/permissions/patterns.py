@@ -166,6 +166,7 @@ def _read_wildcards(pattern: str) -> tuple[str, ...] | None:
 
 
 def _cover_command(command: str, rules: list[PermissionRule], cwd: Path) -> PermissionRule | None:
+    from reverie.permissions.handed_on import does_more
     from reverie.permissions.secret_reads import why_secret
     from reverie.permissions.shell.commands import plain_commands
     from reverie.permissions.shell.read_only import is_read_only_shell
@@ -180,7 +181,8 @@ def _cover_command(command: str, rules: list[PermissionRule], cwd: Path) -> Perm
     parts = plain_commands(command) if prefixes else None
     speaking: PermissionRule | None = None
     for part in parts or ():
-        found = next((rule for rule, words in prefixes if part.words[: len(words)] == words), None)
+        fitting = ((rule, words) for rule, words in prefixes if part.words[: len(words)] == words)
+        found = next((rule for rule, words in fitting if not does_more(part.words, len(words))), None)
         if found is None:  # a part that only reads does not need a rule: `npm test` also allows `npm test | tail -20`
             text = f"ls | {part.text}" if part.piped else part.text
             if not is_read_only_shell(text) or why_secret(text, cwd) is not None:
