@@ -63,7 +63,8 @@ PACKAGES_pydantic-ai := "pydantic-ai-slim[anthropic,openai]>=2.66"
 PACKAGES_langchain := "langchain>=1.4" "langchain-anthropic>=1.7" "langchain-openai>=1.7" "langchain-mcp-adapters>=0.3"
 PACKAGES_llm := "llm>=0.36" "llm-anthropic>=0.30"
 PACKAGES_aider := "aider-chat>=0.86"
-CLIENT_NAMES := anthropic claude openai-agents pydantic-ai langchain llm aider node mcp
+PACKAGES_headroom := "headroom-ai[proxy]==0.42.*"
+CLIENT_NAMES := anthropic claude openai-agents pydantic-ai langchain llm aider headroom node mcp
 MCP_SERVERS := @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-everything
 
 $(CLIENTS)/%/.installed:

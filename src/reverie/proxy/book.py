@@ -126,7 +126,7 @@ class Book:
             )
 
     def stop(self, name: str, why: str) -> None:
-        """From now on nothing is cleared in this conversation; with an empty reason, it may be again."""
+        """From now on only what costs nothing is cleared in this conversation; with an empty reason, more may be."""
         with self._work() as base:
             base.execute("update conversations set stopped = ? where id = ?", (why, name))
 
@@ -134,11 +134,11 @@ class Book:
         """All numbers of one conversation; empty if it is not known."""
         return next((one for one in self.rows() if one["id"] == name), dict[str, Any]())
 
-    def stopped(self, name: str) -> str:
-        """Why nothing is cleared in a conversation; empty if it may be."""
+    def meters(self, name: str) -> tuple[float, float]:
+        """What a conversation has cost as it was sent and as it came, by the meters, in tokens of fresh input."""
         with self._work() as base:
-            row = base.execute("select stopped from conversations where id = ?", (name,)).fetchone()
-        return str(row[0]) if row else ""
+            row = base.execute("select sent_meter, direct_meter from conversations where id = ?", (name,)).fetchone()
+        return (float(row[0]), float(row[1])) if row else (0.0, 0.0)
 
     def rows(self) -> list[dict[str, Any]]:
         """All conversations, the last used first."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("reverie.proxy")
 _OURS = "Reverie"
 WORSE = 1.005
-"""How much more a conversation may cost before nothing more is cleared in it, until that is earned back."""
+"""How much more a conversation may have cost before its line in the statistics says so."""
 _HOP = frozenset(("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "content-length"))
 _NOT_SENT = _HOP | {"host", "proxy-authorization", "accept-encoding"}
 _NOT_ANSWERED = _HOP | {"proxy-authenticate", "date", "server"}
@@ -152,6 +152,8 @@ class Exchanges:
             task = asyncio.create_task(self._book(plan, api, message, raw, who))
             self._billing.add(task)
             task.add_done_callback(self._billing.discard)
+            if plan.breaks:
+                self.conversations.unpaid[plan.conversation] = task
 
     async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
         try:
@@ -177,8 +179,8 @@ class Exchanges:
             output=usage.output_tokens,
             paid=two.paid if two else 0.0,
             direct=two.paid_directly if two else 0.0,
-            sent_meter=two.sent if two else 0.0,
-            direct_meter=two.direct if two else 0.0,
+            sent_meter=two.sent_tokens if two else 0.0,
+            direct_meter=two.direct_tokens if two else 0.0,
         )
         for cause in plan.breaks:
             book.add_break(name, cause)
@@ -188,7 +190,10 @@ class Exchanges:
         sums = book.row(name)
         over = sums["sent_meter"] / sums["direct_meter"] - 1 if sums["direct_meter"] else 0.0
         if over > WORSE - 1 and not sums["stopped"]:
-            book.stop(name, f"{over:.1%} more than directly so far; nothing is cleared until that is earned back")
+            book.stop(
+                name,
+                f"{over:.1%} more than directly so far; until that is earned back, only what costs nothing is cleared",
+            )
         elif over <= 0 and sums["stopped"]:
             book.stop(name, "")
 

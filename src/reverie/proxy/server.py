@@ -19,6 +19,7 @@ from reverie.proxy.conversations import LAYERS, Conversations
 from reverie.proxy.exchange import Exchanges
 from reverie.proxy.stats import summary
 from reverie.runtime.loopback import App, LoopbackOnly
+from reverie.storage.transcript.session_log import Clock, utc_now
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -48,8 +49,10 @@ def create_app(
     window: int | None = None,
     markers: bool = True,
     token: str = "",
+    clock: Clock = utc_now,
 ) -> Starlette:
-    """The application in front of one server per API. With a `token`, other machines may use it too."""
+    """The application in front of one server per API. With a `token`, other machines may use it too. `clock`: for
+    measurements and tests; caches expire and pauses are seen by it."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.routing import Route
@@ -63,9 +66,16 @@ def create_app(
         limits = httpx.Limits(max_connections=1_000, max_keepalive_connections=200)
         async with httpx.AsyncClient(timeout=httpx.Timeout(None, connect=20), limits=limits, trust_env=True) as client:
             conversations = Conversations(
-                Book(book_path(home)), home, layers=layers, memory=memory, learns=learns, window=window, markers=markers
+                Book(book_path(home)),
+                home,
+                layers=layers,
+                memory=memory,
+                learns=learns,
+                window=window,
+                markers=markers,
+                clock=clock,
             )
-            site.exchanges = Exchanges(site.upstreams, client, conversations, Bills(catalogue))
+            site.exchanges = Exchanges(site.upstreams, client, conversations, Bills(catalogue, clock))
             try:
                 yield
             finally:
