@@ -63,7 +63,8 @@ PACKAGES_pydantic-ai := "pydantic-ai-slim[anthropic,openai]>=2.66"
 PACKAGES_langchain := "langchain>=1.4" "langchain-anthropic>=1.7" "langchain-openai>=1.7" "langchain-mcp-adapters>=0.3"
 PACKAGES_llm := "llm>=0.36" "llm-anthropic>=0.30"
 PACKAGES_aider := "aider-chat>=0.86"
-CLIENT_NAMES := anthropic claude openai-agents pydantic-ai langchain llm aider node mcp
+PACKAGES_headroom := "headroom-ai[proxy]==0.42.*"
+CLIENT_NAMES := anthropic claude openai-agents pydantic-ai langchain llm aider headroom node mcp
 MCP_SERVERS := @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-everything
 
 $(CLIENTS)/%/.installed:
@@ -78,7 +79,12 @@ $(CLIENTS)/mcp/.installed:
 	@(mkdir -p $(@D) && npm install --silent --no-audit --no-fund --prefix $(@D) $(MCP_SERVERS) && touch $@) \
 	|| echo "MCP servers cannot be installed here (npm is needed); their tests are skipped"
 
-integration: $(STAMP) .venv-adapters/.installed .venv-claude-code-log/.installed .venv-real-model/.installed $(CLIENT_NAMES:%=$(CLIENTS)/%/.installed)  ## with programs and models of others (3 GB on disk)
+# Drives the Chromium of the machine; where there is none, tests and pictures of the web view are skipped.
+$(VENV)/.browser: $(STAMP)
+	$(BIN)/python $(PIP) -e ".[browser]"
+	touch $@
+
+integration: $(VENV)/.browser .venv-adapters/.installed .venv-claude-code-log/.installed .venv-real-model/.installed $(CLIENT_NAMES:%=$(CLIENTS)/%/.installed)  ## with programs and models of others (3 GB on disk)
 	REVERIE_HOME=$(CURDIR)/.venv-real-model $(BIN)/reverie models add minilm
 	REVERIE_TEST_CLIENTS=$(CURDIR)/$(CLIENTS) \
 	REVERIE_TEST_CLAUDE_CODE_LOG=$(CURDIR)/.venv-claude-code-log/bin/claude-code-log \
@@ -121,7 +127,7 @@ bench: $(STAMP)  ## the figures in docs/benchmarks.md
 	$(BIN)/reverie lab billing
 	$(BIN)/reverie lab forks
 
-pictures: $(STAMP)  ## the pictures in the README and the docs, drawn from real runs
+pictures: $(VENV)/.browser  ## the pictures in the README and the docs, drawn from real runs
 	$(BIN)/reverie demo --svg docs/images/demo.svg
 	home=$$(mktemp -d) && HOME=$$home REVERIE_HOME=$$home/.reverie $(BIN)/python tools/pictures.py docs/images; rm -rf "$$home"
 	$(BIN)/python tools/claude_code_picture.py

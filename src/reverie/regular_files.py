@@ -93,6 +93,14 @@ def _up_to(file: FileIO, most: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def special_kind(path: _Name) -> str | None:
+    """Says what a path leads to if that is neither a file nor a folder: reading it may never end."""
+    try:
+        return _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))  # noqa: PTH116 (as above)
+    except (OSError, ValueError):
+        return None
+
+
 def _check(found: os.stat_result, path: _Name) -> None:
     if stat.S_ISREG(found.st_mode):
         return

@@ -57,6 +57,7 @@ class Engine:
         origin: str = "entered",
         whole: bool | None = None,
         seen: int = 0,
+        allowance: float | None = None,
         **fields: Any,
     ) -> PreparedRequest:
         """Returns the request to send: old results cleared, the history compacted if it must be, memories that fit the

@@ -243,8 +243,12 @@ class Usage:
         }
 
 
+_MOST_TOKENS = 10**12
+"""No request has more: a larger number in a file is wrong, and sums of it do not fit into a float."""
+
+
 def _count(value: Json) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return min(value, _MOST_TOKENS) if isinstance(value, int) and value > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)

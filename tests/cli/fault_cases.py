@@ -207,6 +207,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("lab", "mcp", "sizes"): [Case((), slow=True)],
         ("lab", "mind"): [Case((session,), slow=True)],
         ("lab", "overhead"): [Case((), slow=True)],
+        ("lab", "proxy"): [Case((session, "--alone"), works=False, slow=True)],
         ("lab", "screen"): [Case(("--runs", "1"), slow=True)],
         ("lab", "questions"): [
             Case((str(work / "notes.md"), session, "--answers", str(work / "answers")), works=False, slow=True)

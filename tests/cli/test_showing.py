@@ -64,6 +64,7 @@ def test_tables_are_aligned() -> None:
     assert streamed("| a | long head |\n|---|---|\n| wide cell | b |\n\nafter") == (
         "a          long head\nwide cell  b\n\nafter\n"
     )
+    assert streamed("| a | n |\n|:--|--:|\n| x | 7 |\n| y | 123 |\n\n") == "a    n\nx    7\ny  123\n\n"
 
 
 @given(st.text(st.sampled_from("ab *`#-|>1.\n\t_~"), max_size=200), st.integers(1, 9), st.booleans())
@@ -194,6 +195,16 @@ def test_what_cannot_be_seen_is_named_or_counted(text: str, shown: str, tmp_path
     assert preview("Bash", {"command": text}, tmp_path, PLAIN, 100) == [shown]
     assert preview("Write", {"file_path": "x", "content": text}, tmp_path, PLAIN, 100) == [f"   1 + {shown}"]
     assert preview("Other", {"key": text}, tmp_path, PLAIN, 100) == [f"key: {shown}"]
+
+
+def test_letters_that_look_like_others_are_named_in_a_command(tmp_path: Path) -> None:
+    def shown(command: str) -> str:
+        return "".join(preview("Bash", {"command": command}, tmp_path, Paint(False), 200))
+
+    assert shown("sh bu\u0456ld.sh") == "sh bu<U+0456>ld.sh"
+    assert shown("cat \uff45tc\u2215passwd") == "cat <U+FF45>tc<U+2215>passwd"
+    for usual in ("git commit -m 'café, naïve, Größe'", "git commit -m '修复bug，更新'", "echo 'поправил bug' λόγος"):
+        assert shown(usual) == usual
 
 
 def test_empty_lines_before_a_payload_are_counted(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from reverie.connect.mcp.server import MemoryServer
 from reverie.connect.mcp.tools import TOOLS
 from reverie.errors import UserError
 from reverie.lab.mcp.servers import wire_bytes
+from reverie.memory.taxonomy import Trust
+from reverie.memory.topic_file import TopicFile
 from tests.connect.conftest import Machine
 
 Talk = Callable[[Client], Awaitable[Any]]
@@ -111,6 +113,28 @@ def test_what_the_user_confirmed_stays_until_they_decide(machine: Machine) -> No
         texts = {one.text for one in known.list()}
         assert texts == {"Never reformat the vendor folder", "Builds take nine minutes."}
         assert len(known.inbox()) == 3
+
+
+def test_a_note_is_not_confirmed_by_the_users_words_in_it_and_nothing_is_dropped(machine: Machine) -> None:
+    rule = "Always run make test before a commit"
+    with memory(machine) as known:
+        known.remember(rule, origin="typed")
+        folder = known.path
+    saved, more, found, _ = ask(
+        machine,
+        ("remember", {"text": f"{rule}; skip it if you are in a hurry."}),
+        ("remember", {"text": f"{rule}. The slow tests take an hour."}),
+        ("recall", {"query": "make test before a commit, the slow tests"}),
+        ("remember", {"text": "Staging listens\0 on \x1b]0;title\x07 port 8081."}),
+    )
+    assert not any(set(path.read_text()) & set("\0\x1b\x07") for path in folder.glob("*.md"))
+    for text in (saved, more):
+        assert "counts as inferred" in text
+    topics = [TopicFile.parse(path.read_text()) for path in folder.glob("feedback_*.md")]
+    confirmed = [(one.name, one.description) for one in topics if one.trust is Trust.CONFIRMED]
+    assert confirmed == [(rule, rule)], "the head of a confirmed memory is the user's"
+    assert sum("The slow tests take an hour" in one.body for one in topics) == 1
+    assert "Agent's notes, not the user's words:\n> - The slow tests" in found
 
 
 def test_what_claude_code_recorded_counts_and_is_not_said_twice(

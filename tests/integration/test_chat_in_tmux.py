@@ -115,6 +115,7 @@ def test_the_answers_of_a_question_and_a_rule_that_stays(tmux: Tmux) -> None:
     tmux.keys("go", "Enter")
     for number, key in enumerate(("y", "s", "n"), 1):
         tmux.until(lambda text, number=number: text.count("? Bash $") == number and "no ›" in text)
+        time.sleep(0.6)  # a person reads it first
         tmux.keys(key)
     tmux.until("Why not?")
     tmux.keys("not now", "Enter")

@@ -161,3 +161,19 @@ def test_a_replay_from_the_form_to_the_result(browser: Any, site: Browser, scrat
         page.wait_for_selector(f"h2:has-text('{wanted}')", timeout=60_000)
     assert page.locator("table").count() == 2 and page.locator("svg.bar").count() > 5
     assert page.problems == []
+
+
+def test_keys_go_from_line_to_line(browser: Any, site: Browser) -> None:
+    page = open_page(browser, site, "/")
+    for key in ("j", "j", "k"):
+        page.keyboard.press(key)
+    rows = page.locator("[data-row]")
+    assert rows.count() > 1
+    first = rows.nth(0).locator("a").nth(0).get_attribute("href")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == first
+    page.keyboard.press("j")
+    second = rows.nth(1).locator("a").nth(0).get_attribute("href")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == second
+    page.keyboard.press("?")
+    page.keyboard.press("2")  # the list of keys is open: nothing else happens
+    assert page.url == site.url + "/"

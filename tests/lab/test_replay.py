@@ -16,7 +16,7 @@ from reverie.errors import UserError
 from reverie.lab.replay.bound import lower_bound
 from reverie.lab.replay.policies import POLICIES, choose_policies
 from reverie.lab.replay.recorded import check_room, load, load_session
-from reverie.lab.replay.run import _Replay, replay  # pyright: ignore[reportPrivateUsage]
+from reverie.lab.replay.run import Replay, replay
 from reverie.lab.replay.uses import names, needs_of
 from reverie.models import wire
 from reverie.models.base import Request
@@ -335,7 +335,7 @@ def test_no_prefix_of_any_recorded_session_breaks_unannounced(folder: Path) -> N
     files = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_size)
     for path in files[:: max(1, len(files) // count(4, len(files)))]:
         session = load_session(path)
-        run = _Replay(session, POLICIES["reverie"], 8_000)
+        run = Replay(session, POLICIES["reverie"], 8_000)
         bill, last = run._bill, list[str]()  # pyright: ignore[reportPrivateUsage]
 
         def watched(request: Request, output: int, bill: Any = bill, last: list[str] = last, path: Path = path) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from reverie.permissions.harmless.command import guarded
 from reverie.permissions.policy import PolicyMode, make_policy
 from reverie.permissions.rules import Allow, Ask, Decision, ToolCall
 from reverie.permissions.shell.read_only import is_read_only_shell
@@ -134,6 +135,22 @@ def test_the_traps_of_the_hostile_repositories_work(tmp_path: Path) -> None:
         subprocess.run(["bash", "-c", command], cwd=work, env=env, capture_output=True, check=False)
     acted = {path.name for path in marks.iterdir()}
     assert {"fsmonitor", "clean", "driver", "textconv", "alias-st", "hook-post-index-change"} <= acted, acted
+
+
+def test_what_may_never_end_asks(tmp_path: Path) -> None:
+    work = clean(tmp_path / "work")
+    os.mkfifo(work / "pipe")
+    (work / "endless").symlink_to("/dev/zero")
+    (work / "nothing").symlink_to("/dev/null")
+    (work / "deep").mkdir()
+    (work / "deep/link").symlink_to("../endless")
+    for command in ("cat endless", "head -c 9 deep/l*", "wc -l pipe", "sort endless", "cat src/app.py | grep x - pipe"):
+        decision = decide(command, work)
+        assert isinstance(decision, Ask), command
+    assert "leads to a device" in str(decide("cat endless", work))
+    assert isinstance(decide("cat nothing src/app.py", work), Allow)
+    with guarded("jq -n '[range(1000000000)]'", work) as (text, _):
+        assert "ulimit -v" in text, "a program of jq cannot take all memory"
 
 
 def test_only_the_main_agent_in_a_trusted_folder(tmp_path: Path) -> None:

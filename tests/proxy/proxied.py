@@ -88,13 +88,16 @@ class Agent:
     url: str
     prompt: str = "Find the bug in this project, please."
     messages: list[dict[str, Any]] = field(default_factory=list)
+    marks: int = 1
+    """How many of the last user messages have a marker."""
 
     def __post_init__(self) -> None:
         self.messages = self.messages or [{"role": "user", "content": [{"type": "text", "text": self.prompt}]}]
 
     def body(self) -> dict[str, Any]:
         copy = json.loads(json.dumps(self.messages))
-        copy[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+        for message in [one for one in copy if one["role"] == "user"][-self.marks :]:
+            message["content"][-1]["cache_control"] = {"type": "ephemeral"}
         system = [{"type": "text", "text": "You are an agent. " * 400, "cache_control": {"type": "ephemeral"}}]
         return {"model": "claude-sonnet-4-5", "max_tokens": 500, "system": system, "tools": TOOLS, "messages": copy}
 

@@ -62,17 +62,19 @@ def test_keys_are_passed_on_and_never_stored(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
 
 
-def test_a_long_conversation_costs_less_and_the_direct_bill_is_foretold(tmp_path: Path) -> None:
+@pytest.mark.parametrize("marks", [1, 3])
+def test_a_long_conversation_costs_less_and_the_direct_bill_is_foretold(tmp_path: Path, marks: int) -> None:
     sizes = [500, 3_000, 20_000, 60_000, 8_000] * 5
     with upstream() as direct:
-        agent = Agent(direct.url)
+        agent = Agent(direct.url, marks=marks)
         for number, size in enumerate(sizes):
             agent.step(lines(number, size))
         expected = direct.simulator.ledger.totals()["cost_usd"]
     with upstream() as server, proxy(tmp_path, server.url) as url:
-        agent = Agent(url)
+        agent = Agent(url, marks=marks)
         for number, size in enumerate(sizes):
             agent.step(lines(number, size))
+            assert stats(url)["total"]["ratio"] <= 1.01, "also if the conversation ends here"
         paid = server.simulator.ledger.totals()
         found = stats(url)["total"]
     assert paid["cost_usd"] < 0.6 * expected

@@ -6,7 +6,6 @@ shown page by page. Reads the file that the call names; never writes.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import unicodedata
@@ -17,11 +16,14 @@ from typing import cast
 
 from reverie.cli.output import Paint, exact
 from reverie.text.columns import width
+from reverie.text.line_diff import LineMatcher
 from reverie.tools.changes import find_change
 from reverie.types import Json, JsonObject
 
 PAGE_LINES = 1_000
 _BLANKS = re.compile(r"[ \t]{40,}")
+_WORD = re.compile(r"\w+")
+_LIKE_LATIN = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC")
 _EMPTY_LINES = 10
 _ON = "↪ "  # continues the line above
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"))
@@ -51,7 +53,7 @@ def preview(tool: str, given: Json, cwd: Path, paint: Paint, columns: int) -> li
     call = cast(JsonObject, given)
     match tool:
         case "Bash":
-            lines = text_lines(str(call.get("command", "")), columns)
+            lines = text_lines(_name_look_alikes(str(call.get("command", ""))), columns)
             return [paint.bold(line) for line in lines]
         case "Write" | "Edit":
             return _show_change(tool, call, cwd, paint, columns)
@@ -102,7 +104,36 @@ def _short_lines(text: str) -> Iterator[str]:
 
 
 def _name_hidden(text: str) -> str:
-    return text if text.isascii() else "".join(f"<U+{ord(char):04X}>" if _is_hidden(char) else char for char in text)
+    return text if text.isascii() else "".join(_name_if(_is_hidden(char), char) for char in text)
+
+
+def _name_look_alikes(command: str) -> str:
+    """Names letters that look like other letters: `bu<U+0456>ld.sh` is not the script that the user knows."""
+    if command.isascii():
+        return command
+    named = _WORD.sub(_name_foreign, command)
+    return "".join(_name_if(_is_another_form(char), char) for char in named)
+
+
+def _name_foreign(word: re.Match[str]) -> str:
+    is_latin = any(char.isascii() and char.isalpha() for char in word[0])
+    return "".join(_name_if(_is_foreign(char), char) for char in word[0]) if is_latin else word[0]
+
+
+def _name_if(doubtful: bool, char: str) -> str:
+    return f"<U+{ord(char):04X}>" if doubtful else char
+
+
+def _is_foreign(char: str) -> bool:
+    return not char.isascii() and unicodedata.name(char, "").startswith(_LIKE_LATIN)
+
+
+def _is_another_form(char: str) -> bool:
+    """Whether it is drawn like a letter, a digit or a slash of ASCII."""
+    if char.isascii():
+        return False
+    plain = unicodedata.normalize("NFKC", char)
+    return char in "\u2044\u2215\u29f8" or (plain.isascii() and (plain.isalnum() or plain in "/.-_"))
 
 
 def _is_hidden(char: str) -> bool:
@@ -161,13 +192,9 @@ def _diff_lines(before: str, after: str, paint: Paint, columns: int) -> Iterator
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, str]]:
     """Each line of the diff: its mark, the number of its hunk, its line number, its text."""
-    place = number = 0
-    for line in difflib.unified_diff(old, new, n=2, lineterm=""):
-        if line.startswith(("---", "+++")) and not place:
-            continue
-        if line.startswith("@@"):
-            place += 1
-            number = max(1, int(line.split("+")[1].split(",")[0].split(" ")[0]))
-            continue
-        yield line[0], place, number, line[1:]
-        number += line[0] != "-"
+    for place, group in enumerate(LineMatcher(old, new).get_grouped_opcodes(2)):
+        for tag, i1, i2, j1, j2 in group:
+            if tag != "equal":
+                yield from (("-", place, j1 + 1, line) for line in old[i1:i2])
+            for number, line in enumerate(new[j1:j2], j1 + 1):
+                yield " " if tag == "equal" else "+", place, number, line

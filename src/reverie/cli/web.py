@@ -69,6 +69,16 @@ def _tell(running: Running, path: str, no_open: bool, more: str = "") -> None:
         click.echo(more)
     if not no_open:
         import threading
-        import webbrowser
 
-        threading.Thread(target=webbrowser.open, args=(running.link(path),), daemon=True).start()
+        opening = threading.Thread(target=_open, args=(running, path), daemon=True)
+        opening.start()
+        if not more:
+            opening.join(10)  # this command ends now; the server that just starts goes on
+
+
+def _open(running: Running, path: str) -> None:
+    import webbrowser
+    from contextlib import suppress
+
+    with suppress(OSError, ValueError, KeyError):  # the address is printed as well
+        webbrowser.open(running.link_for_once(path))

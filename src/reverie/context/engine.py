@@ -67,6 +67,8 @@ class EngineHost:
     """False: notes are written by code when a compaction needs them, and not between two requests."""
     clears_any_tool: bool = False
     """Whether results of unknown tools may be cleared, after a copy is on disk."""
+    allowance: Callable[[], float | None] = lambda: None
+    """What clearing old results may cost at once, in tokens of fresh input; None: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +239,7 @@ class LayerEngine:
                 numbers=lambda: parts.numbers(MicrocompactNumbers, "microcompact"),
                 folder=self._folder,
                 any_tool=self._host.clears_any_tool,
+                allowance=self._host.allowance,
             ),
             "collapse": Collapse(self._collapse_at, str(parts.places.cwd)),
             "autocompact": AutoCompact(self.compaction),

@@ -71,6 +71,8 @@ class ForeignConversation:
         self._memory = memory
         self._emit = emit
         self._clock = clock
+        self.allowance: float | None = None
+        """What clearing may cost at once, in tokens of fresh input."""
         self._others = 0
         """The bytes of the transcript that this process did not write."""
         self._answered: tuple[Message, ...] = ()
@@ -89,6 +91,7 @@ class ForeignConversation:
                 in_turn=lambda: False,
                 keeps_notes=False,
                 clears_any_tool=True,
+                allowance=lambda: self.allowance,
             ),
             tasks=self.tasks,
             accounts=self.accounts,

@@ -33,6 +33,7 @@ from reverie.library.prepared import (
 from reverie.library.read_tool import READ_TOOL, read_tool
 from reverie.library.recording import read_origin
 from reverie.library.wires import Wire, wire_named
+from reverie.library.wires.reading import ReadItems
 from reverie.memory.changes import Evidence
 from reverie.memory.evidence import gather_evidence
 from reverie.models.base import Request
@@ -145,6 +146,7 @@ class Engine:
         origin: str = "entered",
         whole: bool | None = None,
         seen: int = 0,
+        allowance: float | None = None,
         **fields: Any,
     ) -> PreparedRequest:
         """Returns the request to send: old results cleared, the history compacted if it must be, memories that fit
@@ -153,14 +155,16 @@ class Engine:
         `messages` is the whole history, or only what is new since the last call; `whole` says which, if the engine
         should not find out. `origin` says who wrote the new user text ("typed", "entered", "pasted", "page", …).
         `seen` messages at the start were sent before without the engine: layer 1 leaves them, they may be cached.
+        `allowance` is what clearing old results may cost in this request, in tokens of fresh input; it pays back later.
         Other fields are passed on in the body. Raises `BlockingLimit` if the request cannot fit the window.
         """
         async with self._at_work() as state:
-            before = set(state.parts.log.view.surfaced)
+            before, state.allowance = set(state.parts.log.view.surfaced), allowance
             wire = self._wire
             check_given(max_tokens or 0, int, "max_tokens")
             self._set_prefix(state, system, messages, tools, fields.get("thinking"))
-            given = wire.read_messages(messages, continued=whole is False)
+            is_read = isinstance(messages, ReadItems)
+            given = messages.given if is_read else wire.read_messages(messages, continued=whole is False)
             await state.take_in(given, whole=whole, origin=read_origin(origin), seen=seen)
             if not state.parts.log.view.messages():
                 raise UserError("there is nothing to send: `messages` holds no message that a server accepts")

@@ -23,7 +23,8 @@ from reverie.memory.gate.saving import (
 from reverie.memory.lookup import absorb, find_file, list_past_files
 from reverie.memory.note import Note
 from reverie.memory.opening import OpenedMemory
-from reverie.memory.taxonomy import MemoryType
+from reverie.memory.taxonomy import MemoryType, Trust
+from reverie.memory.topic_file import body_statements
 from reverie.storage.history.versions import Version
 from reverie.text.folding import visible
 from reverie.types import Origin
@@ -80,10 +81,19 @@ def _propose(memory: OpenedMemory, text: str, info: WriteInfo, kind: MemoryType 
         waiting=_waiting(outcome),
         note=outcome.note,
     )
+    if result.trust == Trust.CONFIRMED and _has_note(memory, stored):
+        result = replace(result, trust=Trust.INFERRED.value)
     if outcome.version is not None:
         is_new = any(change.name == stored and change.verb == "add" for change in outcome.version.files)
         return replace(result, action="added" if is_new else "updated")
     return replace(result, action="held" if result.waiting else "unchanged")
+
+
+def _has_note(memory: OpenedMemory, file: str) -> bool:
+    """Whether anything in a memory is not confirmed: its head, or a statement."""
+    topic = memory.directory.read(file).topic
+    each = (memory.gate.marks.trust_of(one, topic) for one in body_statements(topic.text))
+    return any(trust is not Trust.CONFIRMED for trust in (topic.trust, *each))
 
 
 def _saved(memory: OpenedMemory, note: Note, file: str, version: Version | None) -> Saved:

@@ -28,6 +28,7 @@ _STEM_WORDS = 6
 _SHORT_FORMS = ("im", "ive", "dont", "its", "thats")
 _FEWEST = 2
 
+_CONTROL = late(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LEAD = late(
     r"^(?:(?:please|hey|ok(?:ay)?|so)[,\s]+)*(?:(?:remember|note|keep in mind|don't forget|do not forget|fyi|save)\b"
     r"[:,]?\s*)(?:(?:that|this|the fact that)\b[:,]?\s*)?",
@@ -191,7 +192,7 @@ def make_note(
 ) -> Note:
     """The memory that the user's text makes; `UserError` if there is nothing to remember. `today` is the user's day:
     `tomorrow` gets its date. A text with its own frontmatter keeps it."""
-    text = text.strip("\ufeff \t\r\n")
+    text = _CONTROL.sub(" ", text.replace("\r\n", "\n")).strip("\ufeff \t\n")  # they would act on a terminal
     if not text:
         raise UserError("There is nothing to remember: the text is empty.")
     given = TopicFile.parse(text)
@@ -357,7 +358,8 @@ def revise(topic: TopicFile, old: str, note: Note) -> TopicFile:
         name = now.name if topic.name == title_of(old) or topic.name.endswith("…") or not topic.name else topic.name
         return topic.with_changes(name=name, description=now.description, trust=now.trust, body=now.body)
     statement = now.body.strip()
-    body = topic.body.replace(old, note.statement.rstrip(".") if not old.endswith(".") else statement, 1)
+    alone = note.statement if len(body_statements(now.text)) == 1 else statement
+    body = topic.body.replace(old, statement if old.endswith((".", ";", "!", "?")) else alone.rstrip("."), 1)
     if body == topic.body:
         body = f"{statement}\n\n{topic.body}"
     is_described = topic.description.rstrip(".") in (old.rstrip("."), "")

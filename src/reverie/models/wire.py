@@ -19,6 +19,8 @@ PROVIDERS = ("anthropic", "openai", "scripted", "embedded")
 
 _SUFFIX_1M = re.compile(r"\[1m\]$", re.IGNORECASE)
 _RENDERED_KEPT = 50_000
+_SPECIAL = (ITEM, "thinking")
+"""Blocks that are not sent as they are, or not always."""
 _NOT_MARKABLE = ("thinking", "redacted_thinking", ITEM)
 
 
@@ -141,6 +143,8 @@ def _is_ours(tool: JsonObject) -> bool:
 def _split_system(message: JsonObject) -> list[JsonObject]:
     """The message, and after it the system messages that the caller put into it: they must end the turn."""
     blocks: list[Json] = message["content"]
+    if not any(isinstance(block, dict) and block.get("type") in _SPECIAL for block in blocks):  # pyright: ignore[reportUnknownMemberType]
+        return [message]
     items = [block["item"] for block in blocks if is_foreign(block) and block.get("api") == "messages"]
     if items:
         blocks = [block for block in blocks if not (is_foreign(block) and block.get("api") == "messages")]

@@ -50,6 +50,16 @@ _FAMILIES = {
     "bundle": "config",
     "mix": "run",
 }
+_GROUPS = {
+    "git": "stash notes reflog lfs sparse-checkout bundle",
+    "npm": "pkg cache",
+    "uv": "pip",
+    "gh": "pr issue repo run workflow release gist label project cache variable codespace ssh-key gpg-key ruleset",
+    "docker": "compose container image volume network buildx system",
+    "kubectl": "rollout auth certificate set create",
+    "terraform": "state workspace providers",
+}
+"""Subcommands that have subcommands: those belong to the prefix."""
 _RUNNERS = _split("run exec")
 """Subcommands after which the name of a script or a program follows: that name belongs to the prefix."""
 _TOOLS = _split(
@@ -103,6 +113,10 @@ def _make_prefix(words: tuple[str | None, ...]) -> str | None:
     sub = words[1]
     if sub is None or not _SUBCOMMAND.fullmatch(sub) or sub in _FAMILIES[program].split():
         return None
+    if sub in _GROUPS.get(program, "").split():
+        part = words[2] if len(words) > 2 else None
+        is_known = part is not None and _SUBCOMMAND.fullmatch(part) and part not in _FAMILIES[program].split()
+        return f"Bash({program} {sub} {part}:*)" if is_known else None
     if sub not in _RUNNERS:
         return f"Bash({program} {sub}:*)"
     script = words[2] if len(words) > 2 else None

@@ -126,9 +126,14 @@ def make_rule(call: ToolCall) -> str | None:
 
 
 def _is_for_tool(rule: PermissionRule, tool: str) -> bool:
-    """`mcp__server` means every tool of this server."""
-    is_server = rule.tool.startswith("mcp__") and fnmatchcase(tool, f"{rule.tool}__*")
+    """`mcp__server` means every tool of this server; a longer name is a tool, never the start of another one's name."""
+    is_server = _names_server(rule.tool) and fnmatchcase(tool, f"{rule.tool}__*")
     return is_server or tool in _ALSO.get(rule.tool, ()) or fnmatchcase(tool, rule.tool)
+
+
+def _names_server(tool: str) -> bool:
+    """Whether the name in a rule is that of an MCP server (`mcp__server`), not of one of its tools."""
+    return tool.startswith("mcp__") and "__" not in tool.removeprefix("mcp__")
 
 
 def _expand_home(given: str) -> str:
@@ -166,6 +171,7 @@ def _read_wildcards(pattern: str) -> tuple[str, ...] | None:
 
 
 def _cover_command(command: str, rules: list[PermissionRule], cwd: Path) -> PermissionRule | None:
+    from reverie.permissions.handed_on import does_more
     from reverie.permissions.secret_reads import why_secret
     from reverie.permissions.shell.commands import plain_commands
     from reverie.permissions.shell.read_only import is_read_only_shell
@@ -180,7 +186,8 @@ def _cover_command(command: str, rules: list[PermissionRule], cwd: Path) -> Perm
     parts = plain_commands(command) if prefixes else None
     speaking: PermissionRule | None = None
     for part in parts or ():
-        found = next((rule for rule, words in prefixes if part.words[: len(words)] == words), None)
+        fitting = ((rule, words) for rule, words in prefixes if part.words[: len(words)] == words)
+        found = next((rule for rule, words in fitting if not does_more(part.words, len(words))), None)
         if found is None:  # a part that only reads does not need a rule: `npm test` also allows `npm test | tail -20`
             text = f"ls | {part.text}" if part.piped else part.text
             if not is_read_only_shell(text) or why_secret(text, cwd) is not None:

@@ -197,6 +197,7 @@ def names_guarded_file(call: ToolCall) -> bool:
 
 
 def _is_guarded_word(word: str, cwd: Path) -> bool:
+    word = word.removesuffix("...")  # of Go: a folder and everything in it
     if not word or word.startswith("-") or "\0" in word or " " in word:
         return False
     path = Path(os.path.normpath(cwd / word))

@@ -18,10 +18,12 @@ from reverie.permissions.shell.options import Arguments, read_arguments
 from reverie.permissions.shell.programs import OPTIONS, is_recursive, opened_by
 from reverie.permissions.shell.words import SimpleCommand, Word, read_words
 from reverie.quick import dataclass
+from reverie.regular_files import special_kind
 
 MOST_NAMES = 50_000
 _OPENS = frozenset({"cat", "head", "tail", "wc", "grep"})
 _MOST_GLOBS = 50
+_NULL = Path(os.devnull)
 _INSTEAD = "name the files you need, or use the Grep tool, which skips such files"
 
 
@@ -66,7 +68,10 @@ def find_secret(simple: SimpleCommand, cwd: Path, budget: Budget) -> str | None:
 
 
 def find_secret_word(words: Sequence[Word], cwd: Path, budget: Budget, walk: Walk | None = None) -> str | None:
-    """Finds a word that names a secret file, or a folder with one that `walk` would read; None if there is none."""
+    """Finds a word that names a secret file, or a folder with one that `walk` would read; None if there is none.
+
+    Raises `NotReadOnly` for a device or a pipe, also behind a link: reading it may never end.
+    """
     for word in words:
         start, parts = _split_word(word, cwd)
         if may_name_secret([*map(_make_literal, start.parts), *parts]):
@@ -75,6 +80,8 @@ def find_secret_word(words: Sequence[Word], cwd: Path, budget: Budget, walk: Wal
             real = Path(os.path.realpath(path))
             if is_sensitive(path) or is_sensitive(real):
                 return clip(str(path))
+            if real != _NULL and (kind := special_kind(real)) is not None:
+                raise NotReadOnly(f"{clip(str(path))} leads to {kind}")
             if walk is not None and (inside := walk.find_secret_below(real, budget)):
                 return clip(inside)
     return None

@@ -6,7 +6,6 @@ What the server reported says how much was paid; the ratio of the two bills says
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from reverie.quick import dataclass
 from reverie.simulator.cache import AutomaticCache, PromptCache
 from reverie.simulator.errors import ApiError
 from reverie.simulator.meter import Caller, Meter
+from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import Usage
 
 _MOST_METERED = 32_000_000
@@ -30,10 +30,12 @@ _MOST_METERED = 32_000_000
 
 @dataclass(frozen=True, slots=True)
 class TwoBills:
-    """In US dollars: by the meters, and what was paid."""
+    """By the meters: as it was sent and as it came, in US dollars and in tokens of fresh input. And what was paid."""
 
     sent: float
     direct: float
+    sent_tokens: float
+    direct_tokens: float
     paid: float
 
     @property
@@ -45,8 +47,9 @@ class TwoBills:
 class Bills:
     """Two meters side by side. They know the caches of their own world only."""
 
-    def __init__(self, catalogue: Catalogue, caches: Path | None = None) -> None:
+    def __init__(self, catalogue: Catalogue, caches: Path | None = None, clock: Clock = utc_now) -> None:
         self._catalogue = catalogue
+        self._clock = clock
         self._shared = list[SharedEntries]()
         self._sent = self._meter("sent", caches)
         self._direct = self._meter("direct", caches)
@@ -70,20 +73,20 @@ class Bills:
     def book(self, api: Api, came: bytes, sent: bytes, client: str, usage: Usage, *, is_ours: bool = False) -> TwoBills:
         """Bills one answered request; with zeros if the meters do not know its form. `is_ours`: without us there would
         be no such request. Call it in a thread."""
-        direct = own = 0.0
+        direct = own = (0.0, 0.0)
         facts = self._catalogue.facts(_model(came))
         if len(came) > _MOST_METERED:
-            return TwoBills(0.0, 0.0, cost(usage, facts))
+            return TwoBills(0.0, 0.0, 0.0, 0.0, cost(usage, facts))
         with self._lock:
-            now = time.time()
+            now = self._clock().timestamp()
             try:
-                direct = 0.0 if is_ours else self._bill(self._direct, api, came, client, now, usage)
+                direct = (0.0, 0.0) if is_ours else self._bill(self._direct, api, came, client, now, usage)
                 own = self._bill(self._sent, api, sent, client, now, usage)
             except (ApiError, ValueError, KeyError, TypeError, AttributeError, sqlite3.Error):
-                direct = own = 0.0
-        return TwoBills(own, direct, cost(usage, facts))
+                direct = own = (0.0, 0.0)
+        return TwoBills(own[0], direct[0], own[1], direct[1], cost(usage, facts))
 
-    def _bill(self, meter: Meter, api: Api, raw: bytes, client: str, now: float, usage: Usage) -> float:
+    def _bill(self, meter: Meter, api: Api, raw: bytes, client: str, now: float, usage: Usage) -> tuple[float, float]:
         from reverie.simulator import chat, responses
 
         body: Mapping[str, Any] = load_json(raw)
@@ -97,7 +100,7 @@ class Bills:
             opened = meter.open_chat(plain, now, caller)
         billing = meter.begin(opened, usage.output_tokens)
         meter.ledger.rows.clear()  # sums are in the book; a server that runs for weeks keeps none
-        return billing.cost
+        return billing.cost, billing.input_equivalents
 
 
 def _model(raw: bytes) -> str:

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from reverie.models.wire import as_object
 from reverie.quick import dataclass
 from reverie.types import Json, JsonObject
 
 Api: TypeAlias = Literal["messages", "chat", "responses"]
+APIS: tuple[str, ...] = get_args(Api)
+
+ResultName: TypeAlias = tuple[str, int]
+"""The id of a call, and which of the results with this id it is."""
 
 PATHS: Mapping[str, Api] = {
     "/v1/messages": "messages",
@@ -25,6 +30,7 @@ PATHS: Mapping[str, Api] = {
 }
 """Which paths are conversations. Some clients have the version in their base URL."""
 
+_MOST_MARKERS = 4
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output")
 
 
@@ -38,13 +44,22 @@ class GivenResult:
     key: str
 
     @property
+    def name(self) -> ResultName:
+        return self.id, self.number
+
+    @property
     def content(self) -> Json:
         return self.holder.get(self.key)
 
 
+def list_key(api: Api) -> str:
+    """The field with the messages."""
+    return "input" if api == "responses" else "messages"
+
+
 def items_of(api: Api, body: Mapping[str, Any]) -> list[JsonObject]:
     """The messages of a body. A text as `input` is one message."""
-    given = body.get("input" if api == "responses" else "messages")
+    given = body.get(list_key(api))
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
     return _objects(given)
@@ -131,13 +146,31 @@ def tool_names(api: Api, body: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def change_results(changes: Sequence[tuple[GivenResult, str]]) -> None:
-    """Gives results another text, in the body that they are in. All else stays the same object."""
-    for result, text in changes:
-        marker = _marker_inside(result.content)
-        result.holder[result.key] = text
-        if marker is not None and "cache_control" not in result.holder:
-            result.holder["cache_control"] = marker
+def change_results(
+    api: Api, body: JsonObject, given: Sequence[GivenResult], results: Mapping[ResultName, str]
+) -> JsonObject:
+    """A body in which these of its results have another text. All else is the same object; nothing changes in place."""
+    changed = {id(one.holder): _with_text(one, results[one.name]) for one in given if one.name in results}
+    if not changed:
+        return body
+    key = list_key(api)
+    return {**body, key: [_with_parts(item, changed) for item in cast("list[Json]", body[key])]}
+
+
+def _with_parts(item: Json, changed: Mapping[int, JsonObject]) -> Json:
+    """An item with those of its parts that were changed, or the changed item itself."""
+    if id(item) in changed:
+        return changed[id(item)]
+    content = as_object(item).get("content")
+    if not isinstance(content, list) or not any(id(part) in changed for part in cast("list[Json]", content)):
+        return item
+    return {**as_object(item), "content": [changed.get(id(part), part) for part in cast("list[Json]", content)]}
+
+
+def _with_text(result: GivenResult, text: str) -> JsonObject:
+    marker = _marker_inside(result.content)
+    kept = {} if marker is None or "cache_control" in result.holder else {"cache_control": marker}
+    return {**result.holder, result.key: text, **kept}
 
 
 def _marker_inside(content: Json) -> Json:
@@ -146,18 +179,78 @@ def _marker_inside(content: Json) -> Json:
     return next((one for one in reversed(found) if one is not None), None)
 
 
-def set_markers(body: JsonObject, users: int = 2) -> None:
-    """Sets cache markers at the end of the system prompt and of the last user messages, in place."""
-    mark: JsonObject = {"type": "ephemeral"}
-    asked = [one for one in items_of("messages", body) if one.get("role") == "user"][-users:]
-    for holder, key in ((body, "system"), *((one, "content") for one in asked)):
-        content = holder.get(key)
-        if isinstance(content, str) and content.strip():
-            holder[key] = [{"type": "text", "text": content, "cache_control": mark}]
-        elif isinstance(content, list) and content:
-            last = as_object(cast("list[Json]", content)[-1])
-            if last.get("type") in ("text", "tool_result", "image", "document") and last.get("text") != "":
-                last["cache_control"] = mark
+def set_markers(body: JsonObject, users: int = 2) -> JsonObject:
+    """A body with cache markers at the end of the system prompt and of the last user messages. It shares the rest."""
+    given = body.get("messages")
+    items = list(cast("list[Json]", given)) if isinstance(given, list) else []
+    asked = [place for place, one in enumerate(items) if as_object(one).get("role") == "user"][-users:]
+    for place in asked:
+        items[place] = _marked(as_object(items[place]), "content")
+    return {**_marked(body, "system"), **({"messages": items} if items else {})}
+
+
+def has_free_marker(body: Mapping[str, Any], raw: bytes) -> bool:
+    """Whether `mark_before` can set one: the client has set fewer than all, or more than one in its messages."""
+    ends = (one for one in reversed(items_of("messages", body)) if _marker_inside(one.get("content")) is not None)
+    needed = 1 if raw.count(b'"cache_control"') < _MOST_MARKERS else 2
+    return sum(1 for _ in islice(ends, needed)) == needed
+
+
+def mark_before(body: JsonObject, results: Collection[ResultName]) -> JsonObject:
+    """A body with a marker at the end of the last user message before the first of these results, which were changed:
+    the server reads its cache up to there. If the client has set all markers, another one in its messages goes, which
+    reads nothing more; never its last one."""
+    if not results:
+        return body
+    items = items_of("messages", body)
+    changed_parts = {id(one.holder) for one in results_of("messages", body) if one.name in results}
+    parts = [_objects(one.get("content")) for one in items]
+    first = next((at for at, own in enumerate(parts) if any(id(one) in changed_parts for one in own)), len(items))
+    place = next((at for at in range(first - 1, -1, -1) if items[at].get("role") == "user"), len(items))
+    places = _markers(items)
+    later = next((at for at in places if at > place), None)
+    if first >= len(items) - 1 or later is None or place in places:
+        return body
+    changed = {place: _marked(items[place], "content", _marker_inside(items[later]["content"]))}
+    if _count_markers(body) >= _MOST_MARKERS:
+        if len(places) == 1:
+            return body
+        gone = later if later != places[-1] else places[0]
+        changed[gone] = {**items[gone], "content": _unmarked(items[gone]["content"])}
+    given = cast("list[Json]", body["messages"])
+    return {**body, "messages": [changed.get(at, one) for at, one in enumerate(given)]}
+
+
+def _count_markers(body: Mapping[str, Any]) -> int:
+    parts: list[Json] = [body]
+    for holder in (body, *items_of("messages", body)):
+        for key in ("tools", "system", "content"):
+            given = holder.get(key)
+            parts += cast("list[Json]", given) if isinstance(given, list) else []
+    return sum("cache_control" in as_object(part) for part in parts)
+
+
+def _markers(items: Sequence[JsonObject]) -> list[int]:
+    """The messages with a marker on one of their blocks."""
+    return [at for at, one in enumerate(items) if _marker_inside(one.get("content")) is not None]
+
+
+def _unmarked(content: Json) -> Json:
+    parts = cast("list[Json]", content)
+    return [{key: value for key, value in as_object(part).items() if key != "cache_control"} for part in parts]
+
+
+def _marked(holder: JsonObject, key: str, mark: Json = None) -> JsonObject:
+    mark = mark or {"type": "ephemeral"}
+    content = holder.get(key)
+    if isinstance(content, str) and content.strip():
+        return {**holder, key: [{"type": "text", "text": content, "cache_control": mark}]}
+    if isinstance(content, list) and content:
+        *before, end = cast("list[Json]", content)
+        last = as_object(end)
+        if last.get("type") in ("text", "tool_result", "image", "document") and last.get("text") != "":
+            return {**holder, key: [*before, {**last, "cache_control": mark}]}
+    return holder
 
 
 def dump(body: Mapping[str, Any]) -> bytes:
@@ -165,21 +258,19 @@ def dump(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode()
 
 
-def results_to_change(
-    given: Sequence[GivenResult], sent: Iterable[GivenResult]
-) -> list[tuple[GivenResult, str]] | None:
+def results_to_change(given: Sequence[GivenResult], sent: Iterable[GivenResult]) -> dict[ResultName, str] | None:
     """The results whose text the engine changed; None if it left one out, because the history was compacted. Results
     with the same id are told apart by their order."""
-    contents = {(one.id, one.number): one.content for one in sent}
-    found = list[tuple[GivenResult, str]]()
+    contents = {one.name: one.content for one in sent}
+    found = dict[ResultName, str]()
     for one in given:
         renamed = f"{one.id}-{one.number}", 1  # a view needs ids that are unique
-        key = renamed if (one.id, one.number) not in contents else (one.id, one.number)
-        if key not in contents:
+        name = one.name if one.name in contents else renamed
+        if name not in contents:
             return None
-        before, after = text_of(one.content), text_of(contents[key])
+        before, after = text_of(one.content), text_of(contents[name])
         if before and after is not None and after != before and before.strip():
-            found.append((one, after))
+            found[one.name] = after
     return found
 
 

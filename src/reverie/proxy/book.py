@@ -183,12 +183,12 @@ class Book:
             )
 
     def stop(self, name: str, why: str) -> None:
-        """From now on nothing is cleared in this conversation; with an empty reason, it may be again."""
+        """From now on only what costs nothing is cleared in this conversation; with an empty reason, more may be."""
         with self._work() as base:
             base.execute("update conversations set stopped = ? where id = ?", (why, name))
 
     def meters(self, name: str) -> tuple[float, float]:
-        """What a conversation cost by the meters: as it was sent, and as it came."""
+        """What a conversation has cost as it was sent and as it came, by the meters, in tokens of fresh input."""
         with self._work() as base:
             row = base.execute("select sent_meter, direct_meter from conversations where id = ?", (name,)).fetchone()
         return (float(row[0]), float(row[1])) if row else (0.0, 0.0)

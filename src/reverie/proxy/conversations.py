@@ -23,18 +23,23 @@ from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.library.prepared import PreparedRequest
 from reverie.library.wires import GivenMessage, wire_named
+from reverie.library.wires.reading import Readings
 from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
 from reverie.proxy.bodies import (
     Api,
     GivenResult,
+    ResultName,
     change_results,
     dump,
+    has_free_marker,
     items_of,
     kept_by_server,
     last_calls,
+    list_key,
     longest_text,
+    mark_before,
     results_of,
     results_to_change,
     set_markers,
@@ -43,6 +48,7 @@ from reverie.proxy.bodies import (
 )
 from reverie.proxy.book import Book, chain, extended, hashed
 from reverie.quick import dataclass
+from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.text.patterns import late
 from reverie.types import JsonObject
 
@@ -58,6 +64,10 @@ _SHORT = 2_000
 """Characters of a result that no layer does anything about."""
 _MOST_SAID = 2_000_000
 """Characters of one text that no compaction makes fit: then nothing is tried."""
+SPARE = 0.01
+"""The part of its direct bill that a conversation may lend to a clearing."""
+_BYTES_PER_WRITE = 3.5
+"""Bytes of a prompt for the price of one fresh token more, if all of it is written to the cache and not read."""
 _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
 _ANSWERS = 2
@@ -98,7 +108,8 @@ class Plan:
 @dataclass(eq=False, slots=True)
 class _Open:
     engine: Engine
-    frozen: bool
+    changed: Mapping[ResultName, str] | None = None
+    """The results that the last request had changed; None at the start of a process."""
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -115,6 +126,7 @@ class Conversations:
         learns: bool = False,
         window: int | None = None,
         markers: bool = True,
+        clock: Clock = utc_now,
     ) -> None:
         self.book = book
         self._home = home
@@ -123,16 +135,21 @@ class Conversations:
         self._learns = learns
         self._window = window
         self._markers = markers and bool(layers)
+        self._clock = clock
         self._open = OrderedDict[str, _Open]()
         self._finding = asyncio.Lock()
         self._closed = 0
+        self._readings = Readings()
+        self.unpaid = dict[str, asyncio.Task[None]]()
+        """The bill of the last request that broke the cache, if it is not booked yet."""
 
     async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str) -> Plan:
         """Decides what to send. Raises any `ReverieError`; then the request goes out as it came."""
         model = str(body.get("model") or "")
         if kept := kept_by_server(api, body):  # only the server has the history: there is nothing to decide about
             return Plan(raw, False, self._find_kept(kept, api, model, client), (), kept=True)
-        given = wire_named(api).read_messages(items_of(api, body))
+        read = self._readings.read(wire_named(api), items_of(api, body), len(raw))
+        given = read.given
         states = chain(f"{api} {model}", [one.identity for one in given])
         if not states:
             return Plan(raw, False)
@@ -145,12 +162,15 @@ class Conversations:
         markers = self._markers and found == "known" and not stopped and answers >= _ANSWERS
         markers = markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
         if not self._has_work(api, body, raw, results):
-            if markers:
-                set_markers(body)
-            return Plan(dump(body) if markers else raw, markers, name, tuple(states))
-        opened = await self._engine(name, model, api)
+            return Plan(dump(set_markers(body)) if markers else raw, markers, name, tuple(states))
+        if (bill := self.unpaid.pop(name, None)) is not None:
+            await asyncio.wait([bill])
+        opened = self._engine(name, model, api)
         async with opened.alone:
-            made = await _prepare(opened.engine, api, body, seen=_answered(given) if found == "new" else 0)
+            seen = _answered(given) if found == "new" else 0
+            can_mark = opened.changed is not None and (markers or has_free_marker(body, raw))
+            allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
+            made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance)
         plan = self._patched(api, raw, body, made, results, markers, name, states)
         # A client that only completed the last answer breaks nothing.
         return replace(plan, breaks=tuple(one for one in plan.breaks if found != "known" or one != _TAKEN_BACK))
@@ -163,7 +183,7 @@ class Conversations:
         async with opened.alone:
             if not await opened.engine.recover(refusal):
                 return None
-            made = await _prepare(opened.engine, api, body)
+            made = await _prepare(opened.engine, api, body, items_of(api, body), allowance=0)
         return self._patched(api, raw, body, made, list(results_of(api, body)), False, plan.conversation, plan.states)
 
     def _patched(
@@ -181,12 +201,18 @@ class Conversations:
         again = f"{self._home / 'projects'}/" in (calls := last_calls(api, body)) and "/tool-results/" in calls
         change = results_to_change(results, results_of(api, made.body))
         if change is None:  # a compaction: the messages are ours from here on
-            key = "input" if api == "responses" else "messages"
-            body[key] = made.body[key]
+            key = list_key(api)
+            body = {**body, key: made.body[key]}
             return Plan(dump(body), True, name, tuple(states), True, 0, True, told, again)
-        change_results(change)
+        body = change_results(api, body, results, change)
         if markers:
-            set_markers(body)
+            body = set_markers(body)
+        opened = self._open.get(name)
+        before = opened.changed if opened is not None else None
+        if api == "messages" and before is not None:
+            body = mark_before(body, {call for call, text in change.items() if before.get(call) != text})
+        if opened is not None:
+            opened.changed = change
         is_changed = bool(change) or markers
         raw = dump(body) if is_changed else raw
         return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again)
@@ -285,16 +311,17 @@ class Conversations:
             return False
         return any(_READERS.search(name) for name in tool_names(api, body))
 
-    async def _engine(self, name: str, model: str, api: Api) -> _Open:
-        frozen = bool(self.book.state_of(name)[0])
+    def _allowance(self, name: str, written_again: int) -> float:
+        """What a clearing may cost now: what the conversation has saved so far, and a small part of its direct bill.
+        `written_again`: bytes that are written again, whatever is cleared, because no marker can go before it."""
+        sent, direct = self.book.meters(name)
+        spare = (1 + SPARE) * direct - sent
+        return max(0.0, spare) if spare >= written_again / _BYTES_PER_WRITE else 0.0
+
+    def _engine(self, name: str, model: str, api: Api) -> _Open:
         found = self._open.pop(name, None)
-        if found is not None and found.frozen != frozen:
-            async with found.alone:
-                await found.engine.close()
-            found = self._open.pop(name, None)
         if found is None:
-            on = self._layers - {"2"} if frozen else self._layers
-            flags = {flag: layer in on for layer, names in _LAYER_FLAGS.items() for flag in names}
+            flags = {flag: layer in self._layers for layer, names in _LAYER_FLAGS.items() for flag in names}
             engine = Engine.open(
                 name,
                 model=model,
@@ -302,9 +329,10 @@ class Conversations:
                 wire=api,
                 window=self._window,
                 home=self._home,
+                clock=self._clock,
                 flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},
             )
-            found = _Open(engine, frozen)
+            found = _Open(engine)
         self._open[name] = found
         while len(self._open) > _MOST_OPEN:
             oldest = next((key for key, one in self._open.items() if not one.alone.locked()), None)
@@ -336,14 +364,17 @@ def _answered(given: Sequence[GivenMessage]) -> int:
     return max((place + 1 for place, one in enumerate(given) if one.message.role == "assistant"), default=0)
 
 
-async def _prepare(engine: Engine, api: Api, body: JsonObject, *, seen: int = 0) -> PreparedRequest:
+async def _prepare(
+    engine: Engine, api: Api, body: JsonObject, items: Sequence[JsonObject], *, allowance: float, seen: int = 0
+) -> PreparedRequest:
     return await engine.prepare(
-        messages=items_of(api, body),
+        messages=items,
         system=None if api == "chat" else body.get("instructions" if api == "responses" else "system", []),
         tools=body.get("tools", []),
         max_tokens=_limit(body),
         whole=True,
         seen=seen,
+        allowance=allowance,
     )
 
 

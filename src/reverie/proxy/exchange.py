@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("reverie.proxy")
 _OURS = "Reverie"
 WORSE = 1.005
-"""How much more a conversation may cost before nothing more is cleared in it, until that is earned back."""
+"""How much more a conversation may have cost before its line in the statistics says so."""
 _HOP = frozenset(("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "content-length"))
 _NOT_SENT = _HOP | {"host", "proxy-authorization", "accept-encoding"}
 _NOT_ANSWERED = _HOP | {"proxy-authenticate", "date", "server"}
@@ -158,6 +158,8 @@ class Exchanges:
             task = asyncio.create_task(self._book(plan, api, message, raw, who))
             self._billing.add(task)
             task.add_done_callback(self._billing.discard)
+            if plan.breaks:
+                self.conversations.unpaid[plan.conversation] = task
 
     async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
         try:
@@ -184,8 +186,8 @@ class Exchanges:
             output=usage.output_tokens,
             paid=two.paid,
             direct=two.paid_directly,
-            sent_meter=two.sent,
-            direct_meter=two.direct,
+            sent_meter=two.sent_tokens,
+            direct_meter=two.direct_tokens,
         )
         for cause in plan.breaks:
             book.add_break(name, cause)
@@ -196,7 +198,10 @@ class Exchanges:
         over = sent / direct - 1 if direct else 0.0
         stopped = book.state_of(name)[0]
         if over > WORSE - 1 and not stopped:
-            book.stop(name, f"{over:.1%} more than directly so far; nothing is cleared until that is earned back")
+            book.stop(
+                name,
+                f"{over:.1%} more than directly so far; until that is earned back, only what costs nothing is cleared",
+            )
         elif over <= 0 and stopped:
             book.stop(name, "")
 

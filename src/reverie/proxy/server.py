@@ -22,6 +22,7 @@ from reverie.proxy.exchange import Exchanges
 from reverie.proxy.stats import summary
 from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send
 from reverie.storage.token_file import load_secret
+from reverie.storage.transcript.session_log import Clock, utc_now
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -54,9 +55,11 @@ def create_app(
     window: int | None = None,
     markers: bool = True,
     token: str = "",
+    clock: Clock = utc_now,
 ) -> Starlette:
     """The application in front of one server per API. With a `token`, other machines may use it too: it is in a header,
-    or at the start of the path (`/token/TOKEN/v1/…`), because every client has a setting for the address."""
+    or at the start of the path (`/token/TOKEN/v1/…`), because every client has a setting for the address.
+    `clock`: for measurements and tests; caches expire and pauses are seen by it."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.routing import Route
@@ -70,9 +73,16 @@ def create_app(
         limits = httpx.Limits(max_connections=1_000, max_keepalive_connections=200)
         async with httpx.AsyncClient(timeout=httpx.Timeout(None, connect=20), limits=limits, trust_env=True) as client:
             conversations = Conversations(
-                Book(book_path(home)), home, layers=layers, memory=memory, learns=learns, window=window, markers=markers
+                Book(book_path(home)),
+                home,
+                layers=layers,
+                memory=memory,
+                learns=learns,
+                window=window,
+                markers=markers,
+                clock=clock,
             )
-            bills = Bills(catalogue, home / "proxy" / "caches.sqlite")
+            bills = Bills(catalogue, home / "proxy" / "caches.sqlite", clock)
             key = load_secret(home / "proxy" / "names.key").encode()[:64]
             site.exchanges = Exchanges(site.upstreams, client, conversations, bills, key)
             try:

@@ -7,8 +7,10 @@ points here (Host). Both headers must name this machine. One ASGI middleware for
 from __future__ import annotations
 
 import errno
+import os
 import re
 import socket
+import struct
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from ipaddress import ip_address
 from typing import Any, TypeAlias
@@ -22,6 +24,11 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}))(?::\d{1,5})?", re.IGNORECASE)
+
+
+_SOCK_DIAG, _BY_FAMILY = 4, 20
+_UID_AT = 80
+"""Where the user is in the answer: behind a header of 16 bytes, and 64 bytes of `inet_diag_msg`."""
 
 
 class LoopbackOnly:
@@ -69,12 +76,45 @@ def is_here(authority: str) -> bool:
         return False
 
 
+def is_other_user(client: tuple[str, int] | None, server: tuple[str, int] | None) -> bool:
+    """Whether a process of another user opened this connection. Only Linux says so, and root may do everything.
+
+    Browsers send a cookie of 127.0.0.1 to every port, also to the server of another user, who could use it then.
+    """
+    own = os.getuid() if hasattr(os, "getuid") else 0
+    owner = _owner(client, server) if own and client is not None and server is not None else None
+    return owner not in (None, 0, own)
+
+
+def _owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
+    """The user whose process has the other end of a connection; None if the system does not say.
+
+    Asks the kernel for one socket by its addresses (`man 7 sock_diag`), which takes as long with many connections.
+    """
+    family: int | None = getattr(socket, "AF_NETLINK", None)
+    if family is None:
+        return None
+    try:
+        ends = b"".join(socket.inet_aton(host).ljust(16, b"\0") for host, _ in (client, server))
+        wanted = struct.pack(">HH", client[1], server[1]) + ends + bytes(4) + b"\xff" * 8
+        body = struct.pack("=BBHI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0) + wanted
+        with socket.socket(family, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
+            kernel.settimeout(1)
+            kernel.send(struct.pack("=IHHII", 16 + len(body), _BY_FAMILY, 1, 0, 0) + body)
+            answer = kernel.recv(4_096)
+        (kind,) = struct.unpack_from("=H", answer, 4)
+        return struct.unpack_from("=I", answer, _UID_AT)[0] if kind == _BY_FAMILY else None
+    except (OSError, struct.error):
+        return None
+
+
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
     """A socket on loopback, or on another address of this machine; port 0 means any free port. A bad port or host is a
     `UserError`."""
     listener = None
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # asyncio sends small packets at once (no Nagle, 40 ms) only on sockets that name their protocol.
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)

@@ -19,6 +19,7 @@ from reverie.quick import dataclass
 
 _GRACE_SECONDS = 1.0
 _KILL_SECONDS = 5.0
+_KILL_ROUNDS = 20
 _POLL_SECONDS = 0.02
 _PROC = Path("/proc")
 
@@ -64,10 +65,21 @@ class ProcessFamily:
 
 def end_marked(variable: bytes) -> None:
     """Kills the processes that were started with this variable (`NAME=value`), of any session. Linux only."""
-    for pid, _ in _list_processes():
-        with suppress(OSError):
-            if pid != os.getpid() and variable in (_PROC / str(pid) / "environ").read_bytes().split(b"\0"):
+    killed = set[int]()
+    for _ in range(_KILL_ROUNDS):
+        found = [pid for pid, _ in _list_processes() if pid not in killed and _has_variable(pid, variable)]
+        if not found:
+            return
+        for pid in found:  # then again: one of them may have started another in the meantime
+            with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+        killed.update(found)
+
+
+def _has_variable(pid: int, variable: bytes) -> bool:
+    with suppress(OSError):
+        return pid != os.getpid() and variable in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    return False
 
 
 def _list_processes() -> Iterator[tuple[int, int]]:

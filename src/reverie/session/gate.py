@@ -77,6 +77,8 @@ class PermissionGate:
     """Whether the user trusts the folder: then harmless commands of the main agent run without a question."""
     store: RuleStore | None = None
     """Keeps rules beyond the session; None: they cannot be kept."""
+    is_saved: bool = field(default=False, init=False)
+    """Whether the rules of the last "always" are kept beyond the session."""
     _asked: set[str] = field(default_factory=set[str], init=False)
     """Such reasons that the user allowed."""
     _always: frozenset[str] = field(default_factory=frozenset[str], init=False)
@@ -199,8 +201,10 @@ class PermissionGate:
     def _save(self, rules: tuple[str, ...], offer: Offer) -> None:
         if not rules or not offer.can_save or self.store is None:
             return
+        self.is_saved = False
         try:
             self.store.save(rules)
+            self.is_saved = True
         except ReverieError as error:
             self.emit(Notice(f"{error} It holds for this session.", "warning"))
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from reverie.tools.mcp.servers import McpServers
 
 _SHOWN = 300
+_LOADING_S = 5.0
+"""To load the library, and to end a server that did not start: its own time does not begin before."""
 _LATER = (
     "This conversation began without MCP servers: their tools join it with the next compaction (/compact) or /clear."
 )
@@ -110,7 +112,7 @@ class SessionMcp(Companion):
             return []
         if self._is_first:
             self._is_first, limits = False, self.parts.settings.mcp
-            await self.servers.settled(limits.first_wait_s if self.interactive else limits.start_s)
+            await self.servers.settled(limits.first_wait_s if self.interactive else limits.start_s + _LOADING_S)
         return self._announce(view)
 
     def _tell_later(self) -> None:
@@ -167,10 +169,10 @@ class SessionMcp(Companion):
         if self.servers is None or not server.listed:
             return
         for tool, before in self.servers.changed_since_allowed(server):
+            ended = self.gate.drop_rule(tool.name)
             if (tool.name, tool.digest) in self._shown:
                 continue
             self._shown.add((tool.name, tool.digest))
-            ended = self.gate.drop_rule(tool.name)
             then = "You are asked again before it runs." if ended else "Look at it before you allow it again."
             same = "Its input has changed, its description has not." if before == tool.description else ""
             texts = f"Before: {before[:_SHOWN]!r} Now: {tool.description[:_SHOWN]!r}"

@@ -47,8 +47,7 @@ class RuleReader:
         if kind == "allow" and found[1] in ("NotebookEdit", "LS"):
             return  # these tools do not exist here, and a rule for them must not allow another one
         if pattern is None or _means_all(tool, pattern, allows=kind == "allow"):
-            names = (tool, f"{tool}__*") if tool.startswith("mcp__") and "*" not in tool else (tool,)
-            self.rules[kind] += names
+            self.rules[kind].append(tool)
             return
         exact = list(self._translate(tool, pattern.strip(), allows=kind == "allow"))
         if exact:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import field
 from hashlib import sha256
@@ -15,6 +16,7 @@ from typing import Final
 from reverie.quick import dataclass
 from reverie.runtime.loopback import App, Message, Receive, Scope, Send
 
+_TICKET_S: Final = 60.0
 HEADERS: Final[Mapping[str, str]] = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -35,9 +37,22 @@ class Access:
 
     token: str = field(repr=False, default_factory=lambda: secrets.token_urlsafe(24))
     _key: bytes = field(repr=False, default_factory=lambda: secrets.token_bytes(32))
+    _tickets: dict[str, float] = field(repr=False, default_factory=dict[str, float])
 
     def is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+
+    def new_ticket(self) -> str:
+        """A token for one visit within a minute: every user of the machine can see the arguments of a browser."""
+        now, ticket = time.monotonic(), secrets.token_urlsafe(24)
+        for old in [one for one, until in list(self._tickets.items()) if until < now]:
+            self._tickets.pop(old, None)
+        self._tickets[ticket] = now + _TICKET_S
+        return ticket
+
+    def may_enter(self, given: str) -> bool:
+        """Whether this is the token, or a ticket that nobody has used."""
+        return self.is_token(given) or self._tickets.pop(given, 0.0) > time.monotonic()
 
     def new_cookie(self) -> str:
         """A value that only this process can make."""

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from reverie.errors import ReverieError
 from reverie.parsing import Unparsable, load_json
-from reverie.runtime.loopback import App, LoopbackOnly
+from reverie.runtime.loopback import App, LoopbackOnly, is_other_user
 from reverie.web.access import Access, SafeHeaders, cookie_name
 from reverie.web.pages import ACTIONS, PAGES, RAWS, SECTIONS, STREAMS
 from reverie.web.rendering import STATIC, render, to_json
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _MOST_FORM_BYTES = 4_000_000
+_MOST_FIELDS = 20_000
+"""A dream may change many files, and each has a field."""
 _MOST_SAID = 200
 _STATUS: dict[type[ReverieError], int] = {NotFound: 404, TryAgain: 409}
 _NO_TOKEN = "Open the address that `reverie web` printed: it has the token. `reverie web --link` prints it again."
@@ -46,6 +48,7 @@ def create_app(site: Site, access: Access, port: int) -> Starlette:
     routes: list[Any] = [Mount("/static", StaticFiles(directory=STATIC), name="static")]
     for page in PAGES:
         routes.append(Route(f"/api{page.path.rstrip('/')}" if page.path != "/" else "/api/overview", server.api(page)))
+    routes.append(Route("/api/ticket", server.ticket, methods=["POST"]))
     for stream in STREAMS:
         routes.append(Route(stream.path, server.stream(stream)))
     routes += [Route(raw.path, server.raw(raw)) for raw in RAWS]
@@ -87,7 +90,7 @@ class _Server:
     def page(self, page: Page) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
             if request.query_params.get("token"):
-                return self._enter(request)
+                return await self._guarded(request, lambda: self._enter(request), is_entry=True)
             return await self._guarded(request, lambda: self._show(request, page))
 
         return answer
@@ -154,7 +157,9 @@ class _Server:
                     return _json({"message": done.message, "location": done.location, "undo": undo, **done.data})
                 path, _, query = done.location.partition("?")
                 kept = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "done"]
-                return RedirectResponse(f"{path}?{urlencode([*kept, ('done', self._keep(done))])}", 303)
+                return RedirectResponse(
+                    f"{path}?{urlencode([*kept, ('done', self._keep(done))], errors='replace')}", 303
+                )
 
             return await self._guarded(request, run)
 
@@ -199,22 +204,41 @@ class _Server:
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         return kind.lower() == "bearer" and self._access.is_token(given.strip())
 
-    def _enter(self, request: Request) -> Response:
+    async def _enter(self, request: Request) -> Response:
         """Changes the token in the address into a cookie, and removes it from the address."""
         from starlette.responses import RedirectResponse
 
-        if not self._access.is_token(request.query_params["token"]):
-            return self._error(request, _Refused("This token is not valid any more. " + _NO_TOKEN, 401))
+        is_new = self._access.may_enter(request.query_params["token"])
+        if not is_new and not self._access.is_cookie(self._cookie_of(request)):
+            raise _Refused("This token is not valid any more. " + _NO_TOKEN, 401)
         rest = [(key, value) for key, value in request.query_params.multi_items() if key != "token"]
         location = request.url.path + (f"?{urlencode(rest)}" if rest else "")
         answer = RedirectResponse("/" + location.lstrip("/"), 303)
-        answer.set_cookie(self._cookie, self._access.new_cookie(), httponly=True, samesite="strict", path="/")
+        if is_new:
+            answer.set_cookie(self._cookie, self._access.new_cookie(), httponly=True, samesite="strict", path="/")
         return answer
 
-    async def _guarded(self, request: Request, answer: Callable[[], Any]) -> Response:
-        try:
-            if not (self._bearer(request) or self._access.is_cookie(self._cookie_of(request))):
+    async def ticket(self, request: Request) -> Response:
+        """An address for a browser that starts now."""
+
+        async def make() -> Response:
+            if not self._bearer(request):
                 raise _Refused(_NO_TOKEN, 401)
+            return _json({"ticket": self._access.new_ticket()})
+
+        return await self._guarded(request, make)
+
+    async def _guarded(self, request: Request, answer: Callable[[], Any], *, is_entry: bool = False) -> Response:
+        try:
+            if is_other_user(request.scope.get("client"), request.scope.get("server")):
+                raise _Refused("This web view belongs to another user of this machine.", 403)
+            if not is_entry and not (self._bearer(request) or self._access.is_cookie(self._cookie_of(request))):
+                raise _Refused(_NO_TOKEN, 401)
+            if (
+                request.headers.get("sec-fetch-site") == "same-site"
+                and request.headers.get("sec-fetch-mode") != "navigate"
+            ):
+                raise _Refused("Pages of another server on this machine may not use this one.", 403)
             return await answer()
         except ReverieError as error:
             return self._error(request, error)
@@ -267,7 +291,10 @@ async def _read_form(request: Request) -> dict[str, str]:
             if isinstance(found, dict):
                 return {str(key): str(value) for key, value in found.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         raise _Refused("The body must be a JSON object.", 400)
-    return dict(parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=1_000))
+    try:
+        return dict(parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise _Refused(f"The form has more than {_MOST_FIELDS:,} fields.", 413) from None
 
 
 def _page(text: str, status: int = 200) -> Response:

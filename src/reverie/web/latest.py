@@ -43,7 +43,8 @@ def latest_sessions(site: Site, count: int) -> list[Data]:
         )
         if len(found) == count:
             break
-    return found
+    # An import writes old conversations now: what counts is the last message.
+    return sorted(found, key=lambda one: one["said"], reverse=True)
 
 
 def _transcripts(projects: Path) -> list[tuple[float, str]]:

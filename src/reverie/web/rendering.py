@@ -56,7 +56,7 @@ def when(moment: float | str | None) -> str:
     if not isinstance(moment, str):
         return local_minutes(moment)
     found = parse_time(moment)
-    return local_minutes(found.timestamp()) if found is not None else shown(moment)
+    return local_minutes(found.timestamp()) if found is not None else short(moment, 40)
 
 
 def percent(share: float | None) -> str:
@@ -65,7 +65,7 @@ def percent(share: float | None) -> str:
 
 def segment(text: object) -> str:
     """A text as one segment of an address."""
-    return quote(str(text), safe="")
+    return quote(str(text), safe="", errors="replace")
 
 
 @cache
@@ -117,8 +117,13 @@ def render(name: str, data: Mapping[str, Any], part: str = "") -> str | None:
     template: Template = environment().get_template(f"{name}.html")
     if not part:
         return template.render(data)
+    from jinja2 import UndefinedError
+
     block = template.blocks.get(part)
-    return None if block is None else "".join(block(template.new_context(dict(data))))
+    try:
+        return None if block is None else "".join(block(template.new_context(dict(data))))
+    except UndefinedError:
+        return None  # a block that is no part of its own: it needs what the page around it sets
 
 
 def to_json(data: Mapping[str, Any]) -> bytes:

@@ -23,6 +23,7 @@ from reverie.errors import UserError
 from reverie.parsing import Unparsable, load_json
 from reverie.quick import dataclass
 from reverie.types import JsonObject
+from reverie.web.site import is_folder
 from reverie.web.visit import Data
 
 MOST_FILES = 2_000
@@ -51,20 +52,25 @@ class Found:
 
 def find_transcripts(folder: Path) -> Found:
     """Looks for transcripts below a folder. Raises UserError if it is none."""
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise UserError(f"{folder} is not a folder that can be read. Name a folder of transcripts (*.jsonl).")
     found, seen = Found(folder), 0
     dated = list[tuple[float, Path, int]]()
     for top, folders, names in os.walk(folder, onerror=lambda error: found.skip(str(error.filename), "not readable")):
         folders.sort()
+        seen += len(folders)
         for name in sorted(names):
             seen += 1
             path = Path(top, name)
             if name.endswith(".jsonl"):
-                if (why := _reason_to_skip(path)) is not None:
+                try:
+                    status = path.lstat()
+                except OSError:
+                    found.skip(str(path), "not readable")
+                    continue
+                if (why := _reason_to_skip(path, status)) is not None:
                     found.skip(str(path), why)
                     continue
-                status = path.stat()
                 dated.append((status.st_mtime_ns, path, status.st_size))
         if seen > _MOST_ENTRIES:
             found.skip(top, f"the folder has more than {_MOST_ENTRIES:,} files; the rest is not looked at")
@@ -76,11 +82,7 @@ def find_transcripts(folder: Path) -> Found:
     return found
 
 
-def _reason_to_skip(path: Path) -> str | None:
-    try:
-        status = path.lstat()
-    except OSError:
-        return "not readable"
+def _reason_to_skip(path: Path, status: os.stat_result) -> str | None:
     if stat.S_ISLNK(status.st_mode):
         return "a link"
     if not stat.S_ISREG(status.st_mode):

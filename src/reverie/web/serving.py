@@ -7,7 +7,6 @@ import os
 import socket
 import sys
 import threading
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,8 +36,22 @@ class Running:
 
     def link(self, path: str = "/") -> str:
         """The address of a page, with the token."""
-        mark = "&" if "?" in path else "?"
-        return f"{self.url}{path}{mark}token={self.token}"
+        return self._with_token(path, self.token)
+
+    def link_for_once(self, path: str = "/") -> str:
+        """The same for the arguments of a program, which other users can see: it opens the page once."""
+        answer: Any = load_json(self.ask("/api/ticket", method="POST"))
+        return self._with_token(path, str(answer["ticket"]))
+
+    def ask(self, path: str, *, method: str = "GET", timeout: float = 10) -> bytes:
+        """What the server answers to a program; `OSError` if it does not."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        request = urllib.request.Request(f"{self.url}{path}", headers=headers, method=method)
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=timeout) as answer:
+            return answer.read()
+
+    def _with_token(self, path: str, token: str) -> str:
+        return f"{self.url}{path}{'&' if '?' in path else '?'}token={token}"
 
 
 def state_file(home: Path) -> Path:
@@ -50,12 +63,9 @@ def find_running(home: Path) -> Running | None:
     try:
         found: Any = load_json(read_regular(state_file(home)))
         running = Running(str(found["url"]), str(found["token"]), int(found["pid"]), bool(found["read_only"]))
-        request = urllib.request.Request(
-            f"{running.url}/api/about", headers={"authorization": f"Bearer {running.token}"}
-        )
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=2) as answer:
-            return running if answer.status == 200 else None
-    except (OSError, Unparsable, KeyError, TypeError, ValueError, urllib.error.URLError):
+        running.ask("/api/about", timeout=2)
+        return running
+    except (OSError, Unparsable, KeyError, TypeError, ValueError):
         return None
 
 

@@ -82,7 +82,7 @@ class Site:
         path = self.places.projects / name
         if "/" in name or name in ("", ".", "..") or "\0" in name:
             raise NotFound(f"There is no project {name[:80]!r}.")
-        if not path.is_dir() and name not in (slug(self.cwd), slug(self.places.root)):
+        if not is_folder(path) and name not in (slug(self.cwd), slug(self.places.root)):
             raise NotFound(f"There is no project {name[:80]!r}.")
         return Project(name, path, self._folder_of(name, path))
 
@@ -103,7 +103,7 @@ class Site:
 
     def settings_in(self, folder: Path) -> Settings:
         """The settings of a command in this folder; ours, if it is gone."""
-        return load_settings(folder) if folder.is_dir() else self.settings
+        return load_settings(folder) if is_folder(folder) else self.settings
 
     def sessions(self, project: Project | None = None) -> Iterator[SessionInfo]:
         """Sessions of one project or of all, the last used first within a project."""
@@ -141,6 +141,11 @@ class Site:
             with self._lock:
                 self._folders[name] = known
         return known[1]
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path that somebody else wrote is a folder. A name that no file can have is none, not an error."""
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def _recorded(path: Path, name: str) -> Path | None:

@@ -344,3 +344,16 @@ def test_always_is_saved_listed_and_removed(reverie: Command) -> None:
         terminal.until("Removed Bash(mkdir:*) from")
     assert (reverie.work / "made").is_dir()
     assert "mkdir" not in (reverie.work / ".reverie/settings.local.toml").read_text()
+
+
+def test_a_rule_that_cannot_be_saved_is_not_called_saved(reverie: Command) -> None:
+    (reverie.work / ".reverie").mkdir(exist_ok=True)
+    (reverie.work / ".reverie/settings.local.toml").symlink_to(reverie.home / "outside.toml")
+    call = 'call Bash {"command": "mkdir made"}\n---\nsay Over.\n---\n'
+    with chat(reverie, "--model", reverie.script(call + "say Bye.\n")) as terminal:
+        terminal.say("make it")
+        terminal.until("no ›")
+        terminal.press("a")
+        shown = terminal.until("Over.")
+    assert "leads out of the project" in shown and "Saved in" not in shown
+    assert not (reverie.home / "outside.toml").exists()

@@ -42,16 +42,26 @@ def test_lines_of_a_pipe_run_no_commands(reverie: Command) -> None:
 
 
 def test_a_picture_goes_along_or_the_message_is_not_sent(reverie: Command) -> None:
-    (reverie.work / "p.png").write_bytes(PICTURE)
+    for name in ("p.png", "my p.png"):
+        (reverie.work / name).write_bytes(PICTURE)
     (reverie.work / "no.png").write_text("not a picture")
-    with chat(reverie, "--model", reverie.script("say Seen.\n")) as terminal:
+    with chat(reverie, "--model", reverie.script("say Seen.\n---\nsay Again.\n")) as terminal:
         terminal.say("what is @missing.png")
         terminal.until("The message was not sent.")
         terminal.say("what is @no.png")
         terminal.until("is not a picture. The message was not sent.")
         terminal.say("what is @p.png?")
         terminal.until("Seen.")
-    assert reverie.transcripts()[0].read_text().count('"image/png"') == 1
+        terminal.until(PROMPT)
+        terminal.press("and @my")
+        terminal.until("my p.png")
+        terminal.press("\t")
+        terminal.until('p.png"')
+        terminal.press(ENTER)
+        time.sleep(0.2)
+        terminal.press(ENTER)
+        terminal.until("Again.")
+    assert reverie.transcripts()[0].read_text().count('"image/png"') == 2
 
 
 def test_a_session_is_picked_by_typing_in_a_narrow_terminal(reverie: Command) -> None:
@@ -142,29 +152,46 @@ def test_a_hundred_thousand_files_are_searched_quickly(tmp_path: Path) -> None:
 
 
 def test_the_plain_chat_draws_nothing_and_says_everything_in_words(reverie: Command) -> None:
-    model = reverie.script('think Hm.\ncall Bash {"command": "touch made.txt"}\n---\nsay It is **made**.\n')
+    made = 'think Hm.\ncall Bash {"command": "touch made.txt"}\n---\nsay It is **made**.\n'
+    model = reverie.script(made + "---\nsay [{text}]\n" * 2)
     with chat(reverie, "--plain", "--model", model) as terminal:
         terminal.until("/help lists the commands.")
         terminal.press("make it\n")
         terminal.until("Tool: Bash $ touch made.txt")
         terminal.until("Allow? Type y for yes")
-        terminal.press("x\ny\n")
+        terminal.press("always look at the tests\n")  # a message, and not the answer "always"
+        terminal.until("waits as a message")
+        terminal.press("pasted\ny\n!touch pasted.txt\n")  # neither an answer nor a command
+        time.sleep(0.3)
+        assert not (reverie.work / "made.txt").exists()
+        terminal.press("yes\n")
         terminal.until("Finished after")
         terminal.until("It is **made**.")
+        terminal.until("Ready.")
+        terminal.until("[always look at the tests]")
+        terminal.until("pasted\ny\n!touch pasted.txt")
         terminal.until("Ready.")
         terminal.press("/exit\n")
         assert terminal.ended() == 0
         assert "\x1b" not in terminal.raw and not set(terminal.raw) & set("✓✗›⋯·■✻▰")
-    assert (reverie.work / "made.txt").exists()
+    assert (reverie.work / "made.txt").exists() and not (reverie.work / "pasted.txt").exists()
 
 
 def test_the_answer_is_copied_only_on_request(reverie: Command) -> None:
-    with chat(reverie, "--model", reverie.script("say Take this \\u001b]52;c;ZXZpbA==\\u0007 away.\n")) as terminal:
+    with chat(reverie, "--model", reverie.script("say Take this \x1b]52;c;ZXZpbA==\x07 away.\n")) as terminal:
         terminal.say("hello")
         terminal.until("away.")
         assert "\x1b]52;" not in terminal.raw
         terminal.say("/copy")
         terminal.until("to the clipboard")
+        terminal.until(PROMPT)
+        terminal.press("/exprt")
+        terminal.until("/export ")
+        terminal.press(ENTER)  # letters of a command: Enter completes it
+        terminal.until("ort")
+        terminal.press(" talk.md" + ENTER)
+        terminal.until("Wrote ")
+        assert "Take this ␛]52;c;" in (reverie.work / "talk.md").read_text()
         copied = terminal.raw.split("\x1b]52;c;")[1].split("\x07")[0]
         assert base64.b64decode(copied).decode().startswith("Take this")
 

@@ -98,6 +98,22 @@ def test_keys_of_a_message_do_not_answer_a_question(reverie: Command) -> None:
     assert not (reverie.work / "made.txt").exists()
 
 
+def test_a_key_that_is_held_down_does_not_answer_the_next_question(reverie: Command) -> None:
+    calls = "".join(f'call Bash {{"command": "touch made-{number}.txt"}}\n---\n' for number in (1, 2))
+    with chat(reverie, "--model", reverie.script(calls + "say Over.\n")) as terminal:
+        terminal.say("make them")
+        terminal.until("no ›")
+        for _ in range(12):
+            terminal.press("y")
+            time.sleep(0.1)
+        terminal.until("no ›")
+        assert not (reverie.work / "made-2.txt").exists()
+        time.sleep(0.6)
+        terminal.press("y")
+        terminal.until("Over.")
+    assert (reverie.work / "made-2.txt").exists()
+
+
 def test_after_a_command_during_a_turn_the_chat_still_says_that_it_works(reverie: Command) -> None:
     with chat(reverie, "--model", reverie.script("wait 30\nsay Never.\n")) as terminal:
         terminal.say("go")

@@ -60,6 +60,7 @@ class Stage:
         """Waits for a dialog that takes keys."""
         await self.until(lambda: type(self.app.screen).__name__ == name)
         if hasattr(self.app.screen, "opened_at"):
+            await self.until(lambda: self.app.screen.opened_at < float("inf"))
             self.app.screen.opened_at = 0.0
         await self.pilot.pause()
 

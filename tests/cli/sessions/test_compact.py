@@ -122,9 +122,11 @@ def test_in_the_chat(reverie: Command) -> None:
         terminal.until("The compaction is taken back")
         terminal.say("/rewind")
         terminal.until("Question 1.")
+        terminal.press("\x1b")  # closes the list
         terminal.say("/rewind -1")
         terminal.until("Back to before: Question 2.")
-        terminal.say("/undo")
+        terminal.until("› Question 2.")  # the text is there again, to be changed
+        terminal.press("\x15/undo\r")
         terminal.until("where it was before")
         terminal.say("/clear")
         terminal.until("Continue?")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from reverie.session import Session
 from reverie.settings import load_settings
 from reverie.tools.mcp.config import FoundServers, find_servers
 from reverie.tools.mcp.definitions import define, defined_in, listed_in
-from reverie.tools.mcp.names import make_name
+from reverie.tools.mcp.names import clean_server, make_name
 from tests.sessions import in_session, script, turn
-from tests.tools.mcp.small import entry, notices, results
+from tests.tools.mcp.small import entry, notices, results, user_servers
 
 _name = st.text("aB_-. é", max_size=12).map(lambda text: text * 4)
 
@@ -48,6 +49,31 @@ def test_every_tool_has_one_valid_name_of_its_own(tools: list[tuple[str, str]]) 
 def test_clean_names_stay_as_they_are() -> None:
     assert make_name("git", "log") == "mcp__git__log"
     assert make_name("git", "log!") != make_name("git", "log?") == make_name("git", "log?")
+
+
+def test_nobody_can_take_a_name_that_was_made_for_another() -> None:
+    assert clean_server(clean_server("my server")) != clean_server("my server")
+    made = make_name("git", "log!")
+    assert make_name("git", made.removeprefix("mcp__git__")) != made
+
+
+def test_the_users_servers_start_outside_the_project_and_keep_their_keys(
+    tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`python -m` and `npx` take code from the folder in which they start."""
+    monkeypatch.setenv("A_KEY", "tops3cret")
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"x\n  line 2: nothing = 1": {"command": "x"}}}))
+    assert find(tmp_path).parts == () and "has no usable name" in find(tmp_path).problems[0]
+    (tmp_path / "tickets.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    show = "import os, sys; sys.exit(' '.join([os.getcwd(), *sys.argv[1:]]))"
+    user_servers(
+        own_home,
+        tickets={"command": sys.executable, "args": ["-m", "tickets"]},
+        keys={"command": sys.executable, "args": ["-c", show, "${A_KEY}", "${REVERIE_PROJECT_DIR}"]},
+    )
+    code, text = run("test", "-C", str(tmp_path))
+    assert code == 1 and not (tmp_path / "ran").exists()
+    assert f"it said: {own_home} ${{A_KEY}} {tmp_path}" in text and "tops3cret" not in text
 
 
 def test_a_description_cannot_look_like_ours() -> None:
@@ -134,3 +160,4 @@ def test_rules_for_a_server_and_for_a_tool(tmp_path: Path, rule: str) -> None:
 
     assert applies("mcp__git__log")
     assert applies("mcp__git2__log") == (rule == "mcp__*")
+    assert applies("mcp__git__log__all") == (rule != "mcp__git__log"), "a tool is not the start of another one's name"

@@ -12,12 +12,16 @@ from tests.sessions import in_session, script, turn
 from tests.tools.mcp.small import SERVER, entry, environment, user_servers, wait_until_gone
 
 _HOLDER = """
-import subprocess, sys, time
+import os, subprocess, sys, time
 from reverie.tools.mcp.leash import VARIABLE, Leash
 
 leash = Leash()
 leash.take()
-subprocess.Popen([sys.executable, *sys.argv[1:]], stdin=subprocess.PIPE, env={VARIABLE: leash.mark, "PATH": "/usr/bin"})
+marked = {VARIABLE: leash.mark, "PATH": "/usr/bin"}
+subprocess.Popen([sys.executable, *sys.argv[1:]], stdin=subprocess.PIPE, env=marked)
+bare = subprocess.Popen(["env", "-i", "sleep", "60"], start_new_session=True, env=marked)
+leash.tell(bare.pid)
+open(os.path.join(sys.argv[-1], "bare.pid"), "w").write(str(bare.pid))
 print("ready", flush=True)
 time.sleep(60)
 """

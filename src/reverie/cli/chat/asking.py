@@ -53,7 +53,7 @@ class PermissionQuestions:
         if verdict.kind is AnswerKind.DENY and verdict.reason.strip():
             verdict = replace(verdict, reason=f"The user refused: {verdict.reason.strip()}")
         chat.session.gate.settle(event.id, verdict)
-        if verdict.kind is AnswerKind.ALWAYS:
+        if verdict.kind is AnswerKind.ALWAYS and chat.session.gate.is_saved:
             view.tell(f"Saved in {event.saves_to}; /permissions lists and removes rules.")
         view.add_wait(time.monotonic() - asked_at)
 

@@ -19,7 +19,8 @@ from reverie.types import ImageBlock, Origin, TextBlock
 if TYPE_CHECKING:
     from reverie.session.session import Session
 
-_PICTURE = re.compile(r"(?:^|\s)@(\S+\.(?:png|jpe?g|gif|webp))(?=$|[\s,;:!?.)])", re.IGNORECASE)
+_ENDING = r"\.(?:png|jpe?g|gif|webp)"
+_PICTURE = re.compile(rf'(?:^|\s)@(?:"([^"\n]+{_ENDING})"|(\S+{_ENDING}))(?=$|[\s,;:!?.)])', re.IGNORECASE)
 _MOST_PICTURES = 10
 _SENT_CHARACTERS = 30_000
 
@@ -38,7 +39,8 @@ async def run_shell(session: Session, command: str) -> tuple[str, TextBlock]:
 
 async def find_pictures(session: Session, blocks: Iterable[TextBlock]) -> list[ImageBlock]:
     """The pictures that the user's own words name. Raises UserError for one that cannot be sent."""
-    names = [name for block in blocks if block.origin.is_users for name in _PICTURE.findall(block.text)]
+    own = (block.text for block in blocks if block.origin.is_users)
+    names = [found[1] or found[2] for text in own for found in _PICTURE.finditer(text)]
     if len(names) > _MOST_PICTURES:
         raise UserError(f"These are {len(names)} pictures; at most {_MOST_PICTURES} go with one message.")
     found = list[ImageBlock]()

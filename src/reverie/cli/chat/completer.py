@@ -53,7 +53,8 @@ class ChatCompleter(Completer):
                 yield one
             return
         for name in await self._files.find(typed):
-            yield Completion(name, start_position=-len(typed), display=one_line(name))
+            word = f'"{name}"' if " " in name and '"' not in name else name
+            yield Completion(word, start_position=-len(typed), display=one_line(name))
 
     def _paths(self, typed: str) -> Iterator[Completion]:
         folder, _, name = typed.rpartition("/")

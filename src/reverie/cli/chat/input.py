@@ -19,6 +19,8 @@ from reverie.types import Origin, TextBlock
 
 STOP = "stop"
 """The answer that stops the turn."""
+MORE = "more"
+"""The answer that shows the next page of the call."""
 TWICE_S = 2.0
 """Ctrl-C twice within this time leaves the chat."""
 
@@ -156,9 +158,9 @@ class AskingInput(ChatInput):
     async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
         while True:
             # The user can only allow a call that was shown in full.
-            offers = {"m": "more"} if pages.left else {"y": "yes", **{word[0]: word for word in lasting}}
+            offers = {"m": MORE} if pages.left else {"y": "yes", **{word[0]: word for word in lasting}}
             answer = await self.choose("Allow?", {**offers, "n": "no"})
-            if answer != "more":
+            if answer != MORE:
                 break
             show()
         kinds = {"yes": AnswerKind.ONCE, "session": AnswerKind.SESSION, "always": AnswerKind.ALWAYS}

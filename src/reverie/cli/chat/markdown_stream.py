@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from reverie.cli.output import Paint, pad
+from reverie.cli.output import Paint
 from reverie.cli.screen import STYLE, printable
 from reverie.text.columns import width
 from reverie.text.patterns import late
@@ -153,13 +153,16 @@ class MarkdownStream:
             self._write("".join(" │ ".join(row) + "\n" for row in rows))
             return
         plain = [[*row, *[""] * (count - len(row))] for row in rows]
-        body = [row for row in plain if not all(_TABLE_RULE.fullmatch(cell) for cell in row)]
+        rules = [row for row in plain if all(_TABLE_RULE.fullmatch(cell) for cell in row)]
+        body = [row for row in plain if row not in rules]
+        right = [cell[-1] == ":" != cell[0] for cell in rules[0]] if rules else [False] * count
         shown = [[self._inline(cell) for cell in row] for row in body]
         widths = [max((width(_strip_style(row[at])) for row in shown), default=0) for at in range(count)]
         if sum(widths) + 2 * count > self._columns:  # too wide to align: one cell per line would be worse
-            shown, widths = [[" │ ".join(row)] for row in shown], [0]
+            shown, widths, right = [[" │ ".join(row)] for row in shown], [0], [False]
         for number, row in enumerate(shown):
-            cells = [cell + pad("", most)[width(_strip_style(cell)) :] for cell, most in zip(row, widths, strict=True)]
+            gaps = [" " * (most - width(_strip_style(cell))) for cell, most in zip(row, widths, strict=True)]
+            cells = [gap + cell if ends else cell + gap for cell, gap, ends in zip(row, gaps, right, strict=True)]
             line = "  ".join(cells).rstrip()
             self._write((self._paint.bold(line) if number == 0 and len(body) < len(rows) else line) + "\n")
 

@@ -12,15 +12,18 @@ from pathlib import Path
 
 from reverie import events
 from reverie.cli.chat.folding import THINKING, KeptOutputs
-from reverie.cli.chat.input import AskingInput, PickRow, PipedInput
+from reverie.cli.chat.input import AskingInput, PickRow, PipedInput, Said
 from reverie.cli.chat.live import LiveRegion
 from reverie.cli.chat.view import ChatView
 from reverie.cli.output import Paint, format_seconds, one_line
 from reverie.cli.tool_lines import result_note
+from reverie.origins import fence
+from reverie.types import Origin
 
 _LEVELS = {"info": "Note", "warning": "Warning", "error": "Error"}
 _WIDE = 10_000  # the terminal wraps: a reader speaks whole sentences
 _LISTED = 20
+_TOGETHER_S = 0.05
 
 
 class PlainView(ChatView):
@@ -72,12 +75,36 @@ class PlainInput(AskingInput, PipedInput):
     def __init__(self) -> None:
         super().__init__()
         self._answers: asyncio.Queue[str | None] | None = None
+        self._came = list[str]()
 
     def deliver(self, line: str | None) -> None:
+        """Waits a moment for more lines: nobody types two at once, so together they are pasted."""
+        if line is None:
+            self._deliver_together()
+            self._give(None)
+            return
+        if not self._came:
+            asyncio.get_running_loop().call_later(_TOGETHER_S, self._deliver_together)
+        self._came.append(line)
+
+    def _deliver_together(self) -> None:
+        lines, self._came = self._came, []
+        if len(lines) == 1:
+            self._give(lines[0])
+        elif lines:  # neither commands nor answers
+            super().deliver("\n".join(lines))
+
+    def _give(self, line: str | None) -> None:
         if self._answers is not None:
             self._answers.put_nowait(line)
         else:
             super().deliver(line)
+
+    async def next(self) -> Said | None:
+        said = await super().next()
+        if said is None or "\n" not in said.shown:
+            return said
+        return Said((fence(Origin.PASTED, said.shown),), said.shown)
 
     @contextmanager
     def _asking(self) -> Generator[asyncio.Queue[str | None]]:
@@ -99,8 +126,12 @@ class PlainInput(AskingInput, PipedInput):
         shown = ", ".join(f"{key} for {text}" for key, text in offers.items())
         with self._asking():
             while (line := await self._ask_line(f"{question} Type {shown}, and press Enter.")) is not None:
-                if word := offers.get(line.strip().lower()[:1]):
+                given = line.strip().lower()
+                if word := offers.get(given) or next((one for one in offers.values() if one == given), None):
                     return word
+                if " " in given:  # a sentence was meant for the model
+                    super().deliver(line)
+                    print("This waits as a message. The question is still open.", flush=True)
         return list(offers.values())[-1]
 
     async def ask_reason(self) -> str:

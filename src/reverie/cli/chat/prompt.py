@@ -48,6 +48,7 @@ from reverie.paths import make_private
 from reverie.permissions.answers import PermissionAnswer
 from reverie.regular_files import open_regular
 from reverie.text.columns import cut
+from reverie.text.patterns import late
 from reverie.types import Origin, TextBlock
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ _STYLE_ON_WHITE = Style.from_dict({key: value.replace("ansicyan", "ansiblue") fo
 _ESCAPE_S = 0.05  # a lone Esc, and not the beginning of another key
 _MENU_ROWS = 8
 _WAITING_SHOWN = 5
+_COMMAND = late(r"/\S+")
 
 
 # prompt_toolkit draws completions and typed text itself. It shows control characters as our own writer does.
@@ -94,7 +96,7 @@ class TerminalInput(AskingInput):
             complete_while_typing=Condition(lambda: is_completed(self._buffer.document.text_before_cursor)),
             accept_handler=self._accept,
         )
-        self._questions = Questions(paint, self._buffer)
+        self._questions = Questions(paint, self._buffer, lambda: bool(self._buffer.text or chat.waiting))
         self._output = cast(OneWrite, OneWrite.from_pty(raw_stream(sys.stdout), get_term_environment_variable()))
         self._output.enable_cpr = False
         self._app = self._make_app()
@@ -132,12 +134,8 @@ class TerminalInput(AskingInput):
         )
         app.ttimeoutlen = _ESCAPE_S
         app.timeoutlen = _ESCAPE_S
-        app.key_processor.before_key_press += self._note_key
+        app.key_processor.before_key_press += self._questions.note_key
         return app
-
-    def _note_key(self, _sender: object) -> None:
-        if not self._questions.is_open:
-            self._questions.last_key = time.monotonic()
 
     # -- the open prompt ------------------------------------------------------------------------------------------
 
@@ -217,6 +215,10 @@ class TerminalInput(AskingInput):
         self._app.vi_state.input_mode = InputMode.INSERT
         return False
 
+    def _names_nothing(self, text: str) -> bool:
+        """Whether these are letters of a command, and not its name."""
+        return _COMMAND.fullmatch(text) is not None and text not in {one for one, _, _ in self._chat.completions(text)}
+
     def _paste(self, buffer: Buffer, data: str) -> None:
         text, is_mark = self._pastes.take(data)
         self._typed &= is_mark
@@ -233,8 +235,11 @@ class TerminalInput(AskingInput):
         @keys.add("enter", filter=types)
         def _(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
-            if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
+            if (state := buffer.complete_state) is not None and state.current_completion is not None:
                 buffer.complete_state = None  # Enter takes the completion that is marked
+                return
+            if state is not None and state.completions and self._names_nothing(buffer.text):
+                buffer.apply_completion(state.completions[0])
                 return
             if buffer.document.text_before_cursor.endswith("\\"):
                 buffer.delete_before_cursor()

@@ -1,13 +1,14 @@
 """Questions at the open prompt: one key, a short text, or a row of a list. What is typed meanwhile stays.
 
-Keys that are typed in the flow of a message do not answer a question that has just appeared.
+Keys that are typed in the flow of a message do not answer a question that has just appeared, and a key that is held
+down does not answer the next one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
@@ -17,7 +18,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, FormattedTextControl, HSplit, Window
 from prompt_toolkit.layout.dimension import Dimension
 
-from reverie.cli.chat.input import STOP, PickRow
+from reverie.cli.chat.input import MORE, STOP, PickRow
 from reverie.cli.chat.palette import rank
 from reverie.cli.output import Paint, columns, one_line
 from reverie.cli.screen import clean
@@ -36,15 +37,16 @@ def ansi(text: str) -> ANSI:
 class Questions:
     """The question that is open, if one is. Other keys belong to the `message`."""
 
-    def __init__(self, paint: Paint, message: Buffer) -> None:
+    def __init__(self, paint: Paint, message: Buffer, writes: Callable[[], bool]) -> None:
         self._paint = paint
         self._message = message
+        self._writes = writes
         self._text = ""
         self._offers: Mapping[str, str] = {}
         self._answer: asyncio.Future[str | None] | None = None
-        self._deaf_until = 0.0
-        self.last_key = 0.0
-        """When the last key was pressed."""
+        self._deaf_until = self._answered_at = 0.0
+        self._keeps_keys = False
+        self._last_key = 0.0  # of a message
         self._rows: Sequence[PickRow] = ()
         self._marked = 0
         self._filter = ""
@@ -73,6 +75,11 @@ class Questions:
     @property
     def is_open(self) -> bool:
         return self._answer is not None
+
+    def note_key(self, _sender: object) -> None:
+        """A key was pressed. Without a question it belongs to a message, and no longer to an answer."""
+        if not self.is_open:
+            self._last_key, self._answered_at = time.monotonic(), 0.0
 
     def _when(self, window: Window) -> ConditionalContainer:
         return ConditionalContainer(window, Condition(lambda: self._shown is window))
@@ -103,8 +110,9 @@ class Questions:
         app, now = get_app(), time.monotonic()
         before = app.layout.current_window
         self._text, self._shown = text, window
-        types = bool(self._message.text) and now - self.last_key < _PAUSE_S
-        self._deaf_until = now + _PAUSE_S if types and window is self._keys else 0.0
+        self._keeps_keys = self._writes() and now - self._last_key < _PAUSE_S
+        is_early = self._keeps_keys or now - self._answered_at < _PAUSE_S
+        self._deaf_until = now + _PAUSE_S if is_early and window is self._keys else 0.0
         answer = self._answer = asyncio.get_running_loop().create_future()
         app.layout.focus(window)
         app.invalidate()
@@ -147,8 +155,10 @@ class Questions:
             now = time.monotonic()
             if now < self._deaf_until:
                 self._deaf_until = now + _PAUSE_S
-                self._message.insert_text(event.data)
+                if self._keeps_keys:
+                    self._message.insert_text(event.data)
             elif word := self._offers.get(event.data.lower()):
+                self._answered_at = now if word != MORE else 0.0
                 self.end(word)
 
         @keys.add("enter")

@@ -32,6 +32,7 @@ def serve(settings: Settings) -> None:
 ''',
     "ferry/settings.py": '''"""What can be set, and its defaults."""
 
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)

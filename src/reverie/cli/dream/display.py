@@ -94,7 +94,8 @@ class Trail:
 
     def __init__(self, changes: Sequence[ProposedChange]) -> None:
         topics = [change for change in changes if not is_index(change.name)]
-        self._before = {change.name: StatementIndex(body_statements(change.before or "")) for change in changes}
+        order = sorted(changes, key=lambda change: is_index(change.name))  # the index repeats what topic files say
+        self._before = {change.name: StatementIndex(body_statements(change.before or "")) for change in order}
         self._after = {change.name: StatementIndex(body_statements(change.after or "")) for change in topics}
 
     def describe(self, line: str, name: str) -> str:

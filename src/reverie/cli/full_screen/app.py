@@ -125,6 +125,8 @@ class FullScreen(App[None]):
         self._interrupted_at = self._escaped_at = -TWICE_S
         self._wanted = ""
         self._shown = (Text(), Text())
+        self.typed_ahead = ""
+        """What was typed before the app began to read keys."""
 
     # -- the chat -------------------------------------------------------------------------------------------------
 
@@ -160,6 +162,7 @@ class FullScreen(App[None]):
         self.query_one(Offers).display = self.query_one("#search").display = False
         self.composer.has_waiting = lambda: bool(self.chat.waiting)
         self.composer.focus()
+        self.put(self.typed_ahead)
         self.set_interval(0.5, self.show_state)
         self.call_after_refresh(self._begin)
 

@@ -6,6 +6,7 @@ Keys that were typed in the flow of a message do not answer a dialog that has ju
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from time import monotonic
 from typing import ClassVar
 
@@ -85,18 +86,27 @@ class Dialog(ModalScreen[str]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.opened_at = inf
+        """When it was on the screen."""
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._note_opened)
+
+    def _note_opened(self) -> None:
         self.opened_at = monotonic()
 
     def on_resize(self, event: events.Resize) -> None:
         for lines in self.query(Lines):
             lines.styles.max_height = max(3, event.size.height - _AROUND)
 
-    def is_early(self) -> bool:
-        """Whether a key belongs to what the user wrote before the dialog appeared. It delays the dialog again."""
-        now = monotonic()
-        early = now - self.opened_at < _PAUSE_S
+    def is_early(self, event: events.Key) -> bool:
+        """Whether a key belongs to what the user wrote before the dialog appeared. It delays the dialog again.
+
+        What counts is when the key was pressed: on a busy machine it may arrive much later.
+        """
+        early = event.time - self.opened_at < _PAUSE_S
         if early:
-            self.opened_at = now
+            self.opened_at = max(self.opened_at, event.time)
         return early
 
 
@@ -139,9 +149,9 @@ class Choice(Dialog):
         event.stop()
         if event.key == "ctrl+c":
             self.dismiss(STOP)
-        elif event.key == "escape" and not self.is_early():
+        elif event.key == "escape" and not self.is_early(event):
             self.dismiss("no, as it is")
-        elif (word := self._given.get((event.character or "").lower())) and not self.is_early():
+        elif (word := self._given.get((event.character or "").lower())) and not self.is_early(event):
             self.dismiss(word)
 
 
@@ -210,11 +220,11 @@ class Permission(Dialog):
             if why.display:
                 why.display = False
                 self.query_one(Lines).focus()
-            elif not self.is_early():
+            elif not self.is_early(event):
                 self.dismiss("no")
         elif not why.display and (word := self.offers.get((event.character or "").lower())):
             event.stop()
-            if self.is_early():
+            if self.is_early(event):
                 return
             if word == "no":
                 why.display = True
@@ -222,7 +232,7 @@ class Permission(Dialog):
             else:
                 self.dismiss(word)
         elif not why.display and event.is_printable:
-            self.is_early()
+            self.is_early(event)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(f"no {event.value}".strip())

@@ -24,7 +24,6 @@ from reverie.connect.acp.prompt import PromptBlock
 from reverie.errors import ReverieError, UserError
 from reverie.moments import iso
 from reverie.paths import Places
-from reverie.session.session import Session
 from reverie.settings import load_settings
 from reverie.storage.transcript.forking import fork_session
 from reverie.storage.transcript.sessions import find_session, list_all_sessions, list_sessions
@@ -96,7 +95,7 @@ class EditorAgent:
         self, cwd: str, mcp_servers: Sequence[object] | None = None, **_more: Any
     ) -> schema.NewSessionResponse:
         async with self._opening:
-            opened = self._take_in(await self._host.open(_folder(cwd), mcp_servers=server_entries(mcp_servers)))
+            opened = await self._open_here(_folder(cwd), mcp_servers)
         return schema.NewSessionResponse(session_id=opened.id, **opened.state())
 
     @_in_sentences
@@ -128,8 +127,7 @@ class EditorAgent:
         notes, new_notes = places.session_notes(session_id), places.session_notes(name)
         await asyncio.to_thread(fork_session, source, places.transcript(name), notes=notes, new_notes=new_notes)
         async with self._opening:
-            given = server_entries(mcp_servers)
-            opened = self._take_in(await self._host.open(folder, resume=name, mcp_servers=given))
+            opened = await self._open_here(folder, mcp_servers, resume=name)
         return schema.ForkSessionResponse(session_id=opened.id, **opened.state())
 
     @_in_sentences
@@ -173,12 +171,15 @@ class EditorAgent:
                     raise UserError(f"This session belongs to {here.session.places.cwd}.")
                 return here
             _find(Places.of(folder, load_settings(folder)), session_id)
-            given = server_entries(mcp_servers)
-            return self._take_in(await self._host.open(folder, resume=session_id, mcp_servers=given))
+            return await self._open_here(folder, mcp_servers, resume=session_id)
 
-    def _take_in(self, session: Session) -> Conversation:
+    async def _open_here(
+        self, folder: Path, mcp_servers: Sequence[object] | None, *, resume: str | None = None
+    ) -> Conversation:
         assert self._client is not None
-        opened = self._open[session.id] = Conversation(session, self._client, self._host, self.capabilities)
+        given = server_entries(mcp_servers)
+        session = await self._host.open(folder, resume=resume, mcp_servers=given)
+        opened = self._open[session.id] = Conversation(session, self._client, self._host, self.capabilities, given)
         # After the answer: an editor knows the session only then.
         asyncio.get_running_loop().call_soon(opened.begin)
         return opened

@@ -7,7 +7,7 @@ time; a cancel stops whatever runs and leaves a consistent transcript.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
@@ -40,9 +40,15 @@ class Conversation:
     """One open session. `begin` starts the updates; `close` ends everything."""
 
     def __init__(
-        self, session: Session, client: Client, host: Host, capabilities: schema.ClientCapabilities | None = None
+        self,
+        session: Session,
+        client: Client,
+        host: Host,
+        capabilities: schema.ClientCapabilities | None = None,
+        mcp_servers: Mapping[str, object] | None = None,
     ) -> None:
         self.id = session.id
+        self._mcp_servers = mcp_servers
         self._client = client
         self._capabilities = capabilities
         self.session: Session = self._with_buffers(session)
@@ -198,6 +204,7 @@ class Conversation:
             raise UserError(f"There is no model {name[:80]!r} to choose; there are {', '.join(offered)}.")
         old, mode = self.session, self.session.gate.mode
         which: dict[str, Any] = {"resume": self.id} if old.view.entries else {"session_id": self.id}
+        which["mcp_servers"] = self._mcp_servers
         self._changing = True
         try:
             await old.close()

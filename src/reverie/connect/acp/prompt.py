@@ -19,6 +19,7 @@ from acp import schema
 from reverie.errors import UserError
 from reverie.origins import NO_REQUEST, fence, split_material
 from reverie.quick import dataclass
+from reverie.text.patterns import late
 from reverie.tools.read import MAX_IMAGE_BYTES, find_image_type
 from reverie.tools.text_form import replace_surrogates
 from reverie.types import ImageBlock, Origin, TextBlock
@@ -31,6 +32,8 @@ PromptBlock: TypeAlias = (
     | schema.EmbeddedResourceContentBlock
 )
 _MOST_PICTURES = 20
+_LINES = late(r"[A-Za-z]?\d+(?:[-:,][A-Za-z]?\d+)*")
+_SPACE = late(r"\s")
 
 
 @dataclass(slots=True)
@@ -70,7 +73,8 @@ def _link(block: schema.ResourceContentBlock, cwd: Path, material: list[str]) ->
     """What a link becomes in the user's text: the path of a file, as if the user had written it."""
     if mark := _mention(block.uri, cwd):
         return mark
-    about = "\n".join(part for part in (block.name, block.title, block.description, block.uri) if part)
+    uri = unquote(block.uri) if block.uri.startswith("file:") else block.uri
+    about = "\n".join(part for part in (block.name, block.title, block.description, uri) if part)
     material.append(replace_surrogates(about))
     return ""
 
@@ -95,7 +99,8 @@ def _embedded(block: schema.EmbeddedResourceContentBlock, cwd: Path, found: Prom
 
 
 def _mention(uri: str, cwd: Path) -> str:
-    """`@path` for the address of a file; empty for other addresses and for names that are not one printable line."""
+    """`@path` for the address of a file; empty for other addresses, and for a name that is not one printable word:
+    whoever named the file could write a sentence there, and it would be the user's."""
     try:
         parts = urlsplit(uri) if uri.startswith("file:") else None
     except ValueError:  # such as a bracket without its other one
@@ -104,8 +109,8 @@ def _mention(uri: str, cwd: Path) -> str:
         return ""
     path = Path(unquote(parts.path))
     shown = str(path.relative_to(cwd) if path.is_relative_to(cwd) and path != cwd else path)
-    lines = f":{parts.fragment}" if parts.fragment else ""
-    return f"@{shown}{lines}" if (shown + lines).isprintable() else ""
+    lines = f":{parts.fragment}" if _LINES.fullmatch(parts.fragment) else ""
+    return f"@{shown}{lines}" if shown.isprintable() and not _SPACE.search(shown) else ""
 
 
 def _image(encoded: str) -> ImageBlock:

@@ -37,7 +37,7 @@ from reverie.types import Block, Message, Origin, TextBlock, ToolResultBlock, To
 _MAX_TOKENS = 8_000
 PAGE = 16_000
 """Characters of one read from a result on disk, about 400 lines."""
-_NOT_A_BREAK = ("expired", "thinking_stripped", "images")
+NOT_A_BREAK = ("expired", "thinking_stripped", "images")
 """Misses that no policy causes: time, a rule of the model, the first image of a conversation."""
 
 
@@ -118,10 +118,12 @@ def replay(
     window: int = WINDOW,
 ) -> PolicyOutcome:
     """Replays one session under one policy."""
-    return asyncio.run(_Replay(session, policy, prefix_tokens, policy.window or window).run(needs))
+    return asyncio.run(Replay(session, policy, prefix_tokens, policy.window or window).run(needs))
 
 
-class _Replay:
+class Replay:
+    """One session under one policy."""
+
     def __init__(self, session: RecordedSession, policy: Policy, prefix_tokens: int, window: int = WINDOW) -> None:
         self._session = session
         self._policy = policy
@@ -280,7 +282,7 @@ class _Replay:
         out.usage += billing.usage
         out.over_window += billing.usage.prompt > self._setting.limits.window
         miss = billing.miss
-        if miss is not None and miss.cause not in _NOT_A_BREAK:
+        if miss is not None and miss.cause not in NOT_A_BREAK:
             if request.announced_break is not None or miss.cause == "context_management":
                 out.announced_breaks += 1
             elif miss.against not in self._forks:  # the conversation cannot read the end of a fork

@@ -105,10 +105,12 @@ def best_cut(
     keep_rounds: int,
     lessons: Lessons,
     broken: bool = False,
+    allowance: float | None = None,
 ) -> ClearingCut | None:
     """Returns the cut that pays best, or None if none clearly pays. `used`: tokens of the current prompt.
 
     Results of the last `keep_rounds` stay. `broken`: the prefix breaks anyway, so that a cut costs nothing.
+    `allowance`: what its break may cost at most, in tokens of fresh input.
     """
     expired = broken or _is_expired(index, now, rates)
     carried = ahead.to_come * (rates.read + ahead.expiring * (rates.write - rates.read))
@@ -140,7 +142,7 @@ def best_cut(
         else:
             rewritten = (index.turn if held.since >= index.turn_since else used) - index.fresh - saved_tokens
         price = break_price * max(0, rewritten)
-        if gained - price > best:
+        if gained - price > best and (allowance is None or price <= allowance):
             best, best_price, count = gained - price, price, len(chosen)
         behind += held.marker_tokens
     if count == 0 or best < best_price + CLEARLY * break_price * used:

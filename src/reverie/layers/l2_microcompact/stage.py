@@ -64,6 +64,8 @@ class Microcompact:
     any_tool: bool = False
     """Whether results of tools that we do not know may be cleared too, after a copy is on disk."""
     outlook: Callable[[ResultIndex, int, Rates], Outlook] = outlook
+    allowance: Callable[[], float | None] = lambda: None
+    """What a break for money may cost at most, in tokens of fresh input."""
 
     def steps(self, view: View, now: Now) -> Steps | None:
         if not now.main_thread:
@@ -104,6 +106,7 @@ class Microcompact:
             keep_rounds=self.numbers().keep_rounds,
             lessons=lessons,
             broken=now.broken,
+            allowance=self.allowance(),
         )
         return _Clearing("economic", cut.chosen, "carrying them would cost more") if cut is not None else None
 

@@ -217,7 +217,13 @@ class AgentWrites:
             topic = topic.with_changes(type=named)
         if body != topic.body:
             topic = topic.with_changes(body=body)
-        return rebuild_head(topic, before, case, self._trust_of(lead_of(topic), verdicts, before))
+        trust = self._trust_of(lead_of(topic), verdicts, before)
+        if write.notes and trust is Trust.CONFIRMED:  # a head is confirmed only if it is not the agent's
+            if before.trust is Trust.CONFIRMED:
+                topic = topic.with_changes(name=before.name, description=before.description)
+            else:
+                trust = Trust.INFERRED
+        return rebuild_head(topic, before, case, trust)
 
     def _trust_of(self, lead: str, verdicts: Sequence[Verdict], before: TopicFile) -> Trust | None:
         for one in verdicts:

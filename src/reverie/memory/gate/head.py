@@ -14,11 +14,13 @@ from reverie.memory.gate.statement import EvidenceText, features
 from reverie.memory.taxonomy import Trust, file_name
 from reverie.memory.topic_file import TopicFile
 from reverie.text.cutting import shorten
+from reverie.text.folding import fold_text
 from reverie.text.patterns import late
 from reverie.text.sameness import contradicts, says
 
 _LONGEST: Final = 120
 _TITLE_WORDS: Final = 8
+_ENDS: Final = ".;:,!?… "
 _FOREIGN_WORDS: Final = 2
 """Words of one sentence of somebody else that a title may not have."""
 _HEAD: Final = frozenset({"name", "description", "type", "trust"})
@@ -52,7 +54,7 @@ def rebuild_head(topic: TopicFile, before: TopicFile, case: Case, trust: Trust |
     """The text with a head of the user's or the memory's words, and with its trust."""
     parts = [bare for _, bare in body_parts(topic.body)]
     lead = lead_of(topic)
-    stays = trust is Trust.CONFIRMED and bool(before.name) and lead == lead_of(before)
+    stays = trust is Trust.CONFIRMED and bool(before.name) and _is_same(lead, lead_of(before))
     if not topic.name.strip() or (topic.name != before.name and (stays or not is_own(topic.name, case, parts))):
         topic = topic.with_changes(name=before.name or first_words(lead, _TITLE_WORDS))
     if not topic.description.strip():
@@ -80,6 +82,11 @@ def rebuild_head(topic: TopicFile, before: TopicFile, case: Case, trust: Trust |
     if trust is not topic.trust:
         topic = topic.with_changes(fields={"trust": trust.value if trust else None})
     return topic.text
+
+
+def _is_same(lead: str, other: str) -> bool:
+    """Whether two statements differ at most in the sign at their end."""
+    return fold_text(lead).rstrip(_ENDS) == fold_text(other).rstrip(_ENDS)
 
 
 def rebuild_name(name: str, text: str, case: Case) -> str:

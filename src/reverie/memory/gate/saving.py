@@ -4,7 +4,8 @@ that the user wants to remove. The caller asks the user."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -26,7 +27,7 @@ from reverie.memory.note import Note, Related, find_related, make_note, revise
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import MemoryType, Trust
-from reverie.memory.topic_file import statements_of
+from reverie.memory.topic_file import body_statements, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts
 from reverie.origins import split_material
 from reverie.quick import dataclass
@@ -109,7 +110,7 @@ def propose_text(
     directory = memory.directory
     directory.finish_pending()
     for _ in range(_ATTEMPTS):
-        near = find_related(note.statement, MemoryTexts(directory.root).texts())
+        near = _find_near(note, MemoryTexts(directory.root).texts())
         if near is not None and near.same:
             return Outcome(None, {}), near.file, note
         try:
@@ -143,7 +144,7 @@ def save_note(
     """Saves a note. `choose` is called when an existing memory says much the same."""
     directory = memory.directory
     directory.finish_pending()
-    near = find_related(note.statement, MemoryTexts(directory.root).texts())
+    near = _find_near(note, MemoryTexts(directory.root).texts())
     warnings = [f"It may not be worth keeping: {note.doubt}."] if note.doubt else []
     if near is not None and near.same:
         is_new = _confirm_again(memory, near, info) if trust_of(info) is Trust.CONFIRMED else False
@@ -165,6 +166,21 @@ def save_note(
         except ChangedUnderneath:
             continue  # somebody else has just taken the name
     raise _too_many(note)
+
+
+def _find_near(note: Note, memories: Mapping[str, str]) -> Related | None:
+    """The memory that says what the note begins with. It is the same only if it says all of the note."""
+    near = find_related(note.statement, memories)
+    if near is None or not near.same:
+        return near
+    text = memories[near.file]
+    known = {fold_text(one).rstrip(".;") for one in statements_of(text)}
+
+    def is_said(statement: str) -> bool:
+        found = find_related(statement, {near.file: text})
+        return fold_text(statement).rstrip(".;") in known or (found is not None and found.same)
+
+    return near if all(map(is_said, body_statements(note.topic.text))) else replace(near, same=False)
 
 
 def _too_many(note: Note) -> ReverieError:

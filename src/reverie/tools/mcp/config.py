@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 
 from reverie.errors import UserError
 from reverie.paths import Places
+from reverie.paths.places import user_home
 from reverie.quick import dataclass
 from reverie.settings import Settings
 from reverie.settings.claude_files import JsonFile
@@ -23,12 +24,15 @@ from reverie.settings.trust import SERVERS, ActingPart, TrustBook, make_check, m
 from reverie.text.patterns import late
 
 PROJECT_FILE = ".mcp.json"
+PROJECT = "REVERIE_PROJECT_DIR"
+"""The variable that an entry can name for the folder of the session."""
 USER_FILE = "mcp.json"
 ServerKind = Literal["stdio", "http", "sse"]
 
 _VARIABLE = late(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _KINDS: Mapping[str, ServerKind] = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
 _LONGEST_NAME = 200
+_SHORTEST_SECRET = 6
 _MOST_SERVERS = 50
 EMPTY: Mapping[str, object] = {}
 
@@ -49,6 +53,8 @@ class ServerConfig:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     written: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """The entry as it is in the file, without values of variables."""
+    filled: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The variables that it names, with their values."""
     problem: str = ""
     is_project: bool = False
 
@@ -58,6 +64,12 @@ class ServerConfig:
         said = {key: value for key, value in self.written.items() if key not in ("env", "headers")}
         made = json.dumps([self.name, str(self.folder) if self.is_project else "", said], sort_keys=True, default=str)
         return hashlib.sha256(made.encode("utf-8", "replace")).hexdigest()[:24]
+
+    def hide(self, text: str) -> str:
+        """Returns a text about this server with the names of variables in place of their values: these may be keys."""
+        for name, value in sorted(self.filled.items(), key=lambda one: -len(one[1])):
+            text = text.replace(value, f"${{{name}}}") if len(value) >= _SHORTEST_SECRET else text
+        return text
 
     @property
     def shown(self) -> str:
@@ -80,16 +92,20 @@ class FoundServers:
 def find_servers(places: Places, settings: Settings, given: Mapping[str, object] = EMPTY) -> FoundServers:
     """Returns the servers of this folder. The user's own servers win over those of a project with the same name.
 
-    `given`: servers that the user's editor names, in the form of the files. They are the user's own.
+    `given`: servers that the user's editor names, in the form of the files. They are the user's own. The user's own
+    servers run in the home folder: `npx` or `python -m` take code from the folder in which they start, and whoever
+    wrote that of the project is a stranger.
     """
-    problems = list[str]()
-    own = list(_parse(given, places.cwd, places.cwd, settings, problems)) if given else []
+    problems, outside = list[str](), user_home(settings.env)
+    own = list(_parse(given, places.cwd, outside, places, settings, problems)) if given else []
     known = {one.name for one in own}
-    own += [one for one in _read(places.home / USER_FILE, places.cwd, settings, problems) if one.name not in known]
+    users = _read(places.home / USER_FILE, outside, places, settings, problems)
+    own += [one for one in users if one.name not in known]
     known = {one.name for one in own}
     waiting, parts = list[ServerConfig](), list[ActingPart]()
     if settings.mcp.project:
-        of_project = list(_read(places.checkout / PROJECT_FILE, places.checkout, settings, problems, is_project=True))
+        file, checkout = places.checkout / PROJECT_FILE, places.checkout
+        of_project = list(_read(file, checkout, places, settings, problems, is_project=True))
         parts = _mark(of_project, places)
         for one, part in zip(of_project, parts, strict=True):
             if one.name in known:
@@ -142,7 +158,7 @@ def _mark(found: list[ServerConfig], places: Places) -> list[ActingPart]:
 
 
 def _read(
-    path: Path, folder: Path, settings: Settings, problems: list[str], *, is_project: bool = False
+    path: Path, folder: Path, places: Places, settings: Settings, problems: list[str], *, is_project: bool = False
 ) -> Iterator[ServerConfig]:
     file = JsonFile.read(path)
     if file is None:
@@ -154,29 +170,32 @@ def _read(
     if not isinstance(entries, dict):
         problems.append(f"{path}: `mcpServers` is not an object, so it has no effect.")
         return
-    yield from _parse(cast("dict[str, object]", entries), path, folder, settings, problems, is_project=is_project)
+    listed = cast("dict[str, object]", entries)
+    yield from _parse(listed, path, folder, places, settings, problems, is_project=is_project)
 
 
 def _parse(
     entries: Mapping[str, object],
     path: Path,
     folder: Path,
+    places: Places,
     settings: Settings,
     problems: list[str],
     *,
     is_project: bool = False,
 ) -> Iterator[ServerConfig]:
-    listed = list(entries.items())
+    listed, env = list(entries.items()), {**settings.env, PROJECT: str(places.cwd)}
     if len(listed) > _MOST_SERVERS:
         problems.append(f"{path}: has {len(listed)} servers; only the first {_MOST_SERVERS} are used.")
     for name, entry in listed[:_MOST_SERVERS]:
-        if not name.strip() or len(name) > _LONGEST_NAME or not isinstance(entry, dict):
+        is_name = name.strip() and len(name) <= _LONGEST_NAME and name.isprintable()  # it is shown where you decide
+        if not is_name or not isinstance(entry, dict):
             problems.append(f"{path}: the server {name[:40]!r} has no usable name or is not an object.")
             continue
         written = cast("dict[str, Any]", entry)
         blank = ServerConfig(name, path, folder, written=written, is_project=is_project)
         try:
-            yield parse_server(blank, settings.env)
+            yield parse_server(blank, env)
         except UserError as error:
             yield replace(blank, problem=str(error), kind=_KINDS.get(str(written.get("type")), "stdio"))
 
@@ -184,6 +203,7 @@ def _parse(
 def parse_server(blank: ServerConfig, env: Mapping[str, str]) -> ServerConfig:
     """Returns the server with everything that its entry says; raises UserError for a mistake in it."""
     entry, name = blank.written, blank.name
+    blank = replace(blank, filled=_values(entry, env))
     given = entry.get("type") or entry.get("transport")
     kind = _KINDS.get(str(given)) if given else "http" if "url" in entry else "stdio"
     if kind is None:
@@ -216,6 +236,11 @@ def parse_server(blank: ServerConfig, env: Mapping[str, str]) -> ServerConfig:
         raise UserError(f"{name}: `args` must be a list of texts.")
     filled = tuple(fill_variables(one, env, name) for one in cast("list[str]", args))
     return replace(blank, kind=kind, command=text("command"), args=filled, env=table("env"))
+
+
+def _values(entry: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, str]:
+    named = (found[1] for found in _VARIABLE.finditer(json.dumps(entry, default=str)))
+    return {name: value for name in named if name != PROJECT and (value := env.get(name))}
 
 
 def fill_variables(text: str, env: Mapping[str, str], name: str) -> str:

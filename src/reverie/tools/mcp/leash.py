@@ -1,8 +1,8 @@
 """Ends the MCP servers of a session when the session dies, even by kill -9.
 
 `python -m reverie.tools.mcp.leash FD MARK` is a process beside the session. FD is the reading end of a pipe that only
-the session holds open; lines on it name process groups, `-` before one that has ended. At its end, all processes with
-the variable MARK are killed, and where variables of processes cannot be read, the groups.
+the session holds open; lines on it name process groups, `-` before one that has ended. At its end, these groups and all
+processes with the variable MARK are killed: some leave their group, and some start without our variables.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ import threading
 import uuid
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 
 from reverie.runtime.process_family import end_marked
 
 VARIABLE = "REVERIE_MCP_OWNER"
-_ENVIRON = Path("/proc/self/environ")
 
 
 class Leash:
@@ -87,12 +85,10 @@ def main() -> None:
         for line in lines:
             group = int(line.strip(b"-"))
             groups = groups - {group} if line.startswith(b"-") else groups | {group}
-    if _ENVIRON.exists():
-        end_marked(mark)
-        return
     for group in groups:
         with suppress(OSError):
             os.killpg(group, signal.SIGKILL)
+    end_marked(mark)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,12 @@ import json
 import mimetypes
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.errors import StorageError
+from reverie.origins import escape_tags
 from reverie.storage.atomic import create_exclusive, make_private_dir
 from reverie.tools.base import ToolOutput
 from reverie.tools.mcp.definitions import clean
@@ -26,15 +28,18 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 _LARGEST_IMAGE = 3_750_000
+_MOST_OTHERS = 50
+"""Parts of one result that are not plain text: each of them may become a file."""
 _LARGEST_TEXT_BESIDE = 50_000
 """In characters. Layer 1 leaves a result with an image whole, so a longer text beside one goes to a file here."""
 
 
 def make_output(result: CallToolResult, folder: Path) -> ToolOutput:
     """Returns the result for the model. Files go to `folder`."""
-    blocks = list(_blocks(result, folder))
-    if not blocks and result.structured_content is not None:
-        blocks = [TextBlock(json.dumps(result.structured_content, ensure_ascii=False, default=str), Origin.TOOL)]
+    made = list(_blocks(result, folder))
+    if not made and result.structured_content is not None:
+        made = [TextBlock(json.dumps(result.structured_content, ensure_ascii=False, default=str), Origin.TOOL)]
+    blocks = [replace(one, text=escape_tags(one.text)) if isinstance(one, TextBlock) else one for one in made]
     texts = [block.text for block in blocks if isinstance(block, TextBlock)]
     if len(texts) == len(blocks):
         return ToolOutput("\n\n".join(texts), result.is_error)
@@ -45,7 +50,11 @@ def make_output(result: CallToolResult, folder: Path) -> ToolOutput:
 
 
 def _blocks(result: CallToolResult, folder: Path) -> Iterator[Block]:
+    others = 0
     for part in result.content:
+        others += part.type != "text"
+        if part.type != "text" and others > _MOST_OTHERS:
+            continue
         match part.type:
             case "text":
                 yield TextBlock(part.text, Origin.TOOL)
@@ -64,6 +73,8 @@ def _blocks(result: CallToolResult, folder: Path) -> Iterator[Block]:
                 else:
                     data = str(getattr(inside, "blob", ""))
                     yield TextBlock(_decode_and_save(data, inside.mime_type or "", uri, folder), Origin.TOOL)
+    if others > _MOST_OTHERS:
+        yield TextBlock(f"[{others - _MOST_OTHERS:,} more parts were left out: images, files, links]", Origin.TOOL)
 
 
 def _image(data: str, mime: str, folder: Path) -> Block:

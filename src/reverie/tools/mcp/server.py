@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from reverie import __version__
 from reverie.errors import ReverieError, UserError
+from reverie.origins import escape_tags
 from reverie.quick import dataclass
 from reverie.settings.mcp_section import McpSettings
 from reverie.tools.mcp.config import ServerConfig
@@ -121,12 +122,18 @@ class McpServer:
         await self._end()
         self._set(ServerState.CLOSED)
 
-    async def call(self, tool: str, given: JsonObject, tell: Callable[[str], None]) -> CallToolResult:
-        """Calls a tool by the server's own name for it. Starts a server that has died. Raises ServerGone, UserError."""
+    async def call(self, tool: ToolDefinition, given: JsonObject, tell: Callable[[str], None]) -> CallToolResult:
+        """Calls a tool. Starts a server that has died. Raises ServerGone, UserError.
+
+        A tool that is not as it was when the call was allowed does not run.
+        """
         from anyio import BrokenResourceError, ClosedResourceError
         from mcp.shared.exceptions import MCPError
 
         client = await self._connected()
+        now = self.find(tool.name)
+        if now is None or (now.raw, now.digest) != (tool.raw, tool.digest):
+            raise UserError(f"{self.name} has changed or removed {tool.name} in the meantime, so it was not called.")
 
         async def told(progress: float, total: float | None, message: str | None) -> None:
             share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
@@ -134,7 +141,7 @@ class McpServer:
 
         limit = self.settings.call_s
         try:
-            result = await client.call_tool(tool, given, read_timeout_seconds=limit, progress_callback=told)
+            result = await client.call_tool(tool.raw, given, read_timeout_seconds=limit, progress_callback=told)
             self._failures = 0
             return result
         except (ClosedResourceError, BrokenResourceError) as error:
@@ -150,7 +157,8 @@ class McpServer:
                     f"{self.name} did not answer within {limit:g} s (setting mcp.call_s), so the call was given up; "
                     "it may still have an effect."
                 ) from error
-            raise UserError(f"{self.name} refused the call: {clean(str(error), 2_000)}") from error
+            said = clean(self.config.hide(str(error)), 2_000)
+            raise UserError(f"{self.name} refused the call: {escape_tags(said)}") from error
         except (RuntimeError, ValueError) as error:  # its result does not have the form that it promised
             raise UserError(f"{self.name} sent a result that cannot be used: {clean(say(error), 1_000)}") from error
 
@@ -175,7 +183,8 @@ class McpServer:
     def _say_gone(self, why: str = "") -> str:
         why = self._process.problem or self._process.last_words if self._process is not None else why
         return (
-            f"{self.name} ended during the call{f': {clean(why, 300)}' if why else ''}. The next call starts it again."
+            f"{self.name} ended during the call{f': {clean(self.config.hide(why), 300)}' if why else ''}. "
+            "The next call starts it again."
         )
 
     # -- the connection -------------------------------------------------------------------------------------------
@@ -337,7 +346,7 @@ class McpServer:
         self._settled.set()
 
     def _fail(self, why: str) -> None:
-        self.problem = clean(why, 500).rstrip(".")
+        self.problem = clean(self.config.hide(why), 500).rstrip(".")
         wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (self._failures - 1)) if self._failures else 0.0
         self._failures += 1
         self._not_before = time.monotonic() + wait

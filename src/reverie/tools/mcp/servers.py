@@ -122,6 +122,8 @@ class McpServers:
     def _note_run(self, server: McpServer, tool: ToolDefinition) -> None:
         if (problem := self.approved.note(server.config.id, tool)) is not None:
             self._report(server, problem)
+        if server.find(tool.name) != tool:
+            self.changed(server)  # it changed while the user was asked: what they answered was about the old one
 
     def _note_change(self, server: McpServer) -> None:
         if server.state is ServerState.FAILED:
@@ -129,6 +131,7 @@ class McpServers:
         self.changed(server)
 
     def _report(self, server: McpServer, text: str) -> None:
+        text = server.config.hide(text)
         if (server.name, text) not in self._told:
             self._told.add((server.name, text))
             self.tell(f"MCP server {server.name}: {text}.")

@@ -56,8 +56,8 @@ class McpTool:
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         from reverie.tools.mcp.results import make_output
 
-        result = await self.server.call(self.definition.raw, given, context.progress)
-        self.ran(self.server, self.definition)
+        self.ran(self.server, self.definition)  # before: also a call that fails was allowed for this definition
+        result = await self.server.call(self.definition, given, context.progress)
         return make_output(result, context.keep_dir)
 
 

@@ -17,7 +17,7 @@ from reverie.parsing import Unparsable, load_json
 from reverie.quick import dataclass
 from reverie.web.memories.kept import Kept
 from reverie.web.memories.stores import Store
-from reverie.web.site import Site
+from reverie.web.site import Site, is_folder
 from reverie.web.visit import Data
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def start_dream(site: Site, store: Store, memory: OpenedMemory, *, waits: bool) 
     """Starts a dream. `UserError` if it cannot begin now."""
     if reason := why_not_now(memory):
         raise UserError(f"No dream was started: {reason}.")
-    if not store.folder.is_dir():
+    if not is_folder(store.folder):
         raise UserError(f"No dream was started: the folder of {store.label} is not here.")
     out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  read when the process has ended
     words = [

@@ -19,6 +19,7 @@ from reverie.memory.references import named_files, named_symbols
 from reverie.memory.taxonomy import index_of, is_index, is_topic, pointer_of
 from reverie.moments import iso
 from reverie.paths import check_session_id
+from reverie.storage.transcript.sessions import describe
 from reverie.web.memories.kept import Kept
 from reverie.web.memories.recalled import recalled_in
 from reverie.web.memories.shelf import UNMARKED, shelf_of
@@ -168,6 +169,6 @@ class SessionLinks:
 
     def _exists(self, session: str) -> bool:
         with suppress(ReverieError):
-            name = check_session_id(session)
-            return any(path.is_file() for path in self._projects.glob(f"*/{name}.jsonl"))
+            name = check_session_id(session)  # a dream of its own has a file, but no conversation
+            return any(describe(path) is not None for path in self._projects.glob(f"*/{name}.jsonl"))
         return False

@@ -10,14 +10,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from reverie.errors import UserError
 from reverie.paths import MemoryPlace, Places, memory_place, memory_switch
 from reverie.permissions.memory_paths import check_memory_root
 from reverie.quick import dataclass
 from reverie.settings import load_settings
-from reverie.web.site import Project, Site
+from reverie.web.rendering import segment
+from reverie.web.site import Project, Site, is_folder
 from reverie.web.visit import NotFound, Visit
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ class Store:
     @property
     def address(self) -> str:
         """The beginning of the addresses of its memories and actions."""
-        return f"/memory/{quote(self.name, safe='')}"
+        return f"/memory/{segment(self.name)}"
 
     @property
     def chosen(self) -> str:
         """The query that chooses it in lists."""
-        return f"?project={quote(self.name, safe='')}"
+        return f"?project={segment(self.name)}"
 
     def describe(self) -> dict[str, object]:
         return {"name": self.name, "label": self.label, "directory": str(self.root), "changeable": self.is_changeable}
@@ -85,7 +85,7 @@ def open_store(site: Site, store: Store) -> OpenedMemory:
     from reverie.memory.directory import MemoryDirectory
     from reverie.memory.opening import OpenedMemory, ProjectGate, log_refusals
 
-    settings = load_settings(store.folder) if store.folder.is_dir() else site.settings
+    settings = load_settings(store.folder) if is_folder(store.folder) else site.settings
     places = Places.of(store.folder, settings)
     place = MemoryPlace(store.root, "shown by the web view")
     gate = ProjectGate(place, places, settings, log_refusals(places))
@@ -124,7 +124,7 @@ def _of_project(site: Site, project: Project) -> Store:
     if own.is_dir() and not (settings.memory.path or settings.memory.directory or settings.memory.shared_with):
         root = own
     else:
-        settings = load_settings(folder) if folder.is_dir() else settings
+        settings = load_settings(folder) if is_folder(folder) else settings
         root = memory_place(Places.of(folder, settings), settings, check_memory_root).directory
     return Store(project.name, project.label, Path(os.path.realpath(root)), folder, project.name)
 

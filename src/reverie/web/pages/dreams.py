@@ -20,6 +20,7 @@ from reverie.web.memories.one import SessionLinks
 from reverie.web.memories.stores import Store, chosen_stores, find_store, list_stores, open_store
 from reverie.web.memories.versions import A_LITTLE, LONGEST, book_of, preview_undo
 from reverie.web.paging import Pager
+from reverie.web.site import is_folder
 from reverie.web.visit import Data, NotFound, Page, Visit
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _facts(store: Store) -> Data:
 def _status(visit: Visit, store: Store) -> Data:
     memory = open_store(visit.site, store)
     found = read_status_from_disk(memory)
-    why_not = why_not_now(memory) or ("" if store.folder.is_dir() else f"the folder {store.folder} is not here")
+    why_not = why_not_now(memory) or ("" if is_folder(store.folder) else f"the folder {store.folder} is not here")
     return {
         **found.to_json(),
         "project": store.name,

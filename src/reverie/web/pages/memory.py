@@ -35,7 +35,7 @@ _SEARCH_WAIT_S: Final = 2.0
 
 def address(store: Store, file: str, more: str = "") -> str:
     """The address of the page of one memory."""
-    return f"{store.address}/{quote(file, safe='/')}{more}"
+    return f"{store.address}/{quote(file, safe='/', errors='replace')}{more}"
 
 
 def read(visit: Visit) -> Data:

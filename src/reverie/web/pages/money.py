@@ -98,7 +98,7 @@ def _by_project(visit: Visit, parts: dict[str, Totals]) -> list[Data]:
 def _link(**query: str) -> str:
     from urllib.parse import urlencode
 
-    return "/money?" + urlencode(query)
+    return "/money?" + urlencode(query, errors="replace")
 
 
 def _chart(costs: HomeCosts, keep: Callable[[Cell], bool]) -> list[Data]:

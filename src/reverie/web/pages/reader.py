@@ -192,7 +192,7 @@ def read_image(visit: Visit) -> tuple[bytes, str]:
     else:
         records = _item(opened, name).records
         blocks = [block for one in records if one.message is not None for block in one.message.content]
-    block = blocks[int(number)] if number.isdecimal() and int(number) < len(blocks) else None
+    block = blocks[int(number[:9])] if number.isdecimal() and int(number[:9]) < len(blocks) else None
     raw, kind = decode_image(block) if isinstance(block, ImageBlock) else (b"", "")
     if not kind:
         raise NotFound("There is no picture here that a browser may show.")

@@ -84,7 +84,10 @@ def _described(table: SessionTable, rows: Sequence[Row], hits: Hits | None, want
     """The rows of one page. Titles that would take too long are left to the worker."""
     until = time.monotonic() + _PATIENCE_S
     for row in rows:
-        yield _describe(row if time.monotonic() > until else table.describe(row), hits, wanted)
+        if time.monotonic() <= until:
+            table.describe(row)
+        if row.info is not None or not row.is_described:  # else it has no conversation, e.g. the costs of a dream
+            yield _describe(row, hits, wanted)
 
 
 def _has_title(row: Row, wanted: str) -> bool:

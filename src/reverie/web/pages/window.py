@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reverie.web.paging import Pager
@@ -53,6 +55,7 @@ def _window(visit: Visit, reading: SessionReading) -> Data:
         },
         "columns": reading.once("columns", lambda: window_map.columns(requests)),
         "events": reading.once("events", lambda: _events(reading, len(requests))),
+        "fullest": reading.once("fullest", lambda: _fullest(life.requests)),
         "left_out": reading.once("left out", lambda: _left_out(reading)),
         "selected": {
             "number": chosen.number,
@@ -73,6 +76,25 @@ def _window(visit: Visit, reading: SessionReading) -> Data:
             "compactions": [{"request": one.number, "tokens": one.tokens, "what": one.what} for one in compactions],
         },
         "block": _block(visit, reading, blocks),
+    }
+
+
+def _fullest(requests: Sequence[WindowAt]) -> Data | None:
+    """The request with the largest prompt: what filled the window."""
+    from reverie.context.window_fill import SOURCES
+
+    found = max(requests, key=lambda one: one.used, default=None)
+    if found is None or not found.used:
+        return None
+    tokens = Counter[str]()
+    for share in found.shares:
+        tokens[share.source] += share.tokens
+    return {
+        "request": found.number,
+        "tokens": found.used,
+        "most": [
+            {"name": SOURCES.get(s, s), "share": count / found.used} for s, count in tokens.most_common(2) if count
+        ],
     }
 
 

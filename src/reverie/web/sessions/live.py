@@ -120,8 +120,8 @@ class _Follower:
         self._visit = visit
         self._info = visit.site.session(visit.path["session"])
         items, _, records = visit.query.get("last", "").partition(".")
-        self._items = int(items) if items.isdecimal() else None
-        self._records = int(records) if records.isdecimal() else -1
+        self._items = int(items[:9]) if items.isdecimal() else None
+        self._records = int(records[:9]) if records.isdecimal() else -1
         self._size = -1
         self._looked = 0.0
         self._said = ""

@@ -9,6 +9,7 @@ from reverie.context.ledger import Ledger, Totals
 from reverie.errors import ReverieError
 from reverie.models.catalogue import Catalogue
 from reverie.models.wire import model_id
+from reverie.moments import to_datetime
 from reverie.origins import strip_tags
 from reverie.paths import find_repo, slug
 from reverie.paths.places import check_name
@@ -22,7 +23,7 @@ from reverie.web.sessions.items import Transcript, anchor, build, read_items, si
 from reverie.web.sessions.parts import Reader
 from reverie.web.sessions.reading import LONG_PATIENCE_S, PATIENCE_S, Snapshot, TranscriptReader, reader_of
 from reverie.web.sessions.table import SOURCES, table_of
-from reverie.web.site import Site
+from reverie.web.site import Site, is_folder
 from reverie.web.visit import Data, NotFound, Visit
 
 _HEAD_BYTES = 65_536
@@ -75,7 +76,7 @@ class Opened:
 
     def memory_project(self, folder: Path | None) -> str:
         """The project whose memory a session in this folder uses."""
-        if folder is not None and folder.is_dir() and slug(folder) == self.info.path.parent.name:
+        if folder is not None and is_folder(folder) and slug(folder) == self.info.path.parent.name:
             return slug(find_repo(folder).root)
         return self.info.path.parent.name
 
@@ -156,7 +157,7 @@ class Opened:
             "source_label": SOURCES.get(figures.source, figures.source) if figures is not None else "",
             "model": model_id(model),
             "first": main.first,
-            "last": main.last,
+            "last": main.last if self.snapshot.is_whole else to_datetime(self.info.said).isoformat(),
             "size": self.info.size,
             "rounds": figures.rounds if figures is not None else None,
             "tokens": figures.tokens if figures is not None else None,

@@ -38,6 +38,7 @@ from reverie.types import (
     ToolUseBlock,
     Usage,
 )
+from reverie.web.rendering import segment
 from reverie.web.sessions.items import Item, Transcript, anchor
 from reverie.web.visit import Data
 
@@ -70,9 +71,9 @@ class Reader:
     whole: bool = False
 
     def address(self, *parts: str, **query: str) -> str:
-        path = "/".join(["/sessions", *(quote(part, safe="") for part in (self.session, *parts))])
+        path = "/".join(["/sessions", *(segment(part) for part in (self.session, *parts))])
         given = ({"agent": self.agent} if self.agent else {}) | query
-        return f"{path}?{urlencode(given)}" if given else path
+        return f"{path}?{urlencode(given, errors='replace')}" if given else path
 
     def describe(self, item: Item) -> Data:
         """One item. `here` is the address of the page that has it."""
@@ -272,7 +273,7 @@ class Reader:
                 return {"event": "clears", "text": "The server cleared old results by itself."}
             case r.Surfaced():
                 memories = [
-                    {"name": name, "address": f"/memory/{quote(self.memory, safe='')}/{quote(name)}"}
+                    {"name": name, "address": f"/memory/{segment(self.memory)}/{quote(name, errors='replace')}"}
                     for name in payload.names
                 ]
                 return {"event": "recall", "text": f"Memories shown to the model (by {payload.by}):", "links": memories}

@@ -205,8 +205,12 @@ class SessionTable:
                 saved, dirty = time.monotonic(), 0
 
     def _count(self, row: Row) -> None:
-        with suppress(ReverieError, OSError):
+        try:
             row.figures = count(row.file, Catalogue.load(self._site.settings.catalogue.files))
+        except OSError:
+            return  # deleted meanwhile, or read the next time
+        except (ReverieError, ValueError, ArithmeticError):
+            row.figures = _no_figures(row.file)
 
     # -- keeping
 
@@ -235,10 +239,15 @@ def _describe(file: SessionFile) -> SessionInfo | None:
         return None
 
 
+def _no_figures(file: SessionFile) -> Figures:
+    """For a transcript that is too large, or whose numbers make no sense."""
+    return Figures(file.size, file.modified_ns, 0, 0, 0.0, 0, 0, "reverie", file.modified)
+
+
 def count(file: SessionFile, catalogue: Catalogue) -> Figures:
     """Reads the figures of one transcript: only lines that have some are parsed."""
     if file.size > LARGEST:
-        return Figures(file.size, file.modified_ns, 0, 0, 0.0, 0, 0, "reverie", file.modified)
+        return _no_figures(file)
     ledger = Ledger(catalogue)
     for number, record in enumerate(read_records_with(file.path, LEDGER_WORDS)):
         ledger.add(record, session=file.id, project=file.project)

@@ -10,6 +10,7 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (document.querySelector("dialog[open]")) return;
     if (event.key === "/") {
       const field = document.querySelector("input[type=search]");
       if (field) { field.focus(); event.preventDefault(); }
@@ -20,8 +21,9 @@
     else if (event.key === "p" || event.key === "[") go("a[rel=prev]");
     else if (/^[1-9]$/.test(event.key)) go(`header nav li:nth-child(${event.key}) a`);
     else if (event.key === "j" || event.key === "k") {
-      const rows = [...document.querySelectorAll("[data-row] a, a[data-row]")];
-      const at = rows.indexOf(document.activeElement);
+      const rows = [...document.querySelectorAll("[data-row]")].map((row) => (row.matches("a") ? row : row.querySelector("a"))).filter(Boolean);
+      const row = document.activeElement.closest("[data-row]");
+      const at = rows.findIndex((link) => row && row.contains(link));
       const next = rows[event.key === "j" ? at + 1 : Math.max(0, at - 1)];
       if (next) next.focus();
     }

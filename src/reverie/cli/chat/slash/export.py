@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.cli.output import one_line
+from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, result_note
 from reverie.errors import UserError
 from reverie.origins import strip_tags
@@ -29,7 +30,7 @@ async def export(chat: Chat, rest: str) -> None:
         raise UserError(f"{path} is a folder; write the name of a file after /export.")
     if path.exists() and not (chat.can_ask and await chat.confirm(f"{path} exists. Replace it?")):
         raise UserError(f"{path} exists, and was not changed.")
-    text = "\n\n".join(_parts(session)) + "\n"
+    text = printable("\n\n".join(_parts(session))) + "\n"  # `cat` may show it
     try:
         await asyncio.to_thread(write_atomic, path, text.encode("utf-8", "replace"))
     except OSError as error:

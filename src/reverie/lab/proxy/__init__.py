@@ -1,0 +1,1 @@
+"""Measures the proxy on recorded sessions: what it saves, and how long it takes."""
