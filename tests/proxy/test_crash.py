@@ -27,7 +27,7 @@ from typing import Any
 
 import pytest
 
-from tests.counts import count
+from tests.counts import SOAK, count
 from tests.proxy.proxied import Agent, same_but_cleared, stats
 
 pytestmark = pytest.mark.soak
@@ -151,6 +151,7 @@ def test_workers_killed_at_random_lose_no_conversation(tmp_path: Path) -> None:
             same_but_cleared(before, after)
 
 
+@pytest.mark.skipif(not SOAK, reason="says something only after many requests: `make soak`")
 def test_the_memory_of_a_worker_is_flat(tmp_path: Path) -> None:
     sizes = list[int]()
     with answering() as (to, _), started(tmp_path, to, 1) as (url, process):
