@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -245,14 +246,14 @@ def _server(home: Path, work: Path) -> Generator[_Server]:
 def _chromium() -> Generator[Any]:
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     try:
-        from playwright.sync_api import sync_playwright  # pyright: ignore
+        playwright: Any = import_module("playwright.sync_api")  # not in every environment
     except ImportError:
         program = None
     if program is None:
         yield None
         return
-    with sync_playwright() as started:  # pyright: ignore
-        browser: Any = started.chromium.launch(executable_path=program, args=list(_ARGUMENTS))  # pyright: ignore
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=program, args=list(_ARGUMENTS))
         try:
             yield browser
         finally:
