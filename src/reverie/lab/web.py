@@ -248,8 +248,8 @@ def _chromium() -> Generator[Any]:
     try:
         playwright: Any = import_module("playwright.sync_api")  # not in every environment
     except ImportError:
-        program = None
-    if program is None:
+        playwright = None
+    if program is None or playwright is None:
         yield None
         return
     with playwright.sync_playwright() as started:
