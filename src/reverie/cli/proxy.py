@@ -15,9 +15,7 @@ from reverie.errors import UserError
 _ANTHROPIC = "https://api.anthropic.com"
 _OPENAI = "https://api.openai.com"
 _UPSTREAM_HELP = f"The server that answers, without /v1.  [default: {_ANTHROPIC} and {_OPENAI}, by the API]"
-_LAYERS_HELP = (
-    'Which layers work: 1 (large results to disk), 2 (old ones cleared), 4 (compaction), recall; "" for none.'
-)
+_LAYERS_HELP = 'Which layers work: 1 (large results to disk), 2 (old ones cleared), 4 (compaction); "" for none.'
 _TOKEN_HELP = (
     "File with the token that clients must give; made if it is missing.  [default: proxy/token below the home]"
 )
@@ -158,7 +156,7 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
             },
             catalogue,
             layers=layers,
-            memory=Memory.open(cwd=cwd) if chosen["learn"] or "recall" in layers else None,
+            memory=Memory.open(cwd=cwd) if chosen["learn"] else None,
             learns=chosen["learn"],
             window=chosen["window"],
             markers=not chosen["no_markers"],

@@ -81,7 +81,6 @@ _LAYER_FLAGS: Mapping[str, tuple[str, ...]] = {
     "1": ("tool_results", "tool_results.message_budget"),
     "2": ("microcompact.time", "microcompact.economic"),
     "4": ("compaction.auto", "compaction.reactive"),
-    "recall": ("recall",),
 }
 LAYERS = tuple(_LAYER_FLAGS)
 
@@ -303,7 +302,7 @@ class Conversations:
         """Whether a layer could do anything: a result that is not short and can be read again, or a full window."""
         if not self._layers or (len(raw) > _MOST_SAID and longest_text(api, body) > _MOST_SAID):
             return False
-        if self._memory is not None and "recall" in self._layers:
+        if self._learns:
             return True
         if len(raw) > _FULL * 4 * (self._window or 200_000) and "4" in self._layers:
             return True
@@ -330,7 +329,7 @@ class Conversations:
                 window=self._window,
                 home=self._home,
                 clock=self._clock,
-                flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},
+                flags={**flags, "extraction": self._learns, "dream": self._learns, "recall": False},
             )
             found = _Open(engine)
         self._open[name] = found
