@@ -123,7 +123,7 @@ def render(name: str, data: Mapping[str, Any], part: str = "") -> str | None:
     try:
         return None if block is None else "".join(block(template.new_context(dict(data))))
     except UndefinedError:
-        return None  # a block that is no part of its own: it needs what the page around it sets
+        return None  # this block cannot be shown alone: it needs what the page around it sets
 
 
 def to_json(data: Mapping[str, Any]) -> bytes:

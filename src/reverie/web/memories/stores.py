@@ -68,7 +68,7 @@ def find_store(site: Site, name: str) -> Store:
     if name.startswith(AGENT):
         store = next((one for one in _of_agents(site) if one.name == name), None)
         if store is None:
-            raise NotFound(f"There is no memory of an agent {name[len(AGENT) :][:80]!r}.")
+            raise NotFound(f"No agent {name[len(AGENT) :][:80]!r} has a memory.")
         return store
     store = _of_project(site, site.project(name))
     return next((one for one in list_stores(site) if one.root == store.root), store)
