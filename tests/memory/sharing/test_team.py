@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from reverie.errors import ReverieError, StorageError, UserError
 from reverie.memory.changes import ProposedWrite, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.sharing.team import SyncReport, sync, three_way
+from reverie.memory.sharing.merging import three_way
+from reverie.memory.sharing.rounds import SyncReport
+from reverie.memory.sharing.team import sync
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.settings import Settings, load_settings

@@ -9,7 +9,15 @@ from time import time
 from typing import TYPE_CHECKING
 
 from reverie.cli.memory.change import edit_text, explain_inferred, save_edit
-from reverie.cli.memory.decisions import KEYS, Decided, decide_item, decide_statement, item_lines, statement_lines
+from reverie.cli.memory.decisions import (
+    KEYS,
+    Decided,
+    decide_item,
+    decide_statement,
+    item_lines,
+    keys_of,
+    statement_lines,
+)
 from reverie.cli.output import columns, one_line, plural, table
 from reverie.cli.screen import printable
 from reverie.errors import ReverieError, UserError
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
     from reverie.storage.history.versions import Version
 
 _LISTED = 30
-_VERBS = {"inbox": ("accept", "reject"), "inferred": ("confirm", "reject", "doubt")}
+_VERBS = {"inbox": ("accept", "reject", "keep"), "inferred": ("confirm", "reject", "doubt")}
 
 
 def _open_memory(chat: Chat) -> OpenedMemory:
@@ -162,7 +170,7 @@ async def _decide(chat: Chat, memory: OpenedMemory, what: str, rest: list[str]) 
 
     def settle(id: str, verb: str) -> Decided:
         if what == "inbox":
-            return decide_item(memory, memory.inbox.show(id), accepts=verb == "accept")
+            return decide_item(memory, memory.inbox.show(id), accepts={"accept": True, "reject": False}.get(verb))
         return decide_statement(memory, id, verb, session=session)
 
     async def say_decided(id: str, verb: str) -> None:
@@ -174,19 +182,21 @@ async def _decide(chat: Chat, memory: OpenedMemory, what: str, rest: list[str]) 
     if rest:
         return
     if what == "inbox":
-        shown = [(item.id, list(item_lines(item, memory, view.paint))) for item in await to_thread(memory.inbox.list)]
+        items = await to_thread(memory.inbox.list)
+        shown = [(item.id, list(item_lines(item, memory, view.paint)), keys_of(item)) for item in items]
     else:
         found = await to_thread(list_inferred, memory.directory)
-        shown = [(one.id, list(statement_lines(one, view.paint))) for one in found]
+        shown = [(one.id, list(statement_lines(one, view.paint)), KEYS) for one in found]
     if not shown:
         view.tell("The inbox is empty." if what == "inbox" else "No statement is inferred.")
     yes, no = _VERBS[what][:2]
-    for number, (id, lines) in enumerate(shown, 1):
+    for number, (id, lines, keys) in enumerate(shown, 1):
         view.say_all(f"  {line}" for line in lines)
-        key = await chat.choose(f"{number} of {len(shown)}", KEYS) if chat.can_ask else "skip"
-        if key in ("yes", "no"):
-            await say_decided(id, yes if key == "yes" else no)
-        elif key != "skip":
+        word = await chat.choose(f"{number} of {len(shown)}", keys) if chat.can_ask else "skip"
+        verb = {keys["y"]: yes, keys["n"]: no, "both": "keep"}.get(word)
+        if verb is not None:
+            await say_decided(id, verb)
+        elif word != "skip":
             return
     if shown and not chat.can_ask:
         view.tell(f"Decide with /memory {what} {yes} ID, or {no} ID.")
