@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
@@ -227,20 +227,7 @@ def _says_all(waiting: Item, item: Item) -> bool:
 
 def parse_item(raw: dict[str, Any]) -> Item | None:
     """An item from its JSON; None if it is not one."""
-    names = (
-        "why",
-        "file",
-        "text",
-        "question",
-        "reason",
-        "before",
-        "writer",
-        "session",
-        "message",
-        "time",
-        "id",
-        "other",
-    )
+    names = [one.name for one in fields(Item) if one.type == "str"]
     given = {name: value for name in names if isinstance(value := raw.get(name, ""), str)}
     said, removes = _texts(raw.get("statements")), _texts(raw.get("removes"))
     if len(given) != len(names) or not given["id"] or not given["file"]:
