@@ -49,7 +49,8 @@ with visible as materialized (
 ), found as materialized (
     select h.memory_id, a.term, a.most, h.words @@ a.head as in_head from hits h join asked a on h.words @@ a.anywhere
 ), weights as (
-    select term, least(min(most), ln(1 + ((select count(*) from visible) - count(*) + 0.5) / (count(*) + 0.5))) as weight
+    select term,
+           least(min(most), ln(1 + ((select count(*) from visible) - count(*) + 0.5) / (count(*) + 0.5))) as weight
     from found group by term
 )
 select memory_id, sum(weight * case when in_head then 1.5 else 1 end) / %(total)s as words,
