@@ -42,7 +42,6 @@ class Person:
 
 async def make_people(dsn: str, known: int) -> list[Person]:
     """Everybody and all stores; `known` of them get a token."""
-    found = list[Person]()
     async with Database.open(dsn, size=1) as database, database.as_owner() as connection:
         organisation = await accounts.add_organisation(connection, "lab")
         teams = [await accounts.add_team(connection, organisation, f"team {number}") for number in range(TEAMS)]
@@ -71,8 +70,7 @@ async def make_people(dsn: str, known: int) -> list[Person]:
                 (f"memstore_{number:04}", organisation, scope, f"store {number}"),
             )
         mine = {scope: f"memstore_{number:04}" for number, scope in enumerate(scopes)}
-        found = [Person(token, mine[f"user:{person}"]) for token, person in zip(tokens, people, strict=False)]
-    return found
+        return [Person(token, mine[f"user:{person}"]) for token, person in zip(tokens, people, strict=False)]
 
 
 def fill(dsn: str, encoder: SentenceEncoder, sentences: list[str], count: int, report: Report) -> None:
@@ -97,8 +95,8 @@ def fill(dsn: str, encoder: SentenceEncoder, sentences: list[str], count: int, r
             report(done, count)
         connection.execute(
             "insert into recall_words select id, scope, setweight(to_tsvector('english', description), 'A') "
-            "|| to_tsvector('english', content) from (select *, substring(content from '^---\\n(.*?)\\n---') as description "
-            "from memories) m"
+            "|| to_tsvector('english', content) "
+            "from (select *, substring(content from '^---\\n(.*?)\\n---') as description from memories) m"
         )
         connection.execute(
             "update stores set counter = coalesce((select max(number) from memories where store_id = stores.id), 0)"
@@ -139,8 +137,8 @@ def _copy(
     ]
     with connection.cursor() as cursor:
         with cursor.copy(
-            "copy memories (id, store_id, scope, path, content, sha256, size, version_id, number, created_at, updated_at) "
-            "from stdin"
+            "copy memories (id, store_id, scope, path, content, sha256, size, version_id, number, created_at, "
+            "updated_at) from stdin"
         ) as copy:
             for id, version, store, scope, number, text in rows:
                 data = text.encode()
@@ -149,8 +147,8 @@ def _copy(
                      number // len(stores) + 1, "now", "now")
                 )  # fmt: skip
         with cursor.copy(
-            "copy versions (id, store_id, scope, memory_id, number, operation, path, content, sha256, size, actor_type, actor_id) "
-            "from stdin"
+            "copy versions (id, store_id, scope, memory_id, number, operation, path, content, sha256, size, "
+            "actor_type, actor_id) from stdin"
         ) as copy:
             for id, version, store, scope, number, text in rows:
                 data = text.encode()

@@ -1,4 +1,5 @@
-"""Writes and recalls over HTTP against a real server, at several sizes: how many per second, and how long each takes."""
+"""Writes and recalls over HTTP against a real server, at several sizes: how many per second, and how long
+one takes."""
 
 from __future__ import annotations
 

@@ -44,5 +44,6 @@ def write_memories(sentences: list[str], count: int) -> Iterator[tuple[int, str]
         title = f"{sentences[first][:60].rstrip()} ({number:x})"
         yield (
             first,
-            f"---\nname: {title!r}\ndescription: {sentences[first]!r}\ntype: project\n---\n\n{sentences[first]}\n\n{rest}\n",
+            f"---\nname: {title!r}\ndescription: {sentences[first]!r}\ntype: project\n---\n\n"
+            f"{sentences[first]}\n\n{rest}\n",
         )
