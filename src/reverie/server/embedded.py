@@ -81,6 +81,13 @@ class EmbeddedPostgres:
         if self.is_running():
             self._run("pg_ctl", "stop", "-w", "-m", "fast", "-D", self.data)
 
+    def remove(self) -> None:
+        """Stops it and deletes its data."""
+        self.stop()
+        for folder in (self.folder, self.sockets):
+            shutil.rmtree(folder, ignore_errors=True)
+        self.password_file.unlink(missing_ok=True)
+
     def is_running(self) -> bool:
         if not (self.data / "PG_VERSION").exists():
             return False
