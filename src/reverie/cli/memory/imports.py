@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from reverie.cli.memory.opening import undo_hint, version_json, with_memory
+from reverie.cli.memory.opening import undo_hint, version_json, with_memory, with_memory_here
 from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, columns, get_paint, one_line, plural, say, say_all, say_dim, warn
 from reverie.errors import ReverieError, UserError
@@ -86,7 +86,7 @@ def _show(planned: list[PlannedImport]) -> None:
 @examples("reverie memory sync", "reverie memory sync --dry-run", "reverie memory sync --json")
 @click.command("sync")
 @click.option("--dry-run", is_flag=True, help="Only show what would be sent and received (memory server only).")
-@with_memory
+@with_memory_here
 def sync_command(dry_run: bool, as_json: bool, memory: OpenedMemory) -> None:
     """Exchange memories with your other machines and your colleagues now.
 

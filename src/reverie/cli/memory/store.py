@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reverie.cli.memory.opening import file_names, undo_hint, version_json, with_memory
+from reverie.cli.memory.opening import file_names, undo_hint, version_json, with_memory_here
 from reverie.cli.options import cwd_option, examples, load_places
 from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, say, say_all, say_dim, warn
 from reverie.errors import ReverieError, UserError
@@ -85,7 +85,7 @@ def logout_command(url: str | None, cwd: Path) -> None:
 
 @examples("reverie memory store", "reverie memory store --json")
 @click.command("store")
-@with_memory
+@with_memory_here
 def store_command(as_json: bool, memory: OpenedMemory) -> int:
     """Show the memory server: who you are, your stores, the last sync, and what waits.
 
@@ -149,7 +149,7 @@ _WITH_HELP = "project, team:NAME or organisation.  [default: project]"
 @click.argument("file", shell_complete=file_names)
 @click.option("--with", "scope", default="", metavar="SCOPE", help=_WITH_HELP)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@with_memory
+@with_memory_here
 def share_command(file: str, scope: str, yes: bool, as_json: bool, memory: OpenedMemory) -> int:
     """Share a private memory with your project, a team or your organisation.
 
@@ -168,7 +168,7 @@ def share_command(file: str, scope: str, yes: bool, as_json: bool, memory: Opene
 @click.command("unshare")
 @click.argument("file", shell_complete=file_names)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@with_memory
+@with_memory_here
 def unshare_command(file: str, yes: bool, as_json: bool, memory: OpenedMemory) -> int:
     """Make a shared memory private again: you keep it, and it is removed for all others.
 

@@ -19,7 +19,7 @@ from reverie.text.folding import visible
 if TYPE_CHECKING:
     import httpx
 
-PAGE: Final = 500
+PAGE: Final = 100
 _LARGEST: Final = 32_000_000
 _SAID: Final = 300
 

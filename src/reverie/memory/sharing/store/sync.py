@@ -82,12 +82,6 @@ def store_folder(memory: OpenedMemory) -> Path:
     return memory.places.team_sync(memory.directory.root) / "store"
 
 
-def is_due(memory: OpenedMemory) -> bool:
-    """Whether a background sync should run by the clock: not again while the server is down."""
-    status = load_status(store_folder(memory))
-    return not status.is_paused() and status.is_older_than(memory.settings.team.sync_minutes * 60)
-
-
 def sync_store(
     memory: OpenedMemory, *, dry_run: bool = False, in_background: bool = False, within_s: float | None = None
 ) -> SyncReport:
