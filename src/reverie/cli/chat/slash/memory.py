@@ -59,17 +59,40 @@ def memory_files(chat: Chat) -> Iterable[tuple[str, str]]:
 
 async def show_memory(chat: Chat, rest: str) -> None:
     """/memory lists, /memory FILE shows one, /memory edit FILE opens it in the editor. /memory inbox and /memory
-    inferred show what the user can decide."""
+    inferred show what the user can decide. /memory share FILE [SCOPE] and /memory unshare FILE say who sees it."""
     memory = _open_memory(chat)
     verb, _, file = rest.partition(" ")
     if verb == "edit" and file.strip():
         await _edit(chat, memory, file.strip())
     elif verb in _VERBS:
         await _decide(chat, memory, verb, file.split())
+    elif verb in ("share", "unshare") and file.strip():
+        await _promote(chat, memory, verb, file.split())
     elif rest:
         await _show_one(chat, memory, rest)
     else:
         await _list(chat, memory)
+
+
+async def _promote(chat: Chat, memory: OpenedMemory, verb: str, words: list[str]) -> None:
+    """/memory share FILE [project|team:NAME|organisation]: shows who will see it, and asks."""
+    from reverie.cli.memory.store import explain, sync_after
+    from reverie.memory.sharing.store.promotion import carry_out, plan_share, plan_unshare
+
+    if len(words) > (2 if verb == "share" else 1):
+        raise UserError("Write /memory share FILE [project|team:NAME|organisation], or /memory unshare FILE.")
+    name = await to_thread(find_file, memory.directory, words[0])
+    scope = words[1] if len(words) > 1 else ""
+    plan = await to_thread(plan_share, memory, name, scope) if verb == "share" else plan_unshare(memory, name)
+    chat.view.tell(explain(plan))
+    if not await chat.confirm("Share it?" if plan.is_sharing else "Make it private?"):
+        chat.view.tell("Nothing was changed.")
+        return
+    version = await to_thread(carry_out, memory, plan, f"Asked for with /memory {verb}.")
+    said, held = await to_thread(sync_after, memory, plan)
+    chat.view.tell(f"{said}{_undo_hint(version)}".strip())
+    for one in held:
+        chat.view.tell(f"held back {one}", "warning")
 
 
 def _show_entries(chat: Chat, entries: Iterable[tuple[str, str]]) -> None:

@@ -27,11 +27,18 @@ def is_due(memory: OpenedMemory) -> bool:
     return not status.is_paused() and status.is_older_than(memory.settings.team.sync_minutes * 60)
 
 
+def is_paused(memory: OpenedMemory) -> bool:
+    """Whether the last sync failed just now."""
+    return load_status(store_folder(memory)).is_paused()
+
+
 def sync_quietly(memory: OpenedMemory, within_s: float | None = None) -> SyncReport:
     """A sync that never fails: the status and the background log have the reason. It does nothing while the server is
     known to be down."""
+    if is_paused(memory):
+        return SyncReport()
     try:
-        return sync_store(memory, in_background=True, within_s=within_s)
+        return sync_store(memory, within_s=within_s)
     except ReverieError as error:
         if load_status(store_folder(memory)).failures <= 1:
             BackgroundLog(memory.places.background_log).write("store_sync_failed", error=str(error))

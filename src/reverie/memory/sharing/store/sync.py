@@ -20,7 +20,7 @@ from reverie.memory.sharing.store.client import StoreAddress, StoreClient, Store
 from reverie.memory.sharing.store.naming import ProjectName, name_project
 from reverie.memory.sharing.store.side import StoreSide
 from reverie.memory.sharing.store.state import StoreState
-from reverie.memory.sharing.store.status import load_status, note_failure, note_success
+from reverie.memory.sharing.store.status import note_failure, note_success
 from reverie.memory.sharing.store.tokens import find_token
 from reverie.memory.taxonomy import TEAM, Trust, is_topic
 from reverie.memory.topic_file import TopicFile
@@ -82,17 +82,12 @@ def store_folder(memory: OpenedMemory) -> Path:
     return memory.places.team_sync(memory.directory.root) / "store"
 
 
-def sync_store(
-    memory: OpenedMemory, *, dry_run: bool = False, in_background: bool = False, within_s: float | None = None
-) -> SyncReport:
+def sync_store(memory: OpenedMemory, *, dry_run: bool = False, within_s: float | None = None) -> SyncReport:
     """Brings the memory directory and the stores to the same state. Blocks: run it in a thread. Raises a
-    `ReverieError` if it fails; then nothing is lost, and the next sync continues. In the background it does not try
-    again while the server is down; `within_s` bounds it."""
+    `ReverieError` if it fails; then nothing is lost, and the next sync continues. `within_s` bounds its requests."""
     if not uses_store(memory):
         return SyncReport()
     folder = store_folder(memory)
-    if in_background and load_status(folder).is_paused():
-        return SyncReport()
     make_private_dir(folder)
     with exclusive(folder / "lock", timeout_s=min(_LOCK_S, within_s or _LOCK_S), what="the copy of the memory server"):
         try:
