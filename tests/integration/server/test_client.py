@@ -7,8 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from tests.integration.server.conftest import Served, client
 
 pytestmark = pytest.mark.integration
+SECRET = "ghp_" + "a8Kd93kLmQ0zXw7RtY5uVb2Nc4Jf6Hg1Ss9P"
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -28,25 +30,25 @@ class Machine:
     url: str
     token: str
     project: str = "shop"
-    more: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         (self.folder / "work").mkdir(parents=True)
 
-    def run(self, *args: str, code: int = 0, url: str = "", stdin: str = "") -> str:
+    def env(self, url: str = "") -> dict[str, str]:
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "REVERIE_HOME": str(self.folder / "home"),
             "REVERIE_STORE": url or self.url,
             "REVERIE_STORE_PROJECT": self.project,
-            **({"REVERIE_STORE_TOKEN": self.token} if self.token else {}),
-            **self.more,
+            "REVERIE_STORE_TOKEN": self.token,
         }
-        env = {name: value for name, value in env.items() if value}
+        return {name: value for name, value in env.items() if value}
+
+    def run(self, *args: str, code: int = 0, url: str = "", stdin: str = "") -> str:
         done = subprocess.run(
             [sys.executable, "-m", "reverie", *args],
-            env=env,
+            env=self.env(url),
             cwd=self.folder / "work",
             input=stdin,
             capture_output=True,
@@ -195,3 +197,168 @@ def test_a_laptop_offline_for_a_day(machine: Callable[..., Machine], served: Ser
     numbers = sorted(one.to_dict()["number"] for one in versions)
     assert numbers == list(range(1, len(numbers) + 1))
     assert not list(client(served, served.ben).beta.memory_stores.list())
+
+
+def test_a_server_and_a_client_killed_in_the_middle(
+    machine: Callable[..., Machine], serve: Callable[[], Served], served: Served
+) -> None:
+    desk, laptop = machine("desk", served.anna), machine("laptop", served.anna)
+    desk.run("remember", "We deploy on Tuesdays.")
+    texts = dict[str, str]()
+    for number in range(40):
+        desk.write(f"n{number:02}.md", f"fact {number}")
+        texts[f"n{number:02}.md"] = f"fact {number}"
+    ends = [lambda one: one.kill(), lambda _: served.kill()]  # the client, then the server
+    for end in ends:
+        before = len(stored(served))
+        syncing = subprocess.Popen(
+            [sys.executable, "-m", "reverie", "memory", "sync"],
+            env=desk.env(),
+            cwd=desk.folder / "work",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        until = time.monotonic() + 60
+        while len(stored(served)) < before + 5 and time.monotonic() < until:
+            time.sleep(0.01)
+        end(syncing)
+        said = syncing.communicate(timeout=60)[0].decode()
+        assert "Traceback" not in said
+        for number in range(0, 40, 5):  # what may have been sent without an answer is changed again
+            texts[f"n{number:02}.md"] += " and more"
+            desk.write(f"n{number:02}.md", texts[f"n{number:02}.md"])
+    assert syncing.returncode in (0, 4)
+    again = serve()
+    desk.url = laptop.url = again.url
+    settle(desk, laptop)
+    assert desk.files() == laptop.files()
+    plain = {name: says(text) for name, text in laptop.files().items()}
+    assert {name: text for name, text in plain.items() if name in texts} == texts
+    assert len(plain) == len(texts) + 1 and not desk.questions()
+    assert len(stored(again)) == len(plain)
+
+
+def stored(served: Served) -> list[Any]:
+    """Every memory in the private stores of anna."""
+    api = client(served, served.anna).beta.memory_stores
+    return [one for store in api.list() for one in api.memories.list(store.id, limit=100)]
+
+
+def test_a_revoked_token_stops_syncs_and_nothing_else(machine: Callable[..., Machine], served: Served) -> None:
+    import psycopg
+
+    desk = machine("desk", "")
+    refused = desk.run("memory", "login", stdin="rev_wrong\n", code=1)
+    assert "does not know this token" in refused
+    assert "anna" in desk.run("memory", "login", stdin=f"{served.anna}\n")
+    (kept,) = (desk.folder / "home" / "store-tokens").iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600 and kept.read_text().strip() == served.anna
+    desk.run("remember", "We deploy on Tuesdays.")
+    assert json.loads(desk.run("memory", "store", "--json"))["stores"][0]["memories"] == 1
+    with psycopg.connect(served.dsn, autocommit=True) as connection:
+        connection.execute("update tokens set revoked_at = now() where person_id = %s", (served.ids["anna"],))
+    said = desk.run("memory", "sync", code=1)
+    assert said.count("\n") == 1 and "reverie memory login" in said and served.anna not in said
+    assert "Remembered" in desk.run("remember", "The lamp is new.")
+    assert "does not know" in desk.run("memory", "store", code=1)
+    assert "does not know" in " ".join(desk.run("doctor").split())
+    assert "Removed" in desk.run("memory", "logout")
+    assert "There is no token" in desk.run("memory", "sync", code=2)
+    assert len(desk.files()) == 2
+
+
+def test_private_by_default_and_shared_on_request(machine: Callable[..., Machine], served: Served) -> None:
+    anna, ben, eve = (machine(name, getattr(served, name)) for name in ("anna", "ben", "eve"))
+    other = machine("anna2", served.anna)
+    for one, text in ((anna, "Anna drinks tea."), (ben, "Ben drinks coffee."), (eve, "Eve drinks water.")):
+        one.run("remember", text)
+        one.write("office.md", f"the office opens at {len(text)}")
+        one.write("build.md", f"{text} And builds take long.")
+    anna.write("secret.md", f"the token is {SECRET}")
+    settle(anna, ben, eve)
+    assert any("secret.md" in one for one in anna.sync()["held_back"])
+    assert "Nothing was changed" in anna.run("memory", "share", "office", code=2)
+
+    anna.run("memory", "share", "build", "--yes")
+    ben.run("memory", "share", "build", "--yes")
+    anna.run("memory", "share", "office", "--with", "organisation", "--yes")
+    ben.run("memory", "share", "office", "--with", "organisation", "--yes")
+    assert "not in a team 'core'" in eve.run("memory", "share", "office", "--with", "team:core", "--yes", code=2)
+    settle(anna, ben, eve, other)
+    assert anna.files() == {**other.files(), "secret.md": anna.files()["secret.md"]}
+    common = {name: text for name, text in anna.files().items() if name.startswith("team/")}
+    assert common == {name: text for name, text in ben.files().items() if name.startswith("team/")}
+    assert set(common) == {
+        "team/build.md",
+        "team/build_other_version_1.md",
+        "team/organisation/office.md",
+        "team/organisation/office_other_version_1.md",
+    }
+    assert {one["file"] for one in ben.questions()} == {"team/build.md", "team/organisation/office.md"}
+    for one, foreign in ((anna, ("coffee.", "water")), (ben, ("tea.", "water")), (eve, ("tea", "coffee"))):
+        private = [text for name, text in one.files().items() if not name.startswith("team/")]
+        assert not [text for text in private if any(word in text for word in foreign)]
+    assert not any("drinks" in text for name, text in common.items() if "build" not in name)
+    assert not any("secret" in memory.path for memory in stored(served))
+
+    # what the organisation says is changed only on request, and can be taken back
+    ben.write("team/organisation/office.md", "the office is closed")
+    assert any("reverie memory share" in one for one in ben.sync()["held_back"])
+    anna.sync()
+    assert "closed" not in anna.files()["team/organisation/office.md"]
+    ben.run("memory", "share", "team/organisation/office.md", "--yes")
+    anna.run("memory", "unshare", "team/build.md", "--yes")
+    settle(anna, ben)
+    assert "closed" in anna.files()["team/organisation/office.md"]
+    assert "team/build.md" not in ben.files() and "build.md" in anna.files()
+
+
+def test_settings_of_a_folder_cannot_redirect_memory(machine: Callable[..., Machine], served: Served) -> None:
+    desk = machine("desk", served.anna, project="")
+    desk.url = ""
+    work = desk.folder / "work" / ".reverie"
+    work.mkdir()
+    (work / "settings.toml").write_text(f'[memory]\nstore = "{served.url}"\n')
+    desk.run("remember", "We deploy on Tuesdays.")
+    assert "Nothing is set up" in desk.run("memory", "sync", code=2)
+    assert not stored(served)
+    for url, said in (("http://memory.example.com", "not encrypted"), ("https://me:pw@host", "password")):
+        assert said in desk.run("memory", "sync", code=2, url=url)
+
+
+def test_sessions_programs_and_hooks_use_the_server(machine: Callable[..., Machine], served: Served) -> None:
+    desk, laptop = machine("desk", served.anna), machine("laptop", served.anna)
+
+    def python(here: Machine, code: str, stdin: str = "") -> str:
+        done = subprocess.run(
+            [sys.executable, *code.split(" ", 1)] if code.startswith("-m") else [sys.executable, "-c", code],
+            env=here.env(),
+            cwd=here.folder / "work",
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    program = (
+        "from reverie.sync import Memory\n"
+        "with Memory.open(settings={'memory.store_project': 'shop'}) as memory:\n"
+        "    memory.remember({!r}, origin='typed')\n"
+        "    print([one.name for one in memory.list()])\n"
+    )
+    python(desk, program.format("The lighthouse is painted in June."))
+    assert "lighthouse" in python(laptop, program.format("The pier is closed on Mondays."))
+    desk.sync()
+    assert desk.files() == laptop.files() and len(desk.files()) == 2
+    trusted = [json.loads(one.run("memory", "inferred", "--json"))["statements"] for one in (desk, laptop)]
+    assert trusted == [[], []]  # what the user said on one machine is the user's word on the other
+
+    desk.write("hook.md", "The bell rings at noon.")
+    job = {"agent": "claude-code", "session": "s", "transcript": "", "cwd": str(desk.folder / "work")}
+    told = python(desk, "-m reverie.daemon.work", json.dumps({**job, "ended": False, "variables": {}}))
+    assert json.loads(told)["sent"] == 1
+    laptop.run("run", "--model", "embedded", "hello")
+    assert "hook.md" in laptop.files()

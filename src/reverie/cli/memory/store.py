@@ -12,7 +12,7 @@ import click
 from reverie.cli.memory.opening import file_names, undo_hint, version_json, with_memory_here
 from reverie.cli.options import cwd_option, examples, load_places
 from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, say, say_all, say_dim, warn
-from reverie.errors import ReverieError, UserError
+from reverie.errors import ReverieError, StorageError, UserError
 from reverie.memory.age import age_words
 from reverie.memory.lookup import find_file
 from reverie.memory.sharing.store.client import StoreAddress, StoreClient
@@ -190,15 +190,20 @@ def sync_after(memory: OpenedMemory, promotion: Promotion) -> tuple[str, list[st
     """Syncs at once. Returns what to say, and what was held back."""
     try:
         report = sync_store(memory)
-    except ReverieError as error:
+    except StorageError as error:
         return f"It waits for the next sync: {error}", []
-    held = [one for one in report.held_back if promotion.target in one or promotion.source in one]
-    done = (
-        f"Shared {promotion.target} with {promotion.whom}."
-        if promotion.is_sharing
-        else f"{promotion.target} is private."
-    )
-    return ("" if held else done), held
+    if not promotion.is_sharing:
+        return f"{promotion.target} is private.", []
+    if promotion.target in report.kept_both:
+        return (
+            f"{promotion.whom.capitalize()} has another {promotion.target} already: both are shared, and a question "
+            "waits in `reverie memory inbox`."
+        ), []
+    if promotion.target in report.sent:
+        return f"Shared {promotion.target} with {promotion.whom}.", []
+    folder = promotion.target.rpartition("/")[0]
+    held = [one for one in report.held_back if one.startswith((promotion.target, f"{folder}/ "))]
+    return ("" if held else f"{promotion.whom.capitalize()} has it as it is."), held
 
 
 def _promote(memory: OpenedMemory, promotion: Promotion, yes: bool, as_json: bool, verb: str) -> int:
@@ -216,7 +221,8 @@ def _promote(memory: OpenedMemory, promotion: Promotion, yes: bool, as_json: boo
     version = carry_out(memory, promotion, f"Asked for with `reverie memory {verb}`.")
     said, held = sync_after(memory, promotion)
     result = {"from": promotion.source, "to": promotion.target, "with": promotion.whom, "said": said}
-    answer(as_json, {**result, "held_back": held, "version": version_json(version)}, said, *undo_hint(version))
+    lines = [said] if said else []
+    answer(as_json, {**result, "held_back": held, "version": version_json(version)}, *lines, *undo_hint(version))
     for one in held:
         warn(f"held back {one_line(one)}")
     return 2 if held else 0

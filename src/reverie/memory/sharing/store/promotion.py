@@ -3,12 +3,20 @@ The move is one version that can be undone; the next sync carries it to the othe
 
 from __future__ import annotations
 
-from reverie.errors import UserError
+from reverie.errors import StorageError, UserError
 from reverie.memory.changes import ABSENT, Change, WriteInfo, Writer
 from reverie.memory.opening import OpenedMemory
 from reverie.memory.sharing.store.naming import name_project
 from reverie.memory.sharing.store.state import StoreState
-from reverie.memory.sharing.store.sync import ORGANISATION, TEAMS, folder_name, require_store, store_folder
+from reverie.memory.sharing.store.sync import (
+    ORGANISATION,
+    TEAMS,
+    Caller,
+    folder_name,
+    open_client,
+    require_store,
+    store_folder,
+)
 from reverie.memory.taxonomy import TEAM, MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.quick import dataclass
@@ -18,6 +26,7 @@ from reverie.storage.locks import exclusive
 WITH_PROJECT = "project"
 WITH_ORGANISATION = "organisation"
 _TEAM = "team:"
+_ASK_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,7 @@ def plan_share(memory: OpenedMemory, name: str, scope: str = "") -> Promotion:
     team = scope.removeprefix(_TEAM).strip()
     if not scope.startswith(_TEAM) or not team:
         raise UserError(f"{scope[:60]!r} is not somebody to share with: give project, team:NAME or organisation.")
+    _check_member(memory, team)
     return _plan(memory, name, f"{TEAMS}{folder_name(team)}/{own}")
 
 
@@ -88,6 +98,17 @@ def carry_out(memory: OpenedMemory, promotion: Promotion, why: str) -> Version |
     for name in (promotion.source, promotion.target):
         _allow(memory, name)
     return version
+
+
+def _check_member(memory: OpenedMemory, team: str) -> None:
+    """Raises `UserError` for a team that the user is not in; without the server, nobody knows."""
+    try:
+        with open_client(memory, within_s=_ASK_S) as client:
+            teams = sorted(name for kind, name in Caller.read(client.me()).scopes.values() if kind == "team")
+    except StorageError:
+        return
+    if team not in teams:
+        raise UserError(f"You are not in a team {team[:60]!r}; your teams: {', '.join(teams) or 'none'}.")
 
 
 def _allow(memory: OpenedMemory, name: str) -> None:

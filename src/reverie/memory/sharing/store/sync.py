@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -134,9 +135,9 @@ def shelves(memory: OpenedMemory, caller: Caller, project: ProjectName) -> Itera
 
 
 def folder_name(team: str) -> str:
-    """The folder of a team; a name that cannot be one gets other signs."""
-    safe = "".join(sign if sign.isalnum() or sign in "-_" else "_" for sign in team).strip("_")
-    return safe[:60] or "team"
+    """The folder of a team. A name that cannot be one gets other signs and a hash, so that two never share a folder."""
+    safe = "".join(sign if sign.isalnum() or sign in "-_" else "_" for sign in team)[:60]
+    return safe if safe == team else f"{safe.strip('_') or 'team'}-{sha256(team.encode()).hexdigest()[:8]}"
 
 
 def _sync_all(memory: OpenedMemory, client: StoreClient, caller: Caller, folder: Path, dry_run: bool) -> SyncReport:
