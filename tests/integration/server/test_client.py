@@ -331,7 +331,7 @@ def test_sessions_programs_and_hooks_use_the_server(machine: Callable[..., Machi
 
     def python(here: Machine, code: str, stdin: str = "") -> str:
         done = subprocess.run(
-            [sys.executable, *code.split(" ", 1)] if code.startswith("-m") else [sys.executable, "-c", code],
+            [sys.executable, *code.split()] if code.startswith("-m") else [sys.executable, "-c", code],
             env=here.env(),
             cwd=here.folder / "work",
             input=stdin,
@@ -345,7 +345,7 @@ def test_sessions_programs_and_hooks_use_the_server(machine: Callable[..., Machi
 
     program = (
         "from reverie.sync import Memory\n"
-        "with Memory.open(settings={'memory.store_project': 'shop'}) as memory:\n"
+        "with Memory.open() as memory:\n"
         "    memory.remember({!r}, origin='typed')\n"
         "    print([one.name for one in memory.list()])\n"
     )
