@@ -67,6 +67,8 @@ NOT_RUN = {
     "curl -H": "asks a web view that runs (tests/web)",
     "reverie simulate": "serves until it is stopped (tests/simulator/test_simulate_command.py)",
     "reverie models add": "downloads weights",
+    "reverie memory login": "needs a memory server (tests/integration/server/test_client.py)",
+    "reverie memory share": "needs a memory server (tests/integration/server/test_client.py)",
     "reverie lab recall": "data of your own (tests/lab/test_recall.py)",
     "reverie lab dream SCENARIOS": "data of your own (tests/lab/test_dream.py)",
     "reverie extract ~/.claude/projects/-home-me-shop --model anthropic": "a key of your own",
