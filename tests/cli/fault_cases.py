@@ -101,6 +101,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("sessions", "list"): [Case(())],
         ("sessions", "path"): [Case(("last",))],
         ("sessions", "show"): [Case(("last",))],
+        ("sessions", "upload"): [Case(("last", "--yes"), works=False)],
         ("remember",): [Case(("The gate opens at nine on Fridays.",), in_memory("gate opens"))],
         ("recall",): [Case(("blue server restart",))],
         ("forget",): [Case(("blue server", "--yes"), not_in_memory("blue server"))],

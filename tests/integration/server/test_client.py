@@ -362,3 +362,12 @@ def test_sessions_programs_and_hooks_use_the_server(machine: Callable[..., Machi
     assert json.loads(told)["sent"] == 1
     laptop.run("run", "--model", "embedded", "hello")
     assert "hook.md" in laptop.files()
+
+    desk.write("hook.md", "The bell rings at noon, and the word is swordfish-of-bergen.")
+    desk.sync()
+    desk.run("memory", "purge", "swordfish-of-bergen", "--yes")
+    settle(desk, laptop)
+    api = client(served, served.anna).beta.memory_stores
+    versions = [one for store in api.list() for one in api.memory_versions.list(store.id, view="full")]
+    assert len(versions) > 4 and not any("swordfish" in (one.content or "") for one in versions)
+    assert "The bell rings" in laptop.files()["hook.md"] and desk.files() == laptop.files()

@@ -98,11 +98,21 @@ class StoreClient:
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._ask("POST", path, body=body)
 
+    def send(self, path: str, data: bytes, **query: str | int) -> dict[str, Any]:
+        """Posts a file as it is."""
+        return self._ask("POST", path, query=query, data=data)
+
     def delete(self, path: str, **query: str | int) -> dict[str, Any]:
         return self._ask("DELETE", path, query=query)
 
     def _ask(
-        self, method: str, path: str, *, query: Mapping[str, str | int] | None = None, body: Any = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: Any = None,
+        data: bytes | None = None,
     ) -> dict[str, Any]:
         import httpx
 
@@ -111,18 +121,18 @@ class StoreClient:
             if left <= 0:
                 raise StoreUnreachable("The memory server answers slowly; the sync goes on later.")
             with self._open(httpx).stream(
-                method, f"{self.address.url}{path}", params=query, json=body, timeout=left
+                method, f"{self.address.url}{path}", params=query, json=body, content=data, timeout=left
             ) as answer:
-                data = _read(answer)
+                said = _read(answer)
                 status, wait = answer.status_code, answer.headers.get("retry-after", "")
         except httpx.HTTPError as error:
-            said = str(error).strip() or type(error).__name__
+            why = str(error).strip() or type(error).__name__
             raise StoreUnreachable(
-                f"The memory server {self.address.url} does not answer ({_plain(said)}); work goes on without it."
+                f"The memory server {self.address.url} does not answer ({_plain(why)}); work goes on without it."
             ) from error
         if 200 <= status < 300:
-            return _parse(data, self.address)
-        raise self._error(status, wait, data)
+            return _parse(said, self.address)
+        raise self._error(status, wait, said)
 
     def _open(self, httpx: Any) -> httpx.Client:
         if self._http is None:
