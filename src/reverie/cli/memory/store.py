@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reverie.cli.memory.opening import file_names, undo_hint, version_json, with_memory_here
-from reverie.cli.options import cwd_option, examples, load_places
+from reverie.cli.options import examples, folder_options, load_places
 from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, say, say_all, say_dim, warn
 from reverie.errors import ReverieError, StorageError, UserError
 from reverie.memory.age import age_words
@@ -34,8 +34,8 @@ _SHOWN_LINES = 12
 @examples("reverie memory login https://memory.example.com", "reverie memory login < token.txt")
 @click.command("login")
 @click.argument("url", required=False)
-@cwd_option
-def login_command(url: str | None, cwd: Path) -> None:
+@folder_options
+def login_command(url: str | None, as_json: bool, cwd: Path) -> None:
     """Use a memory server: give its token once.
 
     The command asks for the token (it is not shown), checks it, and stores it in a file that only you can read, for
@@ -57,21 +57,23 @@ def login_command(url: str | None, cwd: Path) -> None:
     )
     with StoreClient(address, token, timeout_s=_CHECK_S) as client:
         caller = _read_caller(client)
-    path = save_token(places.home, address, token)
-    say(f"You are {get_paint().accent(caller.name)} of {caller.organisation} at {address.url}.")
-    say_dim(f"The token is in {path}.")
+    lines = [f"You are {get_paint().accent(caller.name)} of {caller.organisation} at {address.url}."]
+    lines.append(get_paint().dim(f"The token is in {save_token(places.home, address, token)}."))
     if not settings.memory.store:
         _set_store(places.home / "settings.toml", address)
-        say_dim(f"`memory.store` is set in {places.home / 'settings.toml'}.")
-    elif StoreAddress.parse(settings.memory.store) != address:
+        lines.append(get_paint().dim(f"`memory.store` is set in {places.home / 'settings.toml'}."))
+    answer(as_json, {"server": address.url, "person": caller.name, "organisation": caller.organisation}, *lines)
+    if not settings.memory.store:
+        return
+    if StoreAddress.parse(settings.memory.store) != address:
         warn(f"`memory.store` is {settings.memory.store}; set it to {address.url} to use this server.")
 
 
 @examples("reverie memory logout", "reverie memory logout https://memory.example.com")
 @click.command("logout")
 @click.argument("url", required=False)
-@cwd_option
-def logout_command(url: str | None, cwd: Path) -> None:
+@folder_options
+def logout_command(url: str | None, as_json: bool, cwd: Path) -> None:
     """Remove the stored token of a memory server. Memories stay here and there."""
     settings, places = load_places(cwd)
     given = url or settings.memory.store
@@ -80,7 +82,8 @@ def logout_command(url: str | None, cwd: Path) -> None:
     address = StoreAddress.parse(given)
     if not remove_token(places.home, address):
         raise UserError(f"There is no stored token for {address.url}.")
-    say(f"Removed the token for {address.url}. Syncs stop until you log in again.")
+    said = f"Removed the token for {address.url}. Syncs stop until you log in again."
+    answer(as_json, {"removed": address.url}, said)
 
 
 @examples("reverie memory store", "reverie memory store --json")

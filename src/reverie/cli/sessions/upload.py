@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from reverie.cli.options import examples, folder_options, session_ids
+from reverie.cli.options import examples, folder_options, session_choice
 from reverie.cli.output import answer, format_size, one_line
 from reverie.errors import ReverieError, UserError
 from reverie.parsing import Unparsable, load_json
@@ -24,7 +24,7 @@ _MOST_BYTES = 64_000_000
 
 @examples("reverie sessions upload last", "reverie sessions upload 3f2a --yes --json")
 @click.command("upload")
-@click.argument("session", metavar="SESSION", shell_complete=session_ids)
+@session_choice()
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @folder_options
 def upload_command(session: str, yes: bool, as_json: bool, cwd: Path) -> None:
