@@ -11,16 +11,18 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.memory.opening import OpenedMemory
-from reverie.memory.sharing.rounds import SyncReport
 from reverie.memory.taxonomy import TEAM
 from reverie.runtime.tasks import TaskHandle, Tasks
 from reverie.session.parts import SessionParts
 from reverie.types import Purpose
+
+if TYPE_CHECKING:
+    from reverie.memory.sharing.rounds import SyncReport
 
 _FLAG = "team_memory"
 _FIRST_WAIT_S = 1.0

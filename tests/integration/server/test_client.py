@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -311,6 +312,33 @@ def test_private_by_default_and_shared_on_request(machine: Callable[..., Machine
     settle(anna, ben)
     assert "closed" in anna.files()["team/organisation/office.md"]
     assert "team/build.md" not in ben.files() and "build.md" in anna.files()
+
+
+def test_a_server_restored_from_a_backup_takes_nothing_back(machine: Callable[..., Machine], served: Served) -> None:
+    import psycopg
+
+    desk = machine("desk", served.anna)
+    desk.run("remember", "We deploy on Tuesdays.")
+    desk.write("a.md", "first")
+    desk.write("b.md", "only here")
+    desk.sync()
+    desk.write("a.md", "second")
+    desk.sync()
+    old = topic("a.md", "first")
+    with psycopg.connect(served.dsn, autocommit=True) as connection:  # the last change never happened, others did
+        connection.execute(
+            "update memories set content = %s, sha256 = %s where path = '/a.md'",
+            (old, sha256(old.encode()).hexdigest()),
+        )
+        connection.execute("delete from memories where path = '/b.md'")
+        connection.execute("update versions set id = 'memver_other' where number = (select max(number) from versions)")
+        connection.execute("update memories set version_id = 'memver_other' where path = '/a.md'")
+        reasons = [row[0] for row in connection.execute("select reason from versions order by number")]
+    assert "Asked for with `reverie remember`." in reasons and any("an editor" in one for one in reasons)
+    assert desk.sync()["kept_both"] == ["a.md"]
+    plain = {name: says(text) for name, text in desk.files().items()}
+    assert plain["a_other_version_1.md"] == "second" and plain["b.md"] == "only here"
+    assert {one.path for one in stored(served)} >= {"/a.md", "/a_other_version_1.md", "/b.md"}
 
 
 def test_settings_of_a_folder_cannot_redirect_memory(machine: Callable[..., Machine], served: Served) -> None:

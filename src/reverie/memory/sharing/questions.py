@@ -18,6 +18,7 @@ def ask_which(memory: MemoryDirectory, name: str, copy: str, own: bytes, other: 
         file=name,
         other=copy,
         text=mine,
+        writer="sync",
         statements=_only_in(mine, theirs),
         removes=_only_in(theirs, mine),
         question=f"{name} was changed here and elsewhere. Is the version of this machine right ({copy})?",

@@ -13,6 +13,7 @@ from reverie.memory.sharing.rounds import SyncReport
 from reverie.memory.sharing.store.status import load_status
 from reverie.memory.sharing.store.sync import store_folder, sync_store
 from reverie.runtime.background_log import BackgroundLog
+from reverie.storage.locks import LockTimeout
 
 FIRST_WAIT_S: Final = 1.0
 """How long the first access waits for what is new."""
@@ -39,6 +40,8 @@ def sync_quietly(memory: OpenedMemory, within_s: float | None = None) -> SyncRep
         return SyncReport()
     try:
         return sync_store(memory, within_s=within_s)
+    except LockTimeout:
+        return SyncReport()  # another process syncs right now
     except ReverieError as error:
         if load_status(store_folder(memory)).failures <= 1:
             BackgroundLog(memory.places.background_log).write("store_sync_failed", error=str(error))

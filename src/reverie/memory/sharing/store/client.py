@@ -95,15 +95,16 @@ class StoreClient:
     def get(self, path: str, **query: str | int) -> dict[str, Any]:
         return self._ask("GET", path, query=query)
 
-    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return self._ask("POST", path, body=body)
+    def post(self, path: str, body: Mapping[str, Any], *, reason: str = "") -> dict[str, Any]:
+        """`reason` says in the version why it was changed."""
+        return self._ask("POST", path, body=body, reason=reason)
 
     def send(self, path: str, data: bytes, **query: str | int) -> dict[str, Any]:
         """Posts a file as it is."""
         return self._ask("POST", path, query=query, data=data)
 
-    def delete(self, path: str, **query: str | int) -> dict[str, Any]:
-        return self._ask("DELETE", path, query=query)
+    def delete(self, path: str, *, reason: str = "", **query: str | int) -> dict[str, Any]:
+        return self._ask("DELETE", path, query=query, reason=reason)
 
     def _ask(
         self,
@@ -113,15 +114,23 @@ class StoreClient:
         query: Mapping[str, str | int] | None = None,
         body: Any = None,
         data: bytes | None = None,
+        reason: str = "",
     ) -> dict[str, Any]:
         import httpx
 
         try:
+            headers = {"x-reverie-reason": quote(reason[:_SAID], errors="replace")} if reason else {}
             left = self._timeout_s if self._until is None else min(self._timeout_s, self._until - time.monotonic())
             if left <= 0:
                 raise StoreUnreachable("The memory server answers slowly; the sync goes on later.")
             with self._open(httpx).stream(
-                method, f"{self.address.url}{path}", params=query, json=body, content=data, timeout=left
+                method,
+                f"{self.address.url}{path}",
+                params=query,
+                json=body,
+                content=data,
+                headers=headers,
+                timeout=left,
             ) as answer:
                 said = _read(answer)
                 status, wait = answer.status_code, answer.headers.get("retry-after", "")

@@ -16,13 +16,22 @@ from reverie.permissions.memory_paths import PermissionRefused
 
 
 class StoreSide:
-    """One store. `fetch` first. `check_name` raises `PermissionRefused` for a name that a memory cannot have."""
+    """One store. `fetch` first. `check_name` raises `PermissionRefused` for a name that a memory cannot have. `reasons`
+    says why files were changed here."""
 
-    def __init__(self, client: StoreClient, state: StoreState, part: Part, check_name: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        client: StoreClient,
+        state: StoreState,
+        part: Part,
+        check_name: Callable[[str], object],
+        reasons: Callable[[Collection[str]], Mapping[str, str]],
+    ) -> None:
         self._client = client
         self._state = state
         self._part = part
         self._check_name = check_name
+        self._reasons = reasons
         self._texts: dict[str, bytes] = {}
         self._trust: dict[str, str] = {}
         self.refused: list[str] = []
@@ -74,28 +83,32 @@ class StoreSide:
         self._state.save()
         by_name = {one.path.removeprefix("/"): one for one in self._state.there.values()}
         arrived, renamed = set[str](), self._renamed(changes, by_name)
+        reasons = self._reasons([f"{self._part.prefix}{name}" for name in changes])
         for name, data in sorted(changes.items(), key=lambda item: item[1] is None):  # a removal comes last
             if name in renamed.values() and data is None:
                 continue
-            if self._send(name, data, by_name.get(renamed.get(name, name))):
+            why = reasons.get(f"{self._part.prefix}{name}", "")
+            if self._send(name, data, by_name.get(renamed.get(name, name)), why):
                 arrived |= {name, renamed.get(name, name)}
         return arrived & changes.keys()
 
-    def _send(self, name: str, data: bytes | None, there: There | None) -> bool:
+    def _send(self, name: str, data: bytes | None, there: There | None, why: str) -> bool:
         """Sends one change. False: somebody was faster, or the server refuses the file."""
         store = self._state.store
         try:
             if data is None:
                 if there is not None:
-                    self._client.delete(at_store(store, "memories", there.id), expected_content_sha256=there.sha)
+                    self._client.delete(
+                        at_store(store, "memories", there.id), reason=why, expected_content_sha256=there.sha
+                    )
                     self._state.there.pop(there.id, None)
                 return True
             body: dict[str, Any] = {"path": f"/{name}", "content": decode(data)}
             if there is None:
-                answer = self._client.post(at_store(store, "memories"), body)
+                answer = self._client.post(at_store(store, "memories"), body, reason=why)
             else:
                 body["precondition"] = {"type": "content_sha256", "content_sha256": there.sha}
-                answer = self._client.post(at_store(store, "memories", there.id), body)
+                answer = self._client.post(at_store(store, "memories", there.id), body, reason=why)
         except StoreRefused as error:
             if error.status in (401, 403):
                 raise

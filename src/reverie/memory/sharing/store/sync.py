@@ -3,7 +3,7 @@ the project, and the stores of teams and of the organisation, which are read her
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -35,6 +35,7 @@ TEAMS: Final = f"{TEAM}/teams/"
 _LOCK_S: Final = 30.0
 _MOST_TEAMS: Final = 50
 _TIMEOUT_S: Final = 20.0
+_REASON_VERSIONS: Final = 200
 _MACHINE: Final = WriteInfo(Writer.IMPORT, "from your private store: saved on another machine")
 _PROJECT: Final = WriteInfo(Writer.IMPORT, "shared by the project")
 
@@ -166,7 +167,13 @@ def _sync_shelf(
     memory: OpenedMemory, client: StoreClient, shelf: Shelf, state: StoreState, dry_run: bool
 ) -> SyncReport:
     root = memory.directory.root
-    side = StoreSide(client, state, shelf.part, lambda name: check_memory_write(f"{root}/{name}", root))
+    side = StoreSide(
+        client,
+        state,
+        shelf.part,
+        lambda name: check_memory_write(f"{root}/{name}", root),
+        lambda names: _reasons(memory.directory, names),
+    )
     gate: Gate = _OwnMachines(memory.gate, side) if shelf.is_private else memory.gate
     directory = MemoryDirectory.open(root, gate=gate) if shelf.is_private else memory.directory
     total = SyncReport()
@@ -187,6 +194,18 @@ def _sync_shelf(
     else:
         raise StoreUnreachable(f"{shelf.label} changes faster than it can be synced; the next sync tries again.")
     return in_folder(total, shelf.part.prefix)
+
+
+def _reasons(directory: MemoryDirectory, names: Collection[str]) -> dict[str, str]:
+    """Why each file was changed last, by the newest versions."""
+    directory.absorb()
+    found = dict[str, str]()
+    for version in directory.log(limit=_REASON_VERSIONS):
+        told = version.info
+        found = {**{one.name: told.reasons.get(one.name, told.why) for one in version.files}, **found}
+        if found.keys() >= set(names):
+            break
+    return found
 
 
 class _StoreRound(Round):
