@@ -24,6 +24,8 @@ settings.register_profile("suite", deadline=None, derandomize=not SOAK, max_exam
 settings.load_profile("suite")
 
 _MEMORY = Path("/dev/shm")
+_INTEGRATION = Path(__file__).parent / "integration"
+_USUAL = "not evals and not integration"
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -42,6 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
         warm.share()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A usual run does not import tests with programs of others: it would leave all of them out."""
+    is_asked_for = config.getoption("markexpr") != _USUAL or any("integration" in path for path in config.args)
+    return True if collection_path == _INTEGRATION and not is_asked_for else None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Every property test belongs to the soak, where it tries more examples."""
     if is_hypothesis_test(getattr(item, "obj", None)):
@@ -57,7 +65,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Says what a run leaves out, so that nobody takes it for everything."""
-    if config.getoption("markexpr") == "not evals and not integration":
+    if config.getoption("markexpr") == _USUAL:
         terminalreporter.write_line(
             "Left out: tests with programs and models of others (`make integration`), measurements (`make evals`)."
         )

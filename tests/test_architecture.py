@@ -7,7 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "reverie"
+TESTS = Path(__file__).resolve().parent
+SOURCE = TESTS.parent / "src" / "reverie"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Floors from the ground up. A module may import its own floor and those below it.
@@ -93,6 +94,13 @@ def test_no_module_of_the_session_needs_itself() -> None:
         for name in free:
             del below[name]
     assert not below, f"an import cycle: {sorted(below)}"
+
+
+def test_collection_imports_no_sdk() -> None:
+    """Every worker collects every test: a fixture imports what takes long to import."""
+    heavy = re.compile(r"^(?:import|from) (?:acp|anthropic|langchain|langgraph|mcp|openai|textual)\b", re.MULTILINE)
+    tests = [path for path in TESTS.rglob("test_*.py") if "integration" not in path.parts]
+    assert [str(path.relative_to(TESTS)) for path in tests if heavy.search(text_of(path))] == []
 
 
 def test_modules_are_short_and_well_named() -> None:
