@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent / "src" / "reverie"
@@ -44,6 +48,15 @@ def text_of(path: Path) -> str:
 def nodes(path: Path) -> list[ast.AST]:
     """Every node of a module; each file is parsed once for all rules."""
     return list(ast.walk(ast.parse(text_of(path))))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_collector() -> Iterator[None]:
+    """The nodes are a million objects without a cycle; the collector looks at them again and again for nothing."""
+    gc.disable()
+    yield
+    nodes.cache_clear()
+    gc.enable()
 
 
 def room(path: Path) -> str:
