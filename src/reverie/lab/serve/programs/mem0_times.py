@@ -9,8 +9,8 @@ from pathlib import Path
 from mem0 import Memory
 
 sys.path.insert(0, str(Path(__file__).parents[4]))
-from reverie.memory.recall.encoder import Encoder  # noqa: E402
-from reverie.parsing import load_json  # noqa: E402
+from reverie.memory.recall.encoder import Encoder
+from reverie.parsing import load_json
 
 
 class OurEncoder:
