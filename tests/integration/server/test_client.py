@@ -326,11 +326,11 @@ def test_a_server_restored_from_a_backup_takes_nothing_back(machine: Callable[..
     desk.sync()
     old = topic("a.md", "first")
     with psycopg.connect(served.dsn, autocommit=True) as connection:  # the last change never happened, others did
-        connection.execute(
-            "update memories set content = %s, sha256 = %s where path = '/a.md'",
-            (old, sha256(old.encode()).hexdigest()),
-        )
+        given = (old, sha256(old.encode()).hexdigest())
+        connection.execute("update memories set content = %s, sha256 = %s where path = '/a.md'", given)
+        connection.execute("update versions set content = %s, sha256 = %s where path = '/a.md'", given)
         connection.execute("delete from memories where path = '/b.md'")
+        connection.execute("delete from versions where path = '/b.md'")
         connection.execute("update versions set id = 'memver_other' where number = (select max(number) from versions)")
         connection.execute("update memories set version_id = 'memver_other' where path = '/a.md'")
         reasons = [row[0] for row in connection.execute("select reason from versions order by number")]
