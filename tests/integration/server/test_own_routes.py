@@ -133,8 +133,11 @@ def test_sharing_copies_and_says_from_where(served: Served) -> None:
     share = f"{STORES}/{private}/memories/{one['id']}/share"
     copy = made(served, served.anna, share, {"store": shared})
     assert (copy["path"], copy["memory_store_id"], copy["content_sha256"]) == ("/a.md", shared, one["content_sha256"])
-    version = ask(served, served.ben, "GET", f"/v1/memory_stores/{shared}/memory_versions/{copy['memory_version_id']}")
+    path = f"/v1/memory_stores/{shared}/memory_versions/{copy['memory_version_id']}"
+    assert ask(served, served.ben, "GET", path)[1]["copied_from"] == {"scope": "user"}  # he does not see the source
+    version = ask(served, served.anna, "GET", path)
     assert version[1]["copied_from"] == {
+        "scope": "user",
         "memory_store_id": private,
         "memory_id": one["id"],
         "memory_version_id": one["memory_version_id"],
