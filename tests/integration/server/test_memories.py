@@ -16,6 +16,7 @@ from urllib.parse import quote
 import anthropic
 import pytest
 
+from reverie.server.ids import new_id
 from tests.integration.server.asking import ask
 from tests.integration.server.conftest import Served, client
 
@@ -288,6 +289,9 @@ def test_secrets_are_refused_and_not_shown(served: Served, store: str, capfd: py
     ):
         status, answer = ask(served, served.anna, method, path, body)
         assert status == 400 and TOKEN not in json.dumps(answer), answer
+    own = f"Anna is user:{served.ids['anna']}, key {new_id('apikey')}."  # ids are not secrets, tokens are
+    assert ask(served, served.anna, "POST", at, {"path": "/ids.md", "content": own})[0] == 200
+    assert ask(served, served.anna, "POST", at, {"path": "/t.md", "content": f"{own} {served.anna}"})[0] == 400
     printed = capfd.readouterr()
     assert TOKEN not in printed.out + printed.err
 
