@@ -42,9 +42,13 @@ _ADDED = {
     "root": "text not null default ''",
     "rewrites": "integer not null default 0",
     "passes": "text not null default ''",
+    "recalled": "integer not null default 0",
+    "carried": "integer not null default 0",
+    "recall_meter": "real not null default 0",
 }
 """Columns of conversations that older books do not have: the hash of the newest answer, the conversation of which it is
-a branch, how often its client changed what was said before, and why it is passed on as it comes."""
+a branch, how often its client changed what was said before, why it is passed on as it comes, the tokens that recall
+added, those of them in the last request, and what they cost so far."""
 _INDEXES = """
 create index if not exists by_answer on conversations (said);
 create index if not exists by_request on conversations (asked) where tip is null;
@@ -188,10 +192,19 @@ class Book:
             base.execute("update conversations set stopped = ? where id = ?", (why, name))
 
     def meters(self, name: str) -> tuple[float, float]:
-        """What a conversation has cost as it was sent and as it came, by the meters, in tokens of fresh input."""
+        """What a conversation has cost as it was sent and as it came, by the meters, in tokens of fresh input. What
+        recall added is left out: the user asked for it."""
         with self._work() as base:
-            row = base.execute("select sent_meter, direct_meter from conversations where id = ?", (name,)).fetchone()
+            row = base.execute(
+                "select sent_meter - recall_meter, direct_meter from conversations where id = ?", (name,)
+            ).fetchone()
         return (float(row[0]), float(row[1])) if row else (0.0, 0.0)
+
+    def carried(self, name: str) -> int:
+        """The tokens of memories in the last request of a conversation."""
+        with self._work() as base:
+            row = base.execute("select carried from conversations where id = ?", (name,)).fetchone()
+        return int(row[0]) if row else 0
 
     def state_of(self, name: str) -> tuple[str, str, int, int]:
         """Why nothing is cleared in a conversation, why it is passed on as it comes (both may be empty), how many

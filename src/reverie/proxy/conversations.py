@@ -47,6 +47,7 @@ from reverie.proxy.bodies import (
     tool_names,
 )
 from reverie.proxy.book import Book, chain, extended, hashed
+from reverie.proxy.recalled import add_memories, is_beside
 from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.text.patterns import late
@@ -77,10 +78,12 @@ _LONG = 80
 """Characters of an answer that is not repeated by accident."""
 _READERS = late(r"(?i)read|view|cat|open|file|bash|shell|exec|command|terminal|run")
 """Names of tools with which a model can read a file again."""
+_GOES_ON = ("tool_use", "pause_turn")
 _LAYER_FLAGS: Mapping[str, tuple[str, ...]] = {
     "1": ("tool_results", "tool_results.message_budget"),
     "2": ("microcompact.time", "microcompact.economic"),
     "4": ("compaction.auto", "compaction.reactive"),
+    "recall": ("recall",),
 }
 LAYERS = tuple(_LAYER_FLAGS)
 
@@ -102,6 +105,9 @@ class Plan:
     """Whether the model reads a result that we took out: without us, there would be no such request."""
     kept: bool = False
     """Whether the server keeps the history, and the request has only what is new."""
+    recalled: int = 0
+    """About how many tokens the memories in the request have."""
+    learns: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -132,6 +138,7 @@ class Conversations:
         self._layers = frozenset(layers)
         self._memory = memory
         self._learns = learns
+        self._recalls = memory is not None and "recall" in layers
         self._window = window
         self._markers = markers and bool(layers)
         self._clock = clock
@@ -160,17 +167,21 @@ class Conversations:
             return Plan(raw, False, name, tuple(states))
         markers = self._markers and found == "known" and not stopped and answers >= _ANSWERS
         markers = markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
-        if not self._has_work(api, body, raw, results):
+        beside = is_beside(api, body, is_new=found == "new")
+        uses_memory = (self._learns or self._recalls) and not beside
+        if not self._has_work(api, body, raw, results, uses_memory):
             return Plan(dump(set_markers(body)) if markers else raw, markers, name, tuple(states))
         if (bill := self.unpaid.pop(name, None)) is not None:
             await asyncio.wait([bill])
-        opened = self._engine(name, model, api)
+        opened = self._engine(name, model, api, can_read=_can_read(api, body))
         async with opened.alone:
             seen = _answered(given) if found == "new" else 0
             can_mark = opened.changed is not None and (markers or has_free_marker(body, raw))
             allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
-            made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance)
-        plan = self._patched(api, raw, body, made, results, markers, name, states)
+            made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance, recalls=not beside)
+        plan = replace(
+            self._patched(api, raw, body, made, results, markers, name, states), learns=self._learns and not beside
+        )
         # A client that only completed the last answer breaks nothing.
         return replace(plan, breaks=tuple(one for one in plan.breaks if found != "known" or one != _TAKEN_BACK))
 
@@ -199,11 +210,12 @@ class Conversations:
         told = tuple(one.cause for one in made.breaks)
         again = f"{self._home / 'projects'}/" in (calls := last_calls(api, body)) and "/tool-results/" in calls
         change = results_to_change(results, results_of(api, made.body))
-        if change is None:  # a compaction: the messages are ours from here on
+        if change is None or made.is_compacted:  # the messages are ours from here on
             key = list_key(api)
             body = {**body, key: made.body[key]}
             return Plan(dump(body), True, name, tuple(states), True, 0, True, told, again)
-        body = change_results(api, body, results, change)
+        shown = add_memories(api, change_results(api, body, results, change), made.added)
+        body = shown.body
         if markers:
             body = set_markers(body)
         opened = self._open.get(name)
@@ -212,9 +224,10 @@ class Conversations:
             body = mark_before(body, {call for call, text in change.items() if before.get(call) != text})
         if opened is not None:
             opened.changed = change
-        is_changed = bool(change) or markers
+        is_changed = bool(change or shown.tokens) or markers
         raw = dump(body) if is_changed else raw
-        return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again)
+        found = Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again)
+        return replace(found, recalled=shown.tokens)
 
     async def answered(self, plan: Plan, api: Api, message: JsonObject) -> None:
         """Records an answer, so that the next request is recognised. Call it before the client has the end of it."""
@@ -230,7 +243,7 @@ class Conversations:
         if plan.asked_engine and opened is not None:
             async with opened.alone:
                 await opened.engine.observe(message)
-                if self._learns and not _goes_on(api, message):
+                if plan.learns and wire_named(api).read_response(message).stop_reason not in _GOES_ON:
                     await opened.engine.end_turn()
 
     async def close(self) -> None:
@@ -298,17 +311,19 @@ class Conversations:
             path.with_name(f"{name}.jsonl").chmod(0o600)
         return name
 
-    def _has_work(self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult]) -> bool:
+    def _has_work(
+        self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult], uses_memory: bool
+    ) -> bool:
         """Whether a layer could do anything: a result that is not short and can be read again, or a full window."""
-        if not self._layers or (len(raw) > _MOST_SAID and longest_text(api, body) > _MOST_SAID):
+        if len(raw) > _MOST_SAID and longest_text(api, body) > _MOST_SAID:
             return False
-        if self._learns:
-            return True
+        if uses_memory or not self._layers:
+            return uses_memory
         if len(raw) > _FULL * 4 * (self._window or 200_000) and "4" in self._layers:
             return True
         if not any(len(text_of(one.content) or "") > _SHORT for one in results):
             return False
-        return any(_READERS.search(name) for name in tool_names(api, body))
+        return _can_read(api, body)
 
     def _allowance(self, name: str, written_again: int) -> float:
         """What a clearing may cost now: what the conversation has saved so far, and a small part of its direct bill.
@@ -317,10 +332,11 @@ class Conversations:
         spare = (1 + SPARE) * direct - sent
         return max(0.0, spare) if spare >= written_again / _BYTES_PER_WRITE else 0.0
 
-    def _engine(self, name: str, model: str, api: Api) -> _Open:
+    def _engine(self, name: str, model: str, api: Api, *, can_read: bool) -> _Open:
         found = self._open.pop(name, None)
         if found is None:
-            flags = {flag: layer in self._layers for layer, names in _LAYER_FLAGS.items() for flag in names}
+            layers = self._layers if can_read else self._layers - {"1", "2"}
+            flags = {flag: layer in layers for layer, names in _LAYER_FLAGS.items() for flag in names}
             engine = Engine.open(
                 name,
                 model=model,
@@ -329,7 +345,7 @@ class Conversations:
                 window=self._window,
                 home=self._home,
                 clock=self._clock,
-                flags={**flags, "extraction": self._learns, "dream": self._learns, "recall": False},
+                flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},
             )
             found = _Open(engine)
         self._open[name] = found
@@ -363,8 +379,20 @@ def _answered(given: Sequence[GivenMessage]) -> int:
     return max((place + 1 for place, one in enumerate(given) if one.message.role == "assistant"), default=0)
 
 
+def _can_read(api: Api, body: JsonObject) -> bool:
+    """Whether the model of a client can read what was taken out: only then is anything taken out."""
+    return any(_READERS.search(name) for name in tool_names(api, body))
+
+
 async def _prepare(
-    engine: Engine, api: Api, body: JsonObject, items: Sequence[JsonObject], *, allowance: float, seen: int = 0
+    engine: Engine,
+    api: Api,
+    body: JsonObject,
+    items: Sequence[JsonObject],
+    *,
+    allowance: float,
+    seen: int = 0,
+    recalls: bool = False,
 ) -> PreparedRequest:
     return await engine.prepare(
         messages=items,
@@ -374,6 +402,7 @@ async def _prepare(
         whole=True,
         seen=seen,
         allowance=allowance,
+        recalls=recalls,
     )
 
 
@@ -388,9 +417,3 @@ def is_too_long(refusal: str) -> bool:
 def _limit(body: JsonObject) -> int | None:
     given = body.get("max_tokens") or body.get("max_completion_tokens") or body.get("max_output_tokens")
     return given if isinstance(given, int) and given > 0 else None
-
-
-def _goes_on(api: Api, message: JsonObject) -> bool:
-    if api == "messages":
-        return message.get("stop_reason") in ("tool_use", "pause_turn")
-    return '"tool_calls"' in str(message) or "function_call" in str(message.get("output"))

@@ -24,6 +24,7 @@ from reverie.proxy.answers import Listener
 from reverie.proxy.bills import Bills
 from reverie.proxy.bodies import Api
 from reverie.proxy.conversations import Conversations, Plan
+from reverie.proxy.recalled import price
 from reverie.quick import dataclass
 from reverie.types import JsonObject
 
@@ -174,6 +175,8 @@ class Exchanges:
         usage = wire_named(api).read_response(message).usage
         two = self.bills.book(api, raw, plan.body, who, usage, is_ours=plan.reads_back)
         book, name = self.conversations.book, plan.conversation
+        carried = book.carried(name)
+        new = max(0, plan.recalled - carried)
         book.add(
             name,
             requests=1,
@@ -188,6 +191,9 @@ class Exchanges:
             direct=two.paid_directly,
             sent_meter=two.sent_tokens,
             direct_meter=two.direct_tokens,
+            recalled=new,
+            carried=plan.recalled - carried,
+            recall_meter=price(plan.recalled, new, usage),
         )
         for cause in plan.breaks:
             book.add_break(name, cause)
