@@ -1,28 +1,23 @@
-"""Finds the conversation of a request by its content, and asks its engine what to send.
-
-Keeps a bounded number of engines open. A conversation that continues from an earlier point gets a copy of the
-transcript, so that decisions about the common start stay the same in both branches.
-"""
+"""Asks the engine of a conversation what to send, and tells it what was answered. Keeps a bounded number of engines
+open."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import shutil
-import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from reverie.errors import PromptTooLong
 from reverie.layers.base import BreakCause
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.library.prepared import PreparedRequest
-from reverie.library.wires import GivenMessage, wire_named
+from reverie.library.wires import wire_named
 from reverie.library.wires.reading import Readings
 from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.wire import as_object
@@ -47,20 +42,16 @@ from reverie.proxy.bodies import (
     tool_names,
 )
 from reverie.proxy.book import Book, chain, extended, hashed
+from reverie.proxy.finding import Finder, count_answered, last_answer
 from reverie.proxy.recalled import add_memories, is_beside
 from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.text.patterns import late
 from reverie.types import JsonObject
 
-Found: TypeAlias = Literal["known", "edited", "branch", "new"]
 _TAKEN_BACK = BreakCause.TAKEN_BACK.value
 _MOST_OPEN = 32
 _COLLECT_EVERY = 16
-_BRANCHES = 16
-"""The most branches of one conversation with a transcript of their own."""
-_REWRITES = 8
-"""How often a client may change what was said before, and once per ten requests on top."""
 _SHORT = 2_000
 """Characters of a result that no layer does anything about."""
 _MOST_SAID = 2_000_000
@@ -74,8 +65,6 @@ _FULL = 0.5
 _ANSWERS = 2
 """The least answers of a conversation that gets cache markers: writing costs more than sending, and pays only if more
 requests follow."""
-_LONG = 80
-"""Characters of an answer that is not repeated by accident."""
 _READERS = late(r"(?i)read|view|cat|open|file|bash|shell|exec|command|terminal|run")
 """Names of tools with which a model can read a file again."""
 _GOES_ON = ("tool_use", "pause_turn")
@@ -143,6 +132,7 @@ class Conversations:
         self._markers = markers and bool(layers)
         self._clock = clock
         self._open = OrderedDict[str, _Open]()
+        self._finder = Finder(book, home)
         self._finding = asyncio.Lock()
         self._closed = 0
         self._readings = Readings()
@@ -153,14 +143,14 @@ class Conversations:
         """Decides what to send. Raises any `ReverieError`; then the request goes out as it came."""
         model = str(body.get("model") or "")
         if kept := kept_by_server(api, body):  # only the server has the history: there is nothing to decide about
-            return Plan(raw, False, self._find_kept(kept, api, model, client), (), kept=True)
+            return Plan(raw, False, self._finder.find_kept(kept, api, model, client), (), kept=True)
         read = self._readings.read(wire_named(api), items_of(api, body), len(raw))
         given = read.given
         states = chain(f"{api} {model}", [one.identity for one in given])
         if not states:
             return Plan(raw, False)
         async with self._finding:
-            name, found = self._find(states, _last_answer(given), api, model, client)
+            name, found = self._finder.find(states, last_answer(given), api, model, client)
         results = list(results_of(api, body))
         stopped, passes, answers, _ = self.book.state_of(name)
         if passes:
@@ -175,7 +165,7 @@ class Conversations:
             await asyncio.wait([bill])
         opened = self._engine(name, model, api, can_read=_can_read(api, body))
         async with opened.alone:
-            seen = _answered(given) if found == "new" else 0
+            seen = count_answered(given) if found == "new" else 0
             can_mark = opened.changed is not None and (markers or has_free_marker(body, raw))
             allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
             made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance, recalls=not beside)
@@ -238,7 +228,7 @@ class Conversations:
         if not plan.kept:
             states.append(extended(plan.states[-1], [one.identity for one in said])[-1])
         if states:
-            self.book.answered(plan.conversation, *states, said=_last_answer(said))
+            self.book.answered(plan.conversation, *states, said=last_answer(said))
         opened = self._open.get(plan.conversation)
         if plan.asked_engine and opened is not None:
             async with opened.alone:
@@ -251,65 +241,6 @@ class Conversations:
             await opened.engine.close()
         self._open.clear()
         self.book.close()
-
-    # Which conversation.
-
-    def _find(
-        self, states: Sequence[bytes], said: bytes | None, api: Api, model: str, client: str
-    ) -> tuple[str, Found]:
-        """The conversation of a request, and how it was found. `said`: the newest answer in the request."""
-        found, how = self.book.find(states), "known"
-        if found is not None and (found.is_newest or found.asked == states[-1]):
-            name = found.conversation
-        elif said is not None and (name := self.book.said_last(said)):
-            self._rewritten(name)
-            how = "edited"
-        elif found is not None:
-            name, how = self._branch(found.conversation, api, model, client), "branch"
-        else:  # a client that asks again, because nobody answered, has the same conversation
-            name, how = self.book.unanswered(states[-1], client) or self._begin(api, model, client), "new"
-        self.book.asked(name, states[-1])
-        return name, how
-
-    def _find_kept(self, kept: str, api: Api, model: str, client: str) -> str:
-        """The conversation of which the server keeps the history."""
-        found = self.book.find([hashed("response", kept)])
-        if found is not None:
-            return found.conversation
-        name = self._begin(api, model, client)
-        self.book.answered(name, hashed("response", kept))
-        return name
-
-    def _begin(self, api: Api, model: str, client: str) -> str:
-        name = f"proxy-{uuid.uuid4().hex[:16]}"
-        self.book.begin(name, api, model, client)
-        return name
-
-    def _rewritten(self, name: str) -> None:
-        """Counts that a client changed what was said before. If it does so again and again, its cache breaks in every
-        request, and each time the transcript would have the history once more: then nothing is done."""
-        self.book.add(name, rewrites=1)
-        _, passes, requests, rewrites = self.book.state_of(name)
-        if not passes and rewrites > _REWRITES + requests / 10:
-            self.book.pass_on(name, "its client changes the history all the time: passed on as it comes")
-
-    def _branch(self, parent: str, api: Api, model: str, client: str) -> str:
-        """A conversation that goes on from an earlier point of another one. After many of them, all further ones are
-        one conversation without a transcript."""
-        root, branches = self.book.branches(parent)
-        if branches >= _BRANCHES:
-            name = f"{root}-more"
-            self.book.begin(name, api, model, client)
-            self.book.pass_on(
-                name, f"after {_BRANCHES} branches of one conversation, others are passed on as they come"
-            )
-            return name
-        name = self._begin(api, model, client)
-        self.book.branch(name, parent)
-        for path in self._home.glob(f"projects/*/{parent}.jsonl"):
-            shutil.copyfile(path, path.with_name(f"{name}.jsonl"))
-            path.with_name(f"{name}.jsonl").chmod(0o600)
-        return name
 
     def _has_work(
         self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult], uses_memory: bool
@@ -362,21 +293,6 @@ class Conversations:
         self._closed += 1
         if self._closed % _COLLECT_EVERY == 0:
             gc.collect()
-
-
-def _last_answer(given: Sequence[GivenMessage]) -> bytes | None:
-    """The hash of the newest answer, if no other one is like it by accident: it is long, or has the id of a call."""
-    end = _answered(given)
-    begin = next((at + 1 for at in range(end - 1, -1, -1) if given[at].message.role != "assistant"), 0)
-    said = given[begin:end]
-    # A message that is recognised by something else than its fingerprint has the id of a call.
-    is_unique = any(len(one.message.text) >= _LONG or one.identity != one.fingerprint for one in said)
-    return hashed("answer", *(one.identity for one in said)) if is_unique else None
-
-
-def _answered(given: Sequence[GivenMessage]) -> int:
-    """How many messages an unknown conversation had up to its newest answer: the server may have cached them."""
-    return max((place + 1 for place, one in enumerate(given) if one.message.role == "assistant"), default=0)
 
 
 def _can_read(api: Api, body: JsonObject) -> bool:
