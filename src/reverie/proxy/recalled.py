@@ -13,6 +13,7 @@ from reverie.models.tokens import estimate_text
 from reverie.models.wire import as_object
 from reverie.proxy.bodies import Api, items_of, list_key, tool_names
 from reverie.quick import dataclass
+from reverie.storage.transcript.foreign import words_of_user
 from reverie.types import Json, JsonObject, Usage
 
 _TEXTS = ("text", "input_text")
@@ -55,20 +56,21 @@ def add_memories(api: Api, body: JsonObject, added: Iterable[tuple[int, str]]) -
 
 
 def _last_said(items: list[JsonObject], end: int) -> int | None:
-    """The last message of the user with a text up to this place, after the last answer."""
+    """The last message up to this place in which the user says something, after the last answer."""
     for at in range(end, -1, -1):
         item = items[at]
         if item.get("role") == "assistant" or str(item.get("type")).endswith("_call"):
             return None
-        if item.get("role") == "user" and item.get("type") in (None, "message") and _has_text(item.get("content")):
+        if item.get("role") == "user" and item.get("type") in (None, "message") and _says(item.get("content")):
             return at
     return None
 
 
-def _has_text(content: Json) -> bool:
+def _says(content: Json) -> bool:
+    """Whether a content has words of the user, and not only what a client puts into its messages."""
     parts: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
     texts = (as_object(part).get("text") for part in parts if as_object(part).get("type") in _TEXTS)
-    return any(isinstance(text, str) and text.strip() for text in texts)
+    return any(isinstance(text, str) and words_of_user(text) for text in texts)
 
 
 def _with_text(api: Api, item: JsonObject, text: str) -> JsonObject:
