@@ -32,6 +32,7 @@ create table if not exists conversations (
   sent_meter real not null default 0, direct_meter real not null default 0,
   results integer not null default 0, compactions integer not null default 0
 );
+create table if not exists prompts (hash blob primary key, at real not null);
 create table if not exists failures (name text primary key, times integer not null);
 create table if not exists breaks (conversation text not null, cause text not null, times integer not null,
   primary key (conversation, cause));
@@ -45,10 +46,11 @@ _ADDED = {
     "recalled": "integer not null default 0",
     "carried": "integer not null default 0",
     "recall_meter": "real not null default 0",
+    "is_beside": "integer not null default 0",
 }
 """Columns of conversations that older books do not have: the hash of the newest answer, the conversation of which it is
 a branch, how often its client changed what was said before, why it is passed on as it comes, the tokens that recall
-added, those of them in the last request, and what they cost so far."""
+added, those of them in the last request, what they cost so far, and whether a model wrote its prompt."""
 _INDEXES = """
 create index if not exists by_answer on conversations (said);
 create index if not exists by_request on conversations (asked) where tip is null;
@@ -95,6 +97,7 @@ class Book:
         self._base = _connect(path)
         path.chmod(0o600)
         self._base.execute("delete from states where at < ?", (time.time() - _KEPT_S,))
+        self._base.execute("delete from prompts where at < ?", (time.time() - _UNANSWERED_S,))
         self._base.execute("delete from conversations where requests = 0 and used < ?", (time.time() - _UNANSWERED_S,))
 
     def find(self, states: Sequence[bytes]) -> KnownState | None:
@@ -205,6 +208,25 @@ class Book:
         with self._work() as base:
             row = base.execute("select carried from conversations where id = ?", (name,)).fetchone()
         return int(row[0]) if row else 0
+
+    def wrote(self, prompts: Sequence[bytes]) -> None:
+        """Remembers the hashes of texts that a model wrote for a tool: one may be the prompt of a sub-agent."""
+        now = time.time()
+        with self._work() as base:
+            base.executemany("insert or replace into prompts values (?,?)", [(one, now) for one in prompts])
+
+    def is_written(self, prompts: Sequence[bytes]) -> bool:
+        """Whether a model wrote one of these."""
+        some = prompts[:_AT_ONCE]
+        with self._work() as base:
+            row = base.execute(f"select 1 from prompts where hash in ({','.join('?' * len(some))})", some).fetchone()
+        return row is not None
+
+    def is_beside(self, name: str) -> bool:
+        """Whether a model wrote the prompt of this conversation."""
+        with self._work() as base:
+            row = base.execute("select is_beside from conversations where id = ?", (name,)).fetchone()
+        return bool(row and row[0])
 
     def state_of(self, name: str) -> tuple[str, str, int, int]:
         """Why nothing is cleared in a conversation, why it is passed on as it comes (both may be empty), how many

@@ -17,7 +17,7 @@ from reverie.layers.base import BreakCause
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.library.prepared import PreparedRequest
-from reverie.library.wires import wire_named
+from reverie.library.wires import GivenMessage, wire_named
 from reverie.library.wires.reading import Readings
 from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.wire import as_object
@@ -42,8 +42,8 @@ from reverie.proxy.bodies import (
     tool_names,
 )
 from reverie.proxy.book import Book, chain, extended, hashed
-from reverie.proxy.finding import Finder, count_answered, last_answer
-from reverie.proxy.recalled import add_memories, is_beside
+from reverie.proxy.finding import Finder, Found, count_answered, last_answer
+from reverie.proxy.recalled import add_memories, asked_in, prompts_in
 from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.text.patterns import late
@@ -157,8 +157,7 @@ class Conversations:
             return Plan(raw, False, name, tuple(states))
         markers = self._markers and found == "known" and not stopped and answers >= _ANSWERS
         markers = markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
-        beside = is_beside(api, body, is_new=found == "new")
-        uses_memory = (self._learns or self._recalls) and not beside
+        uses_memory = (self._learns or self._recalls) and not self._is_beside(name, found, given, tool_names(api, body))
         if not self._has_work(api, body, raw, results, uses_memory):
             return Plan(dump(set_markers(body)) if markers else raw, markers, name, tuple(states))
         if (bill := self.unpaid.pop(name, None)) is not None:
@@ -168,9 +167,9 @@ class Conversations:
             seen = count_answered(given) if found == "new" else 0
             can_mark = opened.changed is not None and (markers or has_free_marker(body, raw))
             allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
-            made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance, recalls=not beside)
+            made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance, recalls=uses_memory)
         plan = replace(
-            self._patched(api, raw, body, made, results, markers, name, states), learns=self._learns and not beside
+            self._patched(api, raw, body, made, results, markers, name, states), learns=self._learns and uses_memory
         )
         # A client that only completed the last answer breaks nothing.
         return replace(plan, breaks=tuple(one for one in plan.breaks if found != "known" or one != _TAKEN_BACK))
@@ -229,6 +228,8 @@ class Conversations:
             states.append(extended(plan.states[-1], [one.identity for one in said])[-1])
         if states:
             self.book.answered(plan.conversation, *states, said=last_answer(said))
+        if self._learns or self._recalls:
+            self.book.wrote(prompts_in(said))
         opened = self._open.get(plan.conversation)
         if plan.asked_engine and opened is not None:
             async with opened.alone:
@@ -241,6 +242,13 @@ class Conversations:
             await opened.engine.close()
         self._open.clear()
         self.book.close()
+
+    def _is_beside(self, name: str, found: Found, given: Sequence[GivenMessage], tools: Sequence[str]) -> bool:
+        """Whether a request is beside the conversation with the user: nothing is recalled for it, and nothing is learnt
+        from it. The prompt of a sub-agent was written by a model; a title or a summary has no tools and no answer."""
+        if found != "known" and self.book.is_written(asked_in(given)):
+            self.book.add(name, is_beside=1)
+        return (found == "new" and not tools) or self.book.is_beside(name)
 
     def _has_work(
         self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult], uses_memory: bool

@@ -6,25 +6,41 @@ other messages stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Iterable
+from itertools import takewhile
+from typing import cast
 
+from reverie.library.wires import GivenMessage
 from reverie.models.tokens import estimate_text
 from reverie.models.wire import as_object
-from reverie.proxy.bodies import Api, items_of, list_key, tool_names
+from reverie.proxy.bodies import Api, items_of, list_key
+from reverie.proxy.book import hashed
 from reverie.quick import dataclass
 from reverie.storage.transcript.foreign import words_of_user
-from reverie.types import Json, JsonObject, Usage
+from reverie.types import Json, JsonObject, TextBlock, Usage
 
 _TEXTS = ("text", "input_text")
+_PROMPT = 20
+"""Characters of a prompt that is not repeated by accident."""
 _CACHED = 0.1
 """The price of a token that is read from the cache, in tokens of fresh input."""
 
 
-def is_beside(api: Api, body: Mapping[str, Any], *, is_new: bool) -> bool:
-    """Whether a request may be beside a conversation: a title, a summary. Such a request has no tools and is never
-    continued, so nothing is recalled for it and nothing is learnt from it."""
-    return is_new and not tool_names(api, body)
+def prompts_in(said: Iterable[GivenMessage]) -> list[bytes]:
+    """The hashes of the texts that a model gives to tools in an answer."""
+    calls = (call for one in said for call in one.message.tool_uses)
+    return _hashes(text for call in calls for text in as_object(call.input).values())
+
+
+def asked_in(given: Iterable[GivenMessage]) -> list[bytes]:
+    """The hashes of the texts with which a conversation begins, up to its first answer."""
+    first = takewhile(lambda one: one.message.role == "user", given)
+    return _hashes(block.text for one in first for block in one.message.content if isinstance(block, TextBlock))
+
+
+def _hashes(texts: Iterable[Json]) -> list[bytes]:
+    words = (text.strip() for text in texts if isinstance(text, str))
+    return [hashed("prompt", text) for text in words if len(text) >= _PROMPT]
 
 
 @dataclass(frozen=True, slots=True)
