@@ -84,8 +84,10 @@ def _last_said(items: list[JsonObject], end: int) -> int | None:
 
 def _says(content: Json) -> bool:
     """Whether a content has words of the user, and not only what a client puts into its messages."""
-    parts: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-    texts = (as_object(part).get("text") for part in parts if as_object(part).get("type") in _TEXTS)
+    if isinstance(content, str):
+        return bool(words_of_user(content))
+    parts = [as_object(part) for part in cast("list[Json]", content)] if isinstance(content, list) else []
+    texts = (part.get("text") for part in parts if part.get("type") in _TEXTS)
     return any(isinstance(text, str) and words_of_user(text) for text in texts)
 
 
