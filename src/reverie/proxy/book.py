@@ -20,6 +20,7 @@ from reverie.quick import dataclass
 
 _KEPT_S = 30 * 86_400.0
 _UNANSWERED_S = 86_400.0
+_PRUNE_S = 3_600.0
 _AT_ONCE = 500
 _TABLES = """
 create table if not exists states (hash blob primary key, conversation text not null, at real not null);
@@ -94,10 +95,10 @@ class Book:
     def __init__(self, path: Path) -> None:
         make_private(path.parent)
         self._lock = Lock()
+        self._pruned = 0.0
         self._base = _connect(path)
         path.chmod(0o600)
         self._base.execute("delete from states where at < ?", (time.time() - _KEPT_S,))
-        self._base.execute("delete from prompts where at < ?", (time.time() - _UNANSWERED_S,))
         self._base.execute("delete from conversations where requests = 0 and used < ?", (time.time() - _UNANSWERED_S,))
 
     def find(self, states: Sequence[bytes]) -> KnownState | None:
@@ -214,6 +215,9 @@ class Book:
         now = time.time()
         with self._work() as base:
             base.executemany("insert or replace into prompts values (?,?)", [(one, now) for one in prompts])
+            if now > self._pruned + _PRUNE_S:
+                self._pruned = now
+                base.execute("delete from prompts where at < ?", (now - _UNANSWERED_S,))
 
     def is_written(self, prompts: Sequence[bytes]) -> bool:
         """Whether a model wrote one of these."""

@@ -6,7 +6,7 @@ other messages stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import cast
 
@@ -51,9 +51,9 @@ class WithMemories:
     tokens: int = 0
 
 
-def add_memories(api: Api, body: JsonObject, added: Iterable[tuple[int, str]]) -> WithMemories:
+def add_memories(api: Api, body: JsonObject, added: Sequence[tuple[int, str]]) -> WithMemories:
     """A body with these texts, each with how many messages follow its place. Nothing changes in place."""
-    items = items_of(api, body)
+    items = items_of(api, body) if added else []
     counted = [at for at, item in enumerate(items) if item.get("type") != "reasoning"]
     changed, tokens = dict[int, JsonObject](), 0
     for after, text in added:
