@@ -35,6 +35,7 @@ from reverie.proxy.bodies import (
     list_key,
     longest_text,
     mark_before,
+    move_last_marker,
     results_of,
     results_to_change,
     set_markers,
@@ -43,9 +44,10 @@ from reverie.proxy.bodies import (
 )
 from reverie.proxy.book import Book, chain, extended, hashed
 from reverie.proxy.finding import Finder, count_answered, last_answer
+from reverie.proxy.read_back import OwnCall, ReadResult, name_of, reads_files, with_items
+from reverie.proxy.saved_reads import Hidden, SavedReads
 from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import Clock, utc_now
-from reverie.text.patterns import late
 from reverie.types import JsonObject
 
 _TAKEN_BACK = BreakCause.TAKEN_BACK.value
@@ -64,14 +66,14 @@ _FULL = 0.5
 _ANSWERS = 2
 """The least answers of a conversation that gets cache markers: writing costs more than sending, and pays only if more
 requests follow."""
-_READERS = late(r"(?i)read|view|cat|open|file|bash|shell|exec|command|terminal|run")
-"""Names of tools with which a model can read a file again."""
 _LAYER_FLAGS: Mapping[str, tuple[str, ...]] = {
     "1": ("tool_results", "tool_results.message_budget"),
     "2": ("microcompact.time", "microcompact.economic"),
     "4": ("compaction.auto", "compaction.reactive"),
 }
 LAYERS = tuple(_LAYER_FLAGS)
+_TAKE_OUT = frozenset("12")
+"""Layers that take results out of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,13 @@ class Plan:
     """Whether the model reads a result that we took out: without us, there would be no such request."""
     kept: bool = False
     """Whether the server keeps the history, and the request has only what is new."""
+    given: JsonObject | None = None
+    """The request with our tool and what the server has seen of it, before a layer changed it; None without a tool."""
+    tool: str = ""
+    """The name of our tool."""
+    markers: bool = False
+    is_round: bool = False
+    """Whether the client knows nothing of this request: it gives the model what it read with our tool."""
 
 
 @dataclass(eq=False, slots=True)
@@ -126,32 +135,50 @@ class Conversations:
         self._clock = clock
         self._open = OrderedDict[str, _Open]()
         self._finder = Finder(book, home)
+        self._saved = SavedReads(book, home)
         self._finding = asyncio.Lock()
         self._closed = 0
         self._readings = Readings()
         self.unpaid = dict[str, asyncio.Task[None]]()
         """The bill of the last request that broke the cache, if it is not booked yet."""
 
-    async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str) -> Plan:
-        """Decides what to send. Raises any `ReverieError`; then the request goes out as it came."""
+    async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str, *, is_near: bool = True) -> Plan:
+        """Decides what to send. `is_near`: the client is on this machine, and may read our files. Raises any
+        `ReverieError`; then the request goes out as it came."""
         model = str(body.get("model") or "")
         if kept := kept_by_server(api, body):  # only the server has the history: there is nothing to decide about
-            return Plan(raw, False, self._finder.find_kept(kept, api, model, client), (), kept=True)
-        read = self._readings.read(wire_named(api), items_of(api, body), len(raw))
+            return self._plan_kept(raw, body, self._finder.find_kept(kept, api, model, client), kept)
+        read = items = self._readings.read(wire_named(api), items_of(api, body), len(raw))
         given = read.given
-        states = chain(f"{api} {model}", [one.identity for one in given])
+        seed = f"{api} {model}"
+        states = chain(seed, [one.identity for one in given])
         if not states:
             return Plan(raw, False)
         async with self._finding:
             name, found = self._finder.find(states, last_answer(given), api, model, client)
-        results = list(results_of(api, body))
         stopped, passes, answers, _ = self.book.state_of(name)
         if passes:
             return Plan(raw, False, name, tuple(states))
+        calls = last_calls(api, body)
+        again = f"{self._home / 'projects'}/" in calls and "/tool-results/" in calls
+        plan = Plan(raw, False, name, tuple(states), reads_back=again)
+        is_new = found == "new" and not count_answered(given)
+        tool = None
+        if self._layers & _TAKE_OUT:
+            tool = self._saved.tool_of(name, api, body, len(raw), is_new=is_new, is_near=is_near)
+        if tool is not None:
+            came, body = body, self._saved.server_side(name, api, body, tool, seed)
+            key = list_key(api)
+            items = read if body[key] is came[key] else items_of(api, body)
+            plan = replace(plan, body=dump(body), is_changed=True, given=body, tool=name_of(tool))
         markers = self._markers and found == "known" and not stopped and answers >= _ANSWERS
         markers = markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
-        if not self._has_work(api, body, raw, results):
-            return Plan(dump(set_markers(body)) if markers else raw, markers, name, tuple(states))
+        if markers:
+            plan = replace(plan, body=dump(set_markers(body)), is_changed=True, markers=True)
+        results = list(results_of(api, body))
+        can_read = tool is not None or (is_near and reads_files(tool_names(api, body)))
+        if not self._has_work(api, body, raw, results if can_read else ()):
+            return plan
         if (bill := self.unpaid.pop(name, None)) is not None:
             await asyncio.wait([bill])
         opened = self._engine(name, model, api)
@@ -159,69 +186,100 @@ class Conversations:
             seen = count_answered(given) if found == "new" else 0
             can_mark = opened.changed is not None and (markers or has_free_marker(body, raw))
             allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
-            made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance)
-        plan = self._patched(api, raw, body, made, results, markers, name, states)
+            made = await _prepare(opened.engine, api, body, items, seen=seen, allowance=allowance)
+        plan = self._patched(plan, api, body, made, results)
         # A client that only completed the last answer breaks nothing.
         return replace(plan, breaks=tuple(one for one in plan.breaks if found != "known" or one != _TAKEN_BACK))
 
+    def _plan_kept(self, raw: bytes, body: JsonObject, name: str, kept: str) -> Plan:
+        """A request whose history the server keeps: only our tool goes on with it, if it began with one."""
+        plan = Plan(raw, False, name, kept=True)
+        if (known := self._saved.server_side_kept(name, body, kept)) is None:
+            return plan
+        body, tool = known
+        return replace(plan, body=dump(body), is_changed=True, given=body, tool=tool)
+
+    async def next_round(self, plan: Plan, api: Api, items: Sequence[JsonObject]) -> Plan:
+        """The request that gives the model what it read with our tool: the last one, the answer, and the results."""
+        given = plan.given or {}
+        body = sent = with_items(api, given, [*items_of(api, given), *items])
+        if api == "messages":
+            sent = set_markers(body) if plan.markers else move_last_marker(body)
+        plan = replace(plan, body=dump(sent), is_changed=True, given=body, results=0, compacted=False, breaks=())
+        plan = replace(plan, reads_back=True, is_round=True)
+        if not plan.asked_engine:
+            return plan
+        opened = self._engine(plan.conversation, str(body.get("model") or ""), api)
+        async with opened.alone:
+            made = await _prepare(opened.engine, api, sent, items_of(api, sent), allowance=0)
+        return self._patched(plan, api, sent, made, list(results_of(api, sent)))
+
     async def shorter(self, plan: Plan, api: Api, raw: bytes, refusal: str) -> Plan | None:
         """The request again after a compaction, if the server said that it is too long; else None."""
-        opened, body = self._open.get(plan.conversation), as_object(load_json(raw))
+        opened, body = self._open.get(plan.conversation), plan.given or as_object(load_json(raw))
         if opened is None or not is_too_long(refusal):
             return None
         async with opened.alone:
             if not await opened.engine.recover(refusal):
                 return None
             made = await _prepare(opened.engine, api, body, items_of(api, body), allowance=0)
-        return self._patched(api, raw, body, made, list(results_of(api, body)), False, plan.conversation, plan.states)
+        return self._patched(replace(plan, markers=False), api, body, made, list(results_of(api, body)))
 
     def _patched(
-        self,
-        api: Api,
-        raw: bytes,
-        body: JsonObject,
-        made: PreparedRequest,
-        results: Sequence[GivenResult],
-        markers: bool,
-        name: str,
-        states: Sequence[bytes],
+        self, plan: Plan, api: Api, body: JsonObject, made: PreparedRequest, results: Sequence[GivenResult]
     ) -> Plan:
-        told = tuple(one.cause for one in made.breaks)
-        again = f"{self._home / 'projects'}/" in (calls := last_calls(api, body)) and "/tool-results/" in calls
+        """The plan with what the engine decided about this body."""
+        plan = replace(plan, asked_engine=True, breaks=tuple(one.cause for one in made.breaks))
         change = results_to_change(results, results_of(api, made.body))
         if change is None:  # a compaction: the messages are ours from here on
             key = list_key(api)
-            body = {**body, key: made.body[key]}
-            return Plan(dump(body), True, name, tuple(states), True, 0, True, told, again)
+            return replace(plan, body=dump({**body, key: made.body[key]}), is_changed=True, compacted=True)
         body = change_results(api, body, results, change)
-        if markers:
+        if plan.markers:
             body = set_markers(body)
-        opened = self._open.get(name)
+        opened = self._open.get(plan.conversation)
         before = opened.changed if opened is not None else None
         if api == "messages" and before is not None:
             body = mark_before(body, {call for call, text in change.items() if before.get(call) != text})
         if opened is not None:
             opened.changed = change
-        is_changed = bool(change) or markers
-        raw = dump(body) if is_changed else raw
-        return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again)
+        if not change:
+            return plan
+        return replace(plan, body=dump(body), is_changed=True, results=len(change))
 
-    async def answered(self, plan: Plan, api: Api, message: JsonObject) -> None:
-        """Records an answer, so that the next request is recognised. Call it before the client has the end of it."""
+    async def answered(
+        self, plan: Plan, api: Api, message: JsonObject, shown: JsonObject | None = None, hidden: Hidden | None = None
+    ) -> None:
+        """Records an answer, so that the next request is recognised. Call it before the client has the end of it.
+        `shown`: what the client gets, if that is another answer; `hidden`: what the server has in its place."""
         if not plan.conversation:
             return
-        said = wire_named(api).read_answer(message)
-        states = [hashed("response", str(message["id"]))] if api == "responses" and message.get("id") else []
+        shown = shown or message
+        said = wire_named(api).read_answer(shown)
+        states = [hashed("response", str(shown["id"]))] if api == "responses" and shown.get("id") else []
         if not plan.kept:
             states.append(extended(plan.states[-1], [one.identity for one in said])[-1])
+        if hidden is not None:
+            folder = await self._engine(plan.conversation, str((plan.given or {}).get("model")), api).engine.folder()
+            self._saved.hide(folder, None if plan.kept else states[-1], said, hidden, str(shown.get("id")))
         if states:
             self.book.answered(plan.conversation, *states, said=last_answer(said))
+        await self.heard(plan, api, message)
+
+    async def heard(self, plan: Plan, api: Api, message: JsonObject) -> None:
+        """Tells the engine what the server answered."""
         opened = self._open.get(plan.conversation)
         if plan.asked_engine and opened is not None:
             async with opened.alone:
                 await opened.engine.observe(message)
                 if self._learns and not _goes_on(api, message):
                     await opened.engine.end_turn()
+
+    async def read_saved(self, plan: Plan, api: Api, call: OwnCall) -> ReadResult:
+        """Answers a call of our tool."""
+        model = str((plan.given or {}).get("model") or "")
+        self.book.add(plan.conversation, reads=1)
+        return await self._saved.read(plan.conversation, call, lambda name: self._engine(name, model, api).engine)
 
     async def close(self) -> None:
         for opened in self._open.values():
@@ -230,16 +288,15 @@ class Conversations:
         self.book.close()
 
     def _has_work(self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult]) -> bool:
-        """Whether a layer could do anything: a result that is not short and can be read again, or a full window."""
+        """Whether a layer could do anything: a result that is not short, or a full window. `results`: those that can be
+        read back."""
         if not self._layers or (len(raw) > _MOST_SAID and longest_text(api, body) > _MOST_SAID):
             return False
         if self._learns:
             return True
         if len(raw) > _FULL * 4 * (self._window or 200_000) and "4" in self._layers:
             return True
-        if not any(len(text_of(one.content) or "") > _SHORT for one in results):
-            return False
-        return any(_READERS.search(name) for name in tool_names(api, body))
+        return any(len(text_of(one.content) or "") > _SHORT for one in results)
 
     def _allowance(self, name: str, written_again: int) -> float:
         """What a clearing may cost now: what the conversation has saved so far, and a small part of its direct bill.

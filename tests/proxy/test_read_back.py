@@ -1,0 +1,311 @@
+"""The tool of the proxy: clients without a file tool get copies read back, and see nothing of it."""
+
+from __future__ import annotations
+
+import json
+import queue
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from reverie.simulator.errors import ApiError
+from tests.proxy.proxied import Recorder, post, proxy, stats
+from tests.proxy.reader import (
+    LONG,
+    NEEDLE,
+    OURS,
+    PATHS,
+    READ,
+    SYSTEM,
+    Client,
+    Mind,
+    assert_one_prefix,
+    call,
+    say,
+    sent,
+    thinking_upstream,
+)
+from tests.proxy.wild import has_left, wild
+
+APIS = ("messages", "chat", "responses")
+ALL = [(api, streams) for api in APIS for streams in (False, True)]
+LATER = [
+    say(f"Answer {number} to a later question, which is long enough to be known again by its words alone.")
+    for number in range(5)
+]
+MOVES = ([call("look_up", what="port")], [say("Let me see."), READ], [READ], [say(f"Now I know: {NEEDLE}.")])
+
+
+def key_of(api: str) -> str:
+    return "input" if api == "responses" else "messages"
+
+
+@pytest.mark.parametrize(("api", "streams"), ALL)
+def test_a_copy_is_read_back_unseen_and_the_server_sees_one_growing_prompt(
+    tmp_path: Path, api: str, streams: bool
+) -> None:
+    mind = Mind(*MOVES, *([one] for one in LATER))
+    with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url, layers=("1",)) as url:
+        client = Client(api, url, streams)
+        answer = client.tell(client.says("Which port?"), LONG)
+        assert client.calls(answer) == [] and OURS not in json.dumps(client.history)
+        assert client.text(answer).replace("\n\n", "") == f"Let me see.Now I know: {NEEDLE}."
+        if streams:
+            assert_one_stream(api, client.raw)
+        assert [NEEDLE in text for text in mind.results] == [True, True]
+        for number in range(5):
+            assert client.text(client.says(f"And {number}?")) == LATER[number]["text"]
+        found = stats(url)
+    assert (found["total"]["requests"], found["total"]["rounds"], found["total"]["reads"]) == (7, 2, 2)
+    assert found["failures"] == {} and len(found["sessions"]) == 1
+    bodies = sent(tee)
+    assert len(bodies) == 9
+    assert_one_prefix(bodies, key_of(api))
+    assert LONG not in json.dumps(bodies[-1]), "the result is on disk"
+
+
+def assert_one_stream(api: str, raw: bytes) -> None:
+    events = [json.loads(line[6:]) for line in raw.decode().splitlines() if line.startswith("data: {")]
+    kinds = [str(one.get("type")) for one in events]
+    if api == "messages":
+        assert kinds.count("message_start") == kinds.count("message_stop") == kinds.count("message_delta") == 1
+        assert [one["index"] for one in events if one["type"] == "content_block_start"] == [0, 1]
+        assert len(events[-2]["usage"]["iterations"]) == 3
+    elif api == "chat":
+        assert len({one["id"] for one in events}) == 1 and raw.count(b"[DONE]") == 1
+        assert [one["choices"][0]["finish_reason"] for one in events if one["choices"]][-1] == "stop"
+        assert sum(bool(one["choices"]) and "role" in one["choices"][0]["delta"] for one in events) == 1
+        assert sum(one.get("usage") is not None for one in events) == 1
+    else:
+        assert [one["sequence_number"] for one in events] == list(range(len(events)))
+        assert kinds.count("response.created") == kinds.count("response.completed") == 1
+        assert [one["output_index"] for one in events if one["type"] == "response.output_item.added"] == [0, 1]
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_our_call_beside_calls_of_the_client_comes_back_with_its_result(tmp_path: Path, api: str) -> None:
+    mind = Mind(
+        [call("look_up", what="port")],
+        [say("Both."), call("look_up", what="a"), READ, call("open_ticket", what="b")],
+        [say("Two, and " + NEEDLE)],
+        [LATER[0]],
+    )
+    with thinking_upstream(mind) as (_, tee):
+        client = Client(api, streams=True)
+
+        def step(*results: str) -> dict[str, object]:
+            with proxy(tmp_path, tee.url) as client.url:  # each request has a proxy of its own
+                return client.tell(answer, *results) if results else client.says("Go on.")
+
+        answer = step()
+        answer = step(LONG)
+        assert [name for _, name in client.calls(answer)] == ["look_up", "open_ticket"]
+        answer = step("result a", "result b")
+        assert client.text(answer) == "Two, and " + NEEDLE
+        answer = step()
+        with proxy(tmp_path, tee.url) as url:
+            found = stats(url)
+    assert NEEDLE in mind.results[0]
+    assert (found["total"]["requests"], found["total"]["rounds"]) == (4, 0) and found["failures"] == {}
+    bodies = sent(tee)
+    assert len(bodies) == 4
+    assert_one_prefix(bodies, key_of(api))
+
+
+def test_a_branch_and_a_completed_call_have_the_hidden_rounds(tmp_path: Path) -> None:
+    """The model thinks between calls. The client completes its own call, as Claude Code does, and goes back once."""
+    thought = {"type": "thinking", "thinking": "I must look.", "signature": "c2lnbmVk"}
+    moves = (MOVES[0], [thought, READ], [thought, say("So."), call("look_up", what="b")], [LATER[0]], [LATER[1]])
+    mind = Mind(*moves)
+    with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url) as url:
+        client = Client("messages", url, True, extra={"thinking": {"type": "enabled", "budget_tokens": 1_024}})
+        answer = client.tell(client.says("Which port?"), LONG)
+        assert [one["type"] for one in answer["content"]] == ["thinking", "thinking", "text", "tool_use"]
+        client.history[-1]["content"][-1]["input"]["limit"] = 5
+        client.tell(answer, "short")
+        other = Client("messages", url, True, extra=client.extra, history=json.loads(json.dumps(client.history)))
+        client.says("And now?")
+        other.says("Or else?")
+        assert len(stats(url)["sessions"]) == 2 and stats(url)["failures"] == {}
+    bodies = sent(tee)
+    assert_one_prefix(bodies[:5], "messages")
+    assert_one_prefix([*bodies[:4], bodies[5]], "messages")
+    assert bodies[4]["messages"][3]["content"][0] == thought
+    assert {"limit": 5} not in [one.get("input") for one in bodies[4]["messages"][5]["content"]]
+
+
+@pytest.mark.parametrize(
+    ("api", "streams"), [("messages", True), ("chat", True), ("responses", True), ("messages", False)]
+)
+def test_a_round_that_the_server_refuses_is_an_error_and_can_be_asked_again(
+    tmp_path: Path, api: str, streams: bool
+) -> None:
+    class Once(Mind):
+        async def reply(self, body, **more):  # type: ignore[no-untyped-def]
+            made = await super().reply(body, **more)
+            if len(self.results) == 1:
+                self.results.append("")
+                raise ApiError(529, "later")
+            return made
+
+    mind = Once(*MOVES)
+    with thinking_upstream(mind) as (_, tee):
+        client = Client(api, streams=streams)
+        with proxy(tmp_path, tee.url) as client.url:
+            answer = client.says("Which port?")
+            before = json.loads(json.dumps(client.history))
+            with pytest.raises(AssertionError):
+                client.tell(answer, LONG)
+            assert client.status == (200 if streams else 529) and b"later" in client.raw
+            told = {"messages": b"event: error", "chat": b'data: {"error"', "responses": b"response.failed"}
+            assert not streams or told[api] in client.raw
+        client.history = before
+        with proxy(tmp_path, tee.url) as client.url:  # a later proxy, which was not there before
+            assert NEEDLE in client.text(client.tell(answer, LONG))
+            assert len(stats(client.url)["sessions"]) == 1
+    bodies = sent(tee)
+    assert bodies[1] == bodies[3], "the same bytes as before"
+    assert_one_prefix(bodies[3:], key_of(api))
+
+
+def test_paths_of_others_are_refused(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text(NEEDLE)
+    with ExitStack() as stack:
+        mind = Mind(MOVES[0], [READ], [say("One.")])
+        _, tee = stack.enter_context(thinking_upstream(mind))
+        url = stack.enter_context(proxy(tmp_path / "home", tee.url))
+        client = Client("messages", url)
+        client.tell(client.says("Which port?"), LONG)
+        (copy,) = (tmp_path / "home").glob("projects/*/*/tool-results/*")
+        link = copy.with_name("link.txt")
+        link.symlink_to(secret)
+        wanted = [str(secret), str(copy), str(copy.parent / ".." / ".." / ".." / "x"), str(link), "", "\0", "/" * 5_000]
+        bad = Mind(*([call(OURS, path=path, offset="x")] for path in wanted), [say("Nothing.")])
+        _, tee = stack.enter_context(thinking_upstream(bad))
+        url = stack.enter_context(proxy(tmp_path / "home", tee.url))
+        assert client.text(Client("messages", url).says("Which port?")) == "Nothing."
+        assert stats(url)["failures"] == {}
+    assert len(bad.results) == len(wanted)
+    assert all(
+        "is not a kept result of this conversation" in text or "Nothing was read" in text for text in bad.results
+    )
+    assert NEEDLE not in json.dumps(bad.results)
+
+
+def test_a_model_that_only_reads_comes_to_an_end(tmp_path: Path) -> None:
+    mind = Mind(MOVES[0], *([READ] for _ in range(9)), [LATER[0]])
+    with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url) as url:
+        client = Client("messages", url, True)
+        answer = client.tell(client.says("Which port?"), LONG)
+        assert (answer["stop_reason"], answer["content"]) == ("end_turn", [])
+        assert client.text(client.says("Well?")) == LATER[0]["text"]
+        assert stats(url)["total"]["rounds"] == 8
+    bodies = sent(tee)
+    assert_one_prefix(bodies, "messages")
+    assert "often enough" in json.dumps(bodies[-1])
+
+
+def test_who_gets_the_tool(tmp_path: Path) -> None:
+    def tools(bodies: list[bytes]) -> list[list[str]]:
+        return [[one["name"] for one in json.loads(body).get("tools", [])] for body in bodies]
+
+    recorder = Recorder()
+    recorder.answer = b'{"id": "m", "content": [{"type": "text", "text": "hello"}], "usage": {}}'
+    with recorder.running() as to, proxy(tmp_path, to) as url:
+        for names in (("Bash", "look_up"), ("mcp__files__read_file",), (), ("look_up", OURS), ("category_search",)):
+            Client("messages", url, tools=names).says(f"With {names}")
+        known = Client("messages", url, tools=("look_up",))
+        known.history = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]
+        known.says("A client that began without the proxy.")
+    assert tools(recorder.bodies) == [
+        ["Bash", "look_up"],
+        ["mcp__files__read_file"],
+        [],
+        ["look_up", OURS, f"{OURS}_2"],
+        ["category_search", OURS],
+        ["look_up"],
+    ]
+    recorder.bodies.clear()
+    with recorder.running() as to, proxy(tmp_path, to) as url:
+        small = Client("messages", url, system="Be brief.")
+        for number in range(4):
+            small.says(f"Question {number}: " + "why? " * 200)
+        assert stats(url)["failures"] == {}
+    assert [OURS in names for names in tools(recorder.bodies)] == [False, False, True, True], "not before it is cached"
+
+
+def test_a_client_that_leaves_ends_a_hidden_round(tmp_path: Path) -> None:
+    seen, asked = queue.Queue[bool](), list[int]()
+    content = [{"type": "tool_use", "id": "toolu_long_0001", "name": OURS, "input": {"path": "/x"}}]
+    first = json.dumps({"id": "m", "content": content, "stop_reason": "tool_use", "usage": {}}).encode()
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+
+    def reply(line: socket.socket) -> None:
+        asked.append(1)
+        if len(asked) == 1:
+            line.sendall(head % len(first) + first)
+        else:
+            seen.put(has_left(line))
+
+    with wild(reply) as to, proxy(tmp_path, to) as url:
+        client = Client("messages", url)
+        client.history = [{"role": "user", "content": [{"type": "text", "text": "Hi."}]}]
+        raw = json.dumps(client.body()).encode()
+        line = socket.create_connection((urlsplit(url).hostname, urlsplit(url).port))
+        line.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\n\r\n%s" % (len(raw), raw))
+        while len(asked) < 2:
+            pass
+        line.close()
+        assert seen.get(timeout=15)
+
+
+def test_a_history_that_the_server_keeps_gets_our_result_too(tmp_path: Path) -> None:
+    answers = [
+        {"id": "resp_1", "output": [_function_call("call_a", "look_up"), _function_call("call_b", OURS)]},
+        {"id": "resp_2", "output": []},
+    ]
+    recorder = Recorder()
+    with recorder.running() as to, proxy(tmp_path, to) as url:
+        client = Client("responses", url)
+        for number, answer in enumerate(answers):
+            recorder.answer = json.dumps({"status": "completed", "usage": {}, **answer}).encode()
+            body = client.body() | {"store": True}
+            if number == 0:
+                body["input"] = "Which port?"
+            else:
+                told = {"type": "function_call_output", "call_id": "call_a", "output": "short"}
+                body |= {"input": [told], "previous_response_id": "resp_1"}
+            status, raw = post(url, PATHS["responses"], body)
+            assert status == 200 and OURS.encode() not in raw.replace(SYSTEM.encode(), b"")
+    last = json.loads(recorder.bodies[-1])
+    assert [one["call_id"] for one in last["input"]] == ["call_b", "call_a"]
+    assert last["tools"] == json.loads(recorder.bodies[0])["tools"] and last["tools"][-1]["name"] == OURS
+
+
+def _function_call(name: str, tool: str) -> dict[str, str]:
+    return {"type": "function_call", "call_id": name, "name": tool, "arguments": '{"path": "/x"}', "id": f"fc_{name}"}
+
+
+def test_the_bill_is_smaller_than_directly(tmp_path: Path) -> None:
+    moves = [[say(f"Part {n}."), call("look_up", part=n)] for n in range(6)]
+    moves = [*moves[:3], [READ], *moves[3:], [say("Done.")]]
+
+    def run(url: str) -> None:
+        client = Client("messages", url)
+        answer = client.says("Look at all parts.")
+        for number in range(6):
+            answer = client.tell(answer, f"part {number}\n{LONG}")
+        assert client.text(answer).endswith("Done.")
+
+    with thinking_upstream(Mind(*(move for move in moves if READ not in move))) as (direct, tee):
+        run(tee.url)
+    with thinking_upstream(Mind(*moves)) as (server, tee), proxy(tmp_path, tee.url) as url:
+        run(url)
+        found = stats(url)["total"]
+    paid, expected = (one.ledger.totals()["cost_usd"] for one in (server, direct))
+    assert found["paid"] == pytest.approx(paid) and paid < 0.4 * expected
+    assert found["direct"] == pytest.approx(expected, rel=0.02)
