@@ -19,7 +19,7 @@ from tests.proxy.proxied import Tee, post
 PATHS = {"messages": "/v1/messages", "chat": "/v1/chat/completions", "responses": "/v1/responses"}
 OURS = "read_kept_result"
 NEEDLE = "the port is 4711"
-LONG = "".join(f"{number} a line of the log\n" for number in range(4_000)) + NEEDLE
+LONG = "".join(f"{number} a line of the log\n" for number in range(2_500)) + NEEDLE
 SYSTEM = "You are an agent that looks things up. " * 150
 
 
@@ -60,7 +60,7 @@ class Mind:
         if block["name"] == OURS:
             paths = re.findall(r"[^\s\"']*/tool-results/[\w.-]+\w", json.dumps(body["messages"]))
             tool = next(one["name"] for one in reversed(body["tools"]) if one["name"].startswith(OURS))
-            made |= {"name": tool, "input": {"path": paths[-1] if paths else "/etc/passwd", "offset": 80_000}}
+            made |= {"name": tool, "input": {"path": paths[-1] if paths else "/etc/passwd", "offset": 45_000}}
             made["input"] |= block["input"]
         return made
 
@@ -158,9 +158,9 @@ class Client:
         return self.ask()
 
 
-def sent(tee: Tee) -> list[dict[str, Any]]:
-    """The bodies that reached the server, without cache markers."""
-    return [_plain(json.loads(body)) for _, body in tee.bodies]
+def sent(tee: Tee, prompt: str = "") -> list[dict[str, Any]]:
+    """The bodies with this prompt that reached the server, without cache markers."""
+    return [_plain(json.loads(body)) for _, body in tee.bodies if f'"{prompt}' in body.decode()]
 
 
 def _plain(value: Any) -> Any:

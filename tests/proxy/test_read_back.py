@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import queue
 import socket
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from reverie.simulator.errors import ApiError
+from reverie.simulator.responder import Reply
 from tests.proxy.proxied import Recorder, post, proxy, stats
 from tests.proxy.reader import (
     LONG,
@@ -43,28 +46,32 @@ def key_of(api: str) -> str:
     return "input" if api == "responses" else "messages"
 
 
-@pytest.mark.parametrize(("api", "streams"), ALL)
-def test_a_copy_is_read_back_unseen_and_the_server_sees_one_growing_prompt(
-    tmp_path: Path, api: str, streams: bool
-) -> None:
+def later(api: str, streams: bool) -> int:
+    return 5 if (api, streams) == ("messages", True) else 1
+
+
+def test_a_copy_is_read_back_unseen_and_the_server_sees_one_growing_prompt(tmp_path: Path) -> None:
     mind = Mind(*MOVES, *([one] for one in LATER))
     with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url, layers=("1",)) as url:
-        client = Client(api, url, streams)
-        answer = client.tell(client.says("Which port?"), LONG)
-        assert client.calls(answer) == [] and OURS not in json.dumps(client.history)
-        assert client.text(answer).replace("\n\n", "") == f"Let me see.Now I know: {NEEDLE}."
-        if streams:
-            assert_one_stream(api, client.raw)
-        assert [NEEDLE in text for text in mind.results] == [True, True]
-        for number in range(5):
-            assert client.text(client.says(f"And {number}?")) == LATER[number]["text"]
+        for api, streams in ALL:
+            client = Client(api, url, streams)
+            mind.results.clear()
+            answer = client.tell(client.says(f"{api} {streams}: which port?"), LONG)
+            assert client.calls(answer) == [] and OURS not in json.dumps(client.history)
+            assert client.text(answer).replace("\n\n", "") == f"Let me see.Now I know: {NEEDLE}."
+            if streams:
+                assert_one_stream(api, client.raw)
+            assert [NEEDLE in text for text in mind.results] == [True, True]
+            for number in range(later(api, streams)):
+                assert client.text(client.says(f"And {number}?")) == LATER[number]["text"]
         found = stats(url)
-    assert (found["total"]["requests"], found["total"]["rounds"], found["total"]["reads"]) == (7, 2, 2)
-    assert found["failures"] == {} and len(found["sessions"]) == 1
-    bodies = sent(tee)
-    assert len(bodies) == 9
-    assert_one_prefix(bodies, key_of(api))
-    assert LONG not in json.dumps(bodies[-1]), "the result is on disk"
+    assert (found["total"]["requests"], found["total"]["rounds"], found["total"]["reads"]) == (6 * 2 + 5 + 5, 12, 12)
+    assert found["failures"] == {} and len(found["sessions"]) == 6
+    for api, streams in ALL:
+        bodies = sent(tee, f"{api} {streams}")
+        assert len(bodies) == 4 + later(api, streams)
+        assert_one_prefix(bodies, key_of(api))
+        assert LONG not in json.dumps(bodies[-1]), "the result is on disk"
 
 
 def assert_one_stream(api: str, raw: bytes) -> None:
@@ -85,41 +92,46 @@ def assert_one_stream(api: str, raw: bytes) -> None:
         assert [one["output_index"] for one in events if one["type"] == "response.output_item.added"] == [0, 1]
 
 
-@pytest.mark.parametrize("api", APIS)
-def test_our_call_beside_calls_of_the_client_comes_back_with_its_result(tmp_path: Path, api: str) -> None:
+def test_our_call_beside_calls_of_the_client_comes_back_with_its_result(tmp_path: Path) -> None:
     mind = Mind(
         [call("look_up", what="port")],
         [say("Both."), call("look_up", what="a"), READ, call("open_ticket", what="b")],
         [say("Two, and " + NEEDLE)],
         [LATER[0]],
     )
+    clients = {api: Client(api, streams=True) for api in APIS}
     with thinking_upstream(mind) as (_, tee):
-        client = Client(api, streams=True)
 
-        def step(*results: str) -> dict[str, object]:
-            with proxy(tmp_path, tee.url) as client.url:  # each request has a proxy of its own
-                return client.tell(answer, *results) if results else client.says("Go on.")
+        def step(*results: str) -> None:
+            with proxy(tmp_path, tee.url) as url:  # each time another one
+                for api, client in clients.items():
+                    client.url = url
+                    answers[api] = client.tell(answers[api], *results) if results else client.says(f"{api}: go on.")
 
-        answer = step()
-        answer = step(LONG)
-        assert [name for _, name in client.calls(answer)] == ["look_up", "open_ticket"]
-        answer = step("result a", "result b")
-        assert client.text(answer) == "Two, and " + NEEDLE
-        answer = step()
+        answers: dict[str, dict[str, Any]] = {}
+        step()
+        step(LONG)
+        for api, client in clients.items():
+            assert [name for _, name in client.calls(answers[api])] == ["look_up", "open_ticket"]
+        step("result a", "result b")
+        for api, client in clients.items():
+            assert client.text(answers[api]) == "Two, and " + NEEDLE
+        step()
         with proxy(tmp_path, tee.url) as url:
             found = stats(url)
-    assert NEEDLE in mind.results[0]
-    assert (found["total"]["requests"], found["total"]["rounds"]) == (4, 0) and found["failures"] == {}
-    bodies = sent(tee)
-    assert len(bodies) == 4
-    assert_one_prefix(bodies, key_of(api))
+    assert NEEDLE in mind.results[0] and len(mind.results) == 3
+    assert (found["total"]["requests"], found["total"]["rounds"]) == (12, 0) and found["failures"] == {}
+    for api in APIS:
+        bodies = sent(tee, f"{api}: go on.")
+        assert len(bodies) == 4
+        assert_one_prefix(bodies, key_of(api))
 
 
 def test_a_branch_and_a_completed_call_have_the_hidden_rounds(tmp_path: Path) -> None:
     """The model thinks between calls. The client completes its own call, as Claude Code does, and goes back once."""
     thought = {"type": "thinking", "thinking": "I must look.", "signature": "c2lnbmVk"}
-    moves = (MOVES[0], [thought, READ], [thought, say("So."), call("look_up", what="b")], [LATER[0]], [LATER[1]])
-    mind = Mind(*moves)
+    moves = (MOVES[0], [thought, READ], [thought, say("So."), call("look_up", what="b")], [LATER[0]])
+    mind = Mind(*moves, [thought, READ], [LATER[1]])
     with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url) as url:
         client = Client("messages", url, True, extra={"thinking": {"type": "enabled", "budget_tokens": 1_024}})
         answer = client.tell(client.says("Which port?"), LONG)
@@ -128,47 +140,44 @@ def test_a_branch_and_a_completed_call_have_the_hidden_rounds(tmp_path: Path) ->
         client.tell(answer, "short")
         other = Client("messages", url, True, extra=client.extra, history=json.loads(json.dumps(client.history)))
         client.says("And now?")
-        other.says("Or else?")
+        assert other.text(other.says("Or else?")) == LATER[1]["text"]
+        assert [NEEDLE in text for text in mind.results] == [True] * 3, "also by a branch"
         assert len(stats(url)["sessions"]) == 2 and stats(url)["failures"] == {}
     bodies = sent(tee)
-    assert_one_prefix(bodies[:5], "messages")
-    assert_one_prefix([*bodies[:4], bodies[5]], "messages")
+    assert_one_prefix(bodies[:6], "messages")
+    assert_one_prefix([*bodies[:4], *bodies[6:]], "messages")
     assert bodies[4]["messages"][3]["content"][0] == thought
     assert {"limit": 5} not in [one.get("input") for one in bodies[4]["messages"][5]["content"]]
 
 
-@pytest.mark.parametrize(
-    ("api", "streams"), [("messages", True), ("chat", True), ("responses", True), ("messages", False)]
-)
-def test_a_round_that_the_server_refuses_is_an_error_and_can_be_asked_again(
-    tmp_path: Path, api: str, streams: bool
-) -> None:
+def test_a_round_that_the_server_refuses_is_an_error_and_can_be_asked_again(tmp_path: Path) -> None:
     class Once(Mind):
-        async def reply(self, body, **more):  # type: ignore[no-untyped-def]
-            made = await super().reply(body, **more)
-            if len(self.results) == 1:
-                self.results.append("")
+        refused: tuple[str, ...] = ()
+
+        async def reply(self, body: Mapping[str, Any], *, purpose: str = "main") -> Reply:
+            made, prompt = await super().reply(body, purpose=purpose), json.dumps(body["messages"][0])
+            if made.content == MOVES[3] and prompt not in self.refused:
+                self.refused += (prompt,)
                 raise ApiError(529, "later")
             return made
 
-    mind = Once(*MOVES)
-    with thinking_upstream(mind) as (_, tee):
-        client = Client(api, streams=streams)
-        with proxy(tmp_path, tee.url) as client.url:
-            answer = client.says("Which port?")
+    told = {"messages": b"event: error", "chat": b'data: {"error"', "responses": b"response.failed"}
+    with thinking_upstream(Once(*MOVES)) as (_, tee), proxy(tmp_path, tee.url) as url:
+        for api, streams in ALL:
+            client = Client(api, url, streams)
+            answer = client.says(f"{api} {streams}: which port?")
             before = json.loads(json.dumps(client.history))
             with pytest.raises(AssertionError):
                 client.tell(answer, LONG)
             assert client.status == (200 if streams else 529) and b"later" in client.raw
-            told = {"messages": b"event: error", "chat": b'data: {"error"', "responses": b"response.failed"}
             assert not streams or told[api] in client.raw
-        client.history = before
-        with proxy(tmp_path, tee.url) as client.url:  # a later proxy, which was not there before
+            client.history = before
             assert NEEDLE in client.text(client.tell(answer, LONG))
-            assert len(stats(client.url)["sessions"]) == 1
-    bodies = sent(tee)
-    assert bodies[1] == bodies[3], "the same bytes as before"
-    assert_one_prefix(bodies[3:], key_of(api))
+        assert len(stats(url)["sessions"]) == 6
+    for api, streams in ALL:
+        bodies = sent(tee, f"{api} {streams}")
+        assert bodies[1] == bodies[4], "the same bytes as before"
+        assert_one_prefix(bodies[4:], key_of(api))
 
 
 def test_paths_of_others_are_refused(tmp_path: Path) -> None:

@@ -259,12 +259,12 @@ class Conversations:
         states = [hashed("response", str(shown["id"]))] if api == "responses" and shown.get("id") else []
         if not plan.kept:
             states.append(extended(plan.states[-1], [one.identity for one in said])[-1])
-        if hidden is not None:
-            folder = await self._engine(plan.conversation, str((plan.given or {}).get("model")), api).engine.folder()
-            self._saved.hide(folder, None if plan.kept else states[-1], said, hidden, str(shown.get("id")))
         if states:
             self.book.answered(plan.conversation, *states, said=last_answer(said))
         await self.heard(plan, api, message)
+        if hidden is not None:
+            folder = await self._engine(plan.conversation, str((plan.given or {}).get("model")), api).engine.folder()
+            self._saved.hide(folder, None if plan.kept else states[-1], said, hidden, str(shown.get("id")))
 
     async def heard(self, plan: Plan, api: Api, message: JsonObject) -> None:
         """Tells the engine what the server answered."""

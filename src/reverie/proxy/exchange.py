@@ -165,24 +165,25 @@ class Exchanges:
             self.failed("answer_not_recorded")
             _log.warning("An answer was not recorded: %s", error)
         if plan.conversation:
-            task = asyncio.create_task(self._book(plan, api, message, raw, who))
+            task = asyncio.create_task(self._book(plan, api, message, raw, who, ending is not None))
             self._billing.add(task)
             task.add_done_callback(self._billing.discard)
             if plan.breaks:
                 self.conversations.unpaid[plan.conversation] = task
 
-    async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
+    async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, is_last: bool) -> None:
         try:
             with guarded(_OURS):
                 loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._biller, self._book_now, plan, api, message, raw, who)
+                await loop.run_in_executor(self._biller, self._book_now, plan, api, message, raw, who, is_last)
         except ReverieError as error:
             self.failed("not_billed")
             _log.warning("A request was not billed: %s", error)
 
-    def _book_now(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
+    def _book_now(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, is_last: bool) -> None:
         usage = wire_named(api).read_response(message).usage
-        two = self.bills.book(api, raw, plan.body, who, usage, is_ours=plan.reads_back)
+        said = usage.output_tokens if plan.is_round else None  # without us, the last round is the whole answer
+        two = self.bills.book(api, raw, plan.body, who, usage, is_ours=plan.reads_back, said=said if is_last else 0)
         book, name = self.conversations.book, plan.conversation
         book.add(
             name,

@@ -153,7 +153,9 @@ class HiddenRounds:
         except ReverieError as error:
             _log.warning("Our tool could not be answered; the request goes out as it came: %s", error)
             self._exchange.failed("passed_as_it_came")
-            self._plan, self._items = Plan(self._raw, False, self._plan.conversation, self._plan.states), []
+            plan = self._plan
+            self._plan = Plan(self._raw, False, plan.conversation, plan.states, reads_back=True, is_round=True)
+            self._items = []
             return True
 
     async def _next(self, message: JsonObject) -> bool:

@@ -15,7 +15,7 @@ from reverie.errors import ReverieError
 from reverie.library.engine import Engine
 from reverie.library.wires import GivenMessage, wire_named
 from reverie.models.wire import as_object
-from reverie.parsing import RECORD_DEPTH, load_json
+from reverie.parsing import MAX_JSON, RECORD_DEPTH, load_json
 from reverie.plugins import guarded
 from reverie.proxy.bodies import Api, dump, items_of, objects, tool_names
 from reverie.proxy.book import Book, extended, hashed
@@ -31,6 +31,7 @@ from reverie.proxy.read_back import (
     with_tool,
 )
 from reverie.quick import dataclass
+from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.types import JsonObject
 
@@ -196,5 +197,5 @@ def _keep(folder: Path, key: str, hidden: Hidden) -> None:
 
 
 def _load(path: Path) -> Hidden:
-    found = as_object(load_json(path.read_bytes(), depth=RECORD_DEPTH))
+    found = as_object(load_json(read_regular(path, MAX_JSON), depth=RECORD_DEPTH))
     return Hidden(*(objects(found.get(key)) for key in ("items", "after", "waiting")))
