@@ -20,7 +20,9 @@ PATHS = {"messages": "/v1/messages", "chat": "/v1/chat/completions", "responses"
 OURS = "read_kept_result"
 NEEDLE = "the port is 4711"
 LONG = "".join(f"{number} a line of the log\n" for number in range(2_500)) + NEEDLE
-SYSTEM = "You are an agent that looks things up. " * 150
+SYSTEM = "You are an agent that looks things up. " * 50
+LONG_SYSTEM = SYSTEM * 17
+"""Our tool is less than 1% of it."""
 
 
 def say(text: str) -> dict[str, Any]:
@@ -83,6 +85,7 @@ class Client:
     tools: tuple[str, ...] = ("look_up", "open_ticket")
     system: str = SYSTEM
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    headers: dict[str, str] = field(default_factory=dict[str, str])
     history: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     status: int = 0
     raw: bytes = b""
@@ -113,7 +116,7 @@ class Client:
         return self.ask()
 
     def ask(self) -> dict[str, Any]:
-        self.status, self.raw = post(self.url, PATHS[self.api], self.body(), authorization="Bearer x")
+        self.status, self.raw = post(self.url, PATHS[self.api], self.body(), authorization="Bearer x", **self.headers)
         assert self.status == 200, self.raw[:500]
         listener = Listener(self.api, streams=self.streams)  # type: ignore[arg-type]
         listener.take(self.raw)
@@ -171,10 +174,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def assert_one_prefix(bodies: Sequence[dict[str, Any]], key: str) -> None:
-    """Each request has the same tools and system prompt as the one before, and goes on where that ended."""
-    for before, after in itertools.pairwise(bodies):
-        assert before["tools"] == after["tools"]
+def assert_one_prefix(bodies: Sequence[dict[str, Any]], key: str, *, adds: bool = True) -> None:
+    """Each request has the same tools and system prompt as the one before, and goes on where that ended. `adds`: all
+    but the first have our tool."""
+    for number, (before, after) in enumerate(itertools.pairwise(bodies)):
+        assert before["tools"] == (after["tools"][:-1] if adds and number == 0 else after["tools"])
         assert before.get("system") == after.get("system") and before.get("instructions") == after.get("instructions")
         for one, two in zip(before[key], after[key], strict=False):
             assert one == two

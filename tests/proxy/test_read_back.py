@@ -18,11 +18,11 @@ from reverie.simulator.responder import Reply
 from tests.proxy.proxied import Recorder, post, proxy, stats
 from tests.proxy.reader import (
     LONG,
+    LONG_SYSTEM,
     NEEDLE,
     OURS,
     PATHS,
     READ,
-    SYSTEM,
     Client,
     Mind,
     assert_one_prefix,
@@ -177,7 +177,7 @@ def test_a_round_that_the_server_refuses_is_an_error_and_can_be_asked_again(tmp_
     for api, streams in ALL:
         bodies = sent(tee, f"{api} {streams}")
         assert bodies[1] == bodies[4], "the same bytes as before"
-        assert_one_prefix(bodies[4:], key_of(api))
+        assert_one_prefix(bodies[4:], key_of(api), adds=False)
 
 
 def test_paths_of_others_are_refused(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_paths_of_others_are_refused(tmp_path: Path) -> None:
         bad = Mind(*([call(OURS, path=path, offset="x")] for path in wanted), [say("Nothing.")])
         _, tee = stack.enter_context(thinking_upstream(bad))
         url = stack.enter_context(proxy(tmp_path / "home", tee.url))
-        assert client.text(Client("messages", url).says("Which port?")) == "Nothing."
+        assert client.text(Client("messages", url, system=LONG_SYSTEM).says("Which port?")) == "Nothing."
         assert stats(url)["failures"] == {}
     assert len(bad.results) == len(wanted)
     assert all(
@@ -219,32 +219,46 @@ def test_a_model_that_only_reads_comes_to_an_end(tmp_path: Path) -> None:
 
 
 def test_who_gets_the_tool(tmp_path: Path) -> None:
-    def tools(bodies: list[bytes]) -> list[list[str]]:
-        return [[one["name"] for one in json.loads(body).get("tools", [])] for body in bodies]
+    def tools() -> list[list[str]]:
+        return [[one["name"] for one in json.loads(body).get("tools", [])] for body in recorder.bodies]
 
     recorder = Recorder()
     recorder.answer = b'{"id": "m", "content": [{"type": "text", "text": "hello"}], "usage": {}}'
     with recorder.running() as to, proxy(tmp_path, to) as url:
         for names in (("Bash", "look_up"), ("mcp__files__read_file",), (), ("look_up", OURS), ("category_search",)):
-            Client("messages", url, tools=names).says(f"With {names}")
-        known = Client("messages", url, tools=("look_up",))
+            Client("messages", url, tools=names, system=LONG_SYSTEM).says(f"With {names}")
+        known = Client("messages", url, tools=("look_up",), system=LONG_SYSTEM)
         known.history = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]
         known.says("A client that began without the proxy.")
-    assert tools(recorder.bodies) == [
-        ["Bash", "look_up"],
-        ["mcp__files__read_file"],
-        [],
-        ["look_up", OURS, f"{OURS}_2"],
-        ["category_search", OURS],
-        ["look_up"],
-    ]
-    recorder.bodies.clear()
-    with recorder.running() as to, proxy(tmp_path, to) as url:
-        small = Client("messages", url, system="Be brief.")
-        for number in range(4):
-            small.says(f"Question {number}: " + "why? " * 200)
-        assert stats(url)["failures"] == {}
-    assert [OURS in names for names in tools(recorder.bodies)] == [False, False, True, True], "not before it is cached"
+        far = Client("messages", url, tools=("Bash",), system=LONG_SYSTEM, headers={"x-forwarded-for": "10.0.0.9"})
+        far.says("A client that cannot read files of this machine.")
+        assert tools() == [
+            ["Bash", "look_up"],
+            ["mcp__files__read_file"],
+            [],
+            ["look_up", OURS, f"{OURS}_2"],
+            ["category_search", OURS],
+            ["look_up"],
+            ["Bash", OURS],
+        ]
+
+
+def test_the_tool_comes_with_the_first_result_that_pays_for_it(tmp_path: Path) -> None:
+    def has_tool(*texts: str) -> list[bool]:
+        mind = Mind(*([call("look_up", n=n)] for n, _ in enumerate(texts)), [say("Done.")])
+        with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url) as url:
+            client = Client("messages", url)
+            answer = client.says("Which port?")
+            for text in texts:
+                answer = client.tell(answer, text)
+                assert stats(url)["total"]["ratio"] <= 1.0, "also if the conversation ends here"
+            breaks = [one["breaks"] for one in stats(url)["sessions"]]
+        found = [OURS in json.dumps(one["tools"]) for one in sent(tee)]
+        assert breaks[0] == ({"header": 1} if any(found) else {})
+        return found
+
+    assert has_tool("short", LONG, "short") == [False, False, True, True]
+    assert has_tool("x" * 49_000, "y" * 49_000, LONG) == [False] * 4, "what is cached is worth more than the result"
 
 
 def test_a_client_that_leaves_ends_a_hidden_round(tmp_path: Path) -> None:
@@ -261,7 +275,7 @@ def test_a_client_that_leaves_ends_a_hidden_round(tmp_path: Path) -> None:
             seen.put(has_left(line))
 
     with wild(reply) as to, proxy(tmp_path, to) as url:
-        client = Client("messages", url)
+        client = Client("messages", url, system=LONG_SYSTEM)
         client.history = [{"role": "user", "content": [{"type": "text", "text": "Hi."}]}]
         raw = json.dumps(client.body()).encode()
         line = socket.create_connection((urlsplit(url).hostname, urlsplit(url).port))
@@ -279,7 +293,7 @@ def test_a_history_that_the_server_keeps_gets_our_result_too(tmp_path: Path) -> 
     ]
     recorder = Recorder()
     with recorder.running() as to, proxy(tmp_path, to) as url:
-        client = Client("responses", url)
+        client = Client("responses", url, system=LONG_SYSTEM)
         for number, answer in enumerate(answers):
             recorder.answer = json.dumps({"status": "completed", "usage": {}, **answer}).encode()
             body = client.body() | {"store": True}
@@ -289,7 +303,7 @@ def test_a_history_that_the_server_keeps_gets_our_result_too(tmp_path: Path) -> 
                 told = {"type": "function_call_output", "call_id": "call_a", "output": "short"}
                 body |= {"input": [told], "previous_response_id": "resp_1"}
             status, raw = post(url, PATHS["responses"], body)
-            assert status == 200 and OURS.encode() not in raw.replace(SYSTEM.encode(), b"")
+            assert status == 200 and OURS.encode() not in raw
     last = json.loads(recorder.bodies[-1])
     assert [one["call_id"] for one in last["input"]] == ["call_b", "call_a"]
     assert last["tools"] == json.loads(recorder.bodies[0])["tools"] and last["tools"][-1]["name"] == OURS
@@ -317,4 +331,4 @@ def test_the_bill_is_smaller_than_directly(tmp_path: Path) -> None:
         found = stats(url)["total"]
     paid, expected = (one.ledger.totals()["cost_usd"] for one in (server, direct))
     assert found["paid"] == pytest.approx(paid) and paid < 0.4 * expected
-    assert found["direct"] == pytest.approx(expected, rel=0.02)
+    assert found["direct"] == pytest.approx(expected, rel=1e-6)

@@ -96,6 +96,18 @@ def _parts_of(api: Api, item: JsonObject) -> Iterator[tuple[str, JsonObject | No
         yield str(item["call_id"]), None, ""
 
 
+def new_results(api: Api, body: Mapping[str, Any], longer_than: int) -> int:
+    """The bytes of the results since the last answer whose texts have more characters than this."""
+    found = 0
+    for item in reversed(items_of(api, body)):
+        parts = list(_parts_of(api, item))
+        if item.get("role") == "assistant" or any(holder is None for _, holder, _ in parts):
+            break
+        contents = [holder.get(key) for _, holder, key in parts if holder is not None]
+        found += sum(len(json.dumps(one)) for one in contents if len(text_of(one) or "") > longer_than)
+    return found
+
+
 def objects(given: Json) -> list[JsonObject]:
     """The elements of a list as objects; none if it is no list."""
     return [as_object(one) for one in cast("list[Json]", given)] if isinstance(given, list) else []

@@ -175,15 +175,15 @@ class Book:
         return found
 
     def tool(self, name: str) -> str:
-        """What was decided about our tool in a conversation; empty if nothing was."""
+        """The definition of our tool in a conversation; empty if it has none."""
         with self._work() as base:
             row = base.execute("select tool from conversations where id = ?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
     def set_tool(self, name: str, tool: str) -> str:
-        """Decides about our tool, once: returns what counts, if another worker was first."""
+        """Gives a conversation our tool, once: returns what counts, if another worker was first."""
         with self._work() as base:
-            base.execute("update conversations set tool = ? where id = ? and tool in ('', '?')", (tool, name))
+            base.execute("update conversations set tool = ? where id = ? and tool = ''", (tool, name))
         return self.tool(name)
 
     def branches(self, name: str) -> tuple[str, int]:

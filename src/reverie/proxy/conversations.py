@@ -14,12 +14,14 @@ from typing import Any
 
 from reverie.errors import PromptTooLong
 from reverie.layers.base import BreakCause
+from reverie.layers.l1_tool_results.replacement import ResultLimits
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.library.prepared import PreparedRequest
 from reverie.library.wires import wire_named
 from reverie.library.wires.reading import Readings
 from reverie.models.server_errors import ServerRefusal, model_error
+from reverie.models.window import scaled
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
 from reverie.proxy.bodies import (
@@ -36,6 +38,7 @@ from reverie.proxy.bodies import (
     longest_text,
     mark_before,
     move_last_marker,
+    new_results,
     results_of,
     results_to_change,
     set_markers,
@@ -51,10 +54,13 @@ from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import JsonObject
 
 _TAKEN_BACK = BreakCause.TAKEN_BACK.value
+_HEADER = BreakCause.HEADER.value
 _MOST_OPEN = 32
 _COLLECT_EVERY = 16
 _SHORT = 2_000
 """Characters of a result that no layer does anything about."""
+_LARGE = ResultLimits().default
+"""Characters of a result that surely goes to disk."""
 _MOST_SAID = 2_000_000
 """Characters of one text that no compaction makes fit: then nothing is tried."""
 SPARE = 0.01
@@ -162,10 +168,12 @@ class Conversations:
         calls = last_calls(api, body)
         again = f"{self._home / 'projects'}/" in calls and "/tool-results/" in calls
         plan = Plan(raw, False, name, tuple(states), reads_back=again)
-        is_new = found == "new" and not count_answered(given)
-        tool = None
-        if self._layers & _TAKE_OUT:
-            tool = self._saved.tool_of(name, api, body, len(raw), is_new=is_new, is_near=is_near)
+        is_first = found == "new" and not count_answered(given)
+        reads = is_near and reads_files(tool_names(api, body))
+        tool, had = None, self.book.tool(name)
+        if had or (self._layers & _TAKE_OUT and not reads):
+            taken = new_results(api, body, scaled(_LARGE, self._window or 10**9)) if "1" in self._layers else 0
+            tool = self._saved.tool_of(name, api, body, size=len(raw), taken=taken, is_first=is_first)
         if tool is not None:
             came, body = body, self._saved.server_side(name, api, body, tool, seed)
             key = list_key(api)
@@ -176,8 +184,7 @@ class Conversations:
         if markers:
             plan = replace(plan, body=dump(set_markers(body)), is_changed=True, markers=True)
         results = list(results_of(api, body))
-        can_read = tool is not None or (is_near and reads_files(tool_names(api, body)))
-        if not self._has_work(api, body, raw, results if can_read else ()):
+        if not self._has_work(api, body, raw, results if reads or tool is not None else ()):
             return plan
         if (bill := self.unpaid.pop(name, None)) is not None:
             await asyncio.wait([bill])
@@ -189,7 +196,10 @@ class Conversations:
             made = await _prepare(opened.engine, api, body, items, seen=seen, allowance=allowance)
         plan = self._patched(plan, api, body, made, results)
         # A client that only completed the last answer breaks nothing.
-        return replace(plan, breaks=tuple(one for one in plan.breaks if found != "known" or one != _TAKEN_BACK))
+        breaks = [one for one in plan.breaks if found != "known" or one != _TAKEN_BACK]
+        if tool is not None and not had and not is_first:
+            breaks.append(_HEADER)
+        return replace(plan, breaks=tuple(dict.fromkeys(breaks)))
 
     def _plan_kept(self, raw: bytes, body: JsonObject, name: str, kept: str) -> Plan:
         """A request whose history the server keeps: only our tool goes on with it, if it began with one."""

@@ -24,7 +24,6 @@ from reverie.proxy.read_back import (
     ReadResult,
     make_tool,
     name_of,
-    reads_files,
     with_items,
     with_marker_of,
     with_results_first,
@@ -36,11 +35,10 @@ from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.types import JsonObject
 
 _FOLDER = "hidden"
-_NONE = "-"
-_LATER = "?"
-"""Decided: this conversation has no tool of ours; or that is decided when it is larger."""
-_CACHED_FROM = 3_500
-"""Bytes of a request that servers begin to cache. Before that, a change of the tools breaks nothing."""
+_SHARE = 100
+"""Our tool may be this part of the first request."""
+_ROOM = 4_000
+"""Bytes for our tool and for what is shown of a large result."""
 _LEADING = ("system", "developer")
 
 
@@ -64,22 +62,22 @@ class SavedReads:
     # The tool.
 
     def tool_of(
-        self, name: str, api: Api, body: JsonObject, size: int, *, is_new: bool, is_near: bool
+        self, name: str, api: Api, body: JsonObject, *, size: int, taken: int, is_first: bool
     ) -> JsonObject | None:
-        """Our tool in this conversation; None if it has none. It is decided in the first request that a server may
-        cache. `is_new`: no server has seen the conversation. `is_near`: the client is on this machine."""
-        decided, names = self._book.tool(name), tool_names(api, body)
+        """Our tool in this conversation; None if it has none, so far. It is added to the first request, if it costs at
+        most 1% of that; else when results come of which `taken` bytes are taken out, if those are more than all other
+        bytes of the request. Then the request costs less than without us, although nothing of it is read from a cache.
+        """
+        names = tool_names(api, body)
         if not names or body.get("n") not in (None, 1):
             return None
-        if decided in ("", _LATER):
-            if not decided and not is_new:
-                tool = _NONE  # its start may be in a cache
-            elif size < _CACHED_FROM:
-                tool = _LATER
-            else:
-                tool = _NONE if is_near and reads_files(names) else json.dumps(make_tool(api, names))
-            decided = self._book.set_tool(name, tool) if tool != decided else decided
-        return as_object(load_json(decided)) if decided.startswith("{") else None
+        if not (decided := self._book.tool(name)):
+            tool = json.dumps(make_tool(api, names))
+            is_small = is_first and len(tool) * _SHARE <= size
+            if not is_small and taken < size - taken + _ROOM:
+                return None
+            decided = self._book.set_tool(name, tool)
+        return as_object(load_json(decided))
 
     # What the server has seen.
 
@@ -93,8 +91,7 @@ class SavedReads:
 
     def server_side_kept(self, name: str, body: JsonObject, kept: str) -> tuple[JsonObject, str] | None:
         """The same for a history that the server keeps, and the name of our tool; None if there is no tool."""
-        decided = self._book.tool(name)
-        if not decided.startswith("{"):
+        if not (decided := self._book.tool(name)):
             return None
         tool = as_object(load_json(decided))
         body = with_tool("responses", body, tool)
