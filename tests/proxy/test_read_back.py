@@ -15,13 +15,12 @@ import pytest
 
 from reverie.simulator.errors import ApiError
 from reverie.simulator.responder import Reply
-from tests.proxy.proxied import Recorder, post, proxy, stats
+from tests.proxy.proxied import Recorder, proxy, stats
 from tests.proxy.reader import (
     LONG,
     LONG_SYSTEM,
     NEEDLE,
     OURS,
-    PATHS,
     READ,
     Client,
     Mind,
@@ -286,31 +285,19 @@ def test_a_client_that_leaves_ends_a_hidden_round(tmp_path: Path) -> None:
         assert seen.get(timeout=15)
 
 
-def test_a_history_that_the_server_keeps_gets_our_result_too(tmp_path: Path) -> None:
-    answers = [
-        {"id": "resp_1", "output": [_function_call("call_a", "look_up"), _function_call("call_b", OURS)]},
-        {"id": "resp_2", "output": []},
-    ]
-    recorder = Recorder()
-    with recorder.running() as to, proxy(tmp_path, to) as url:
-        client = Client("responses", url, system=LONG_SYSTEM)
-        for number, answer in enumerate(answers):
-            recorder.answer = json.dumps({"status": "completed", "usage": {}, **answer}).encode()
-            body = client.body() | {"store": True}
-            if number == 0:
-                body["input"] = "Which port?"
-            else:
-                told = {"type": "function_call_output", "call_id": "call_a", "output": "short"}
-                body |= {"input": [told], "previous_response_id": "resp_1"}
-            status, raw = post(url, PATHS["responses"], body)
-            assert status == 200 and OURS.encode() not in raw
-    last = json.loads(recorder.bodies[-1])
-    assert [one["call_id"] for one in last["input"]] == ["call_b", "call_a"]
-    assert last["tools"] == json.loads(recorder.bodies[0])["tools"] and last["tools"][-1]["name"] == OURS
-
-
-def _function_call(name: str, tool: str) -> dict[str, str]:
-    return {"type": "function_call", "call_id": name, "name": tool, "arguments": '{"path": "/x"}', "id": f"fc_{name}"}
+def test_a_history_that_the_server_keeps_goes_on_after_the_last_round(tmp_path: Path) -> None:
+    mind = Mind([say("Hm."), READ], [call("look_up", what="a"), READ], [say("Done.")])
+    with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url) as url:
+        client = Client("responses", url, True, system=LONG_SYSTEM, extra={"store": True})
+        first = client.says("Which port?")
+        assert [name for _, name in client.calls(first)] == ["look_up"]
+        client.history.clear()
+        client.extra["previous_response_id"] = first["id"]
+        assert client.text(client.tell(first, "short")) == "Done."
+        assert stats(url)["failures"] == {} and len(stats(url)["sessions"]) == 1
+    bodies = sent(tee)
+    assert [one["call_id"] for one in bodies[-1]["input"]] == ["toolu_long_0001_1", "toolu_long_0001_0"]
+    assert bodies[-1]["tools"] == bodies[0]["tools"] and bodies[0]["tools"][-1]["name"] == OURS
 
 
 def test_the_bill_is_smaller_than_directly(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ class Exchanges:
         )
         for cause in plan.breaks:
             book.add_break(name, cause)
-        if two.sent == 0 and plan.is_changed:
+        if two.sent == 0 and plan.is_changed and not plan.kept:
             self.failed("not_billed")
             return
         sent, direct = book.meters(name)

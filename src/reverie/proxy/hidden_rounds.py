@@ -181,6 +181,7 @@ class HiddenRounds:
                 [*self._items, *ends, *([] if follows else parts)],
                 parts if follows else [],
                 parts if api == "responses" else [],
+                str(message.get("id") or "") if api == "responses" else "",
             )
         if hidden is not None or is_cut or len(self._said) > 1:
             self._shown = merged(api, self._said, self._tool, ends=not is_last)

@@ -28,8 +28,12 @@ def merged(api: Api, said: Sequence[JsonObject], tool: str, *, ends: bool = Fals
         usage = {**last["usage"], "iterations": rounds} if len(said) > 1 else last["usage"]
         content = [block for one in shown for block in objects(one.get("content"))]
         return {**last, "id": shown[0].get("id"), "content": content, "usage": usage}
-    if api == "responses":
-        return {**last, "output": [item for one in shown for item in objects(one.get("output"))]}
+    if api == "responses":  # its first event has the id, and clients check it
+        return {
+            **last,
+            "id": shown[0].get("id"),
+            "output": [item for one in shown for item in objects(one.get("output"))],
+        }
     texts = [text for one in shown if isinstance(text := said_in_chat(one).get("content"), str) and text]
     first, *others = objects(last.get("choices"))
     message = {**as_object(first.get("message")), "content": _BETWEEN.join(texts) or None}

@@ -45,11 +45,13 @@ _LEADING = ("system", "developer")
 @dataclass(frozen=True, slots=True)
 class Hidden:
     """What the server has in place of an answer of the client. `after`: blocks at the start of the next user message
-    (Messages API). `waiting`: items before those of the next request, if the server keeps the history (responses)."""
+    (Messages API). If the server keeps the history (responses): `waiting` are items before those of the next request,
+    and `last` is the name that the server has for the answer; the client has that of the first round."""
 
     items: Sequence[JsonObject] = field(default_factory=list[JsonObject])
     after: Sequence[JsonObject] = field(default_factory=list[JsonObject])
     waiting: Sequence[JsonObject] = field(default_factory=list[JsonObject])
+    last: str = ""
 
 
 class SavedReads:
@@ -91,12 +93,14 @@ class SavedReads:
 
     def server_side_kept(self, name: str, body: JsonObject, kept: str) -> tuple[JsonObject, str] | None:
         """The same for a history that the server keeps, and the name of our tool; None if there is no tool."""
-        if not (decided := self._book.tool(name)):
+        if body.get("conversation") or not (decided := self._book.tool(name)):
             return None
         tool = as_object(load_json(decided))
         body = with_tool("responses", body, tool)
         if path := self._stored(name).get(_response_key(kept)):
-            body = with_items("responses", body, [*_load(path).waiting, *items_of("responses", body)])
+            hidden = _load(path)
+            body = with_items("responses", body, [*hidden.waiting, *items_of("responses", body)])
+            body |= {"previous_response_id": hidden.last}
         return body, name_of(tool)
 
     def _stored(self, name: str) -> dict[str, Path]:
@@ -115,8 +119,8 @@ class SavedReads:
         make_private_dir(folder / _FOLDER)
         if state is not None:
             _keep(folder, _key(state, said), hidden)
-        if hidden.waiting:
-            _keep(folder, _response_key(response), Hidden(waiting=hidden.waiting))
+        if hidden.last:
+            _keep(folder, _response_key(response), Hidden(waiting=hidden.waiting, last=hidden.last))
 
     # Reading.
 
@@ -189,10 +193,11 @@ def _response_key(name: str) -> str:
 
 
 def _keep(folder: Path, key: str, hidden: Hidden) -> None:
-    kept = {"items": hidden.items, "after": hidden.after, "waiting": hidden.waiting}
+    kept = {"items": hidden.items, "after": hidden.after, "waiting": hidden.waiting, "last": hidden.last}
     write_atomic(folder / _FOLDER / f"{key}.json", dump(kept), fsync=False)
 
 
 def _load(path: Path) -> Hidden:
     found = as_object(load_json(read_regular(path, MAX_JSON), depth=RECORD_DEPTH))
-    return Hidden(*(objects(found.get(key)) for key in ("items", "after", "waiting")))
+    items, after, waiting = (objects(found.get(key)) for key in ("items", "after", "waiting"))
+    return Hidden(items, after, waiting, str(found.get("last") or ""))
