@@ -62,7 +62,7 @@ def items_of(api: Api, body: Mapping[str, Any]) -> list[JsonObject]:
     given = body.get(list_key(api))
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
-    return _objects(given)
+    return objects(given)
 
 
 def results_of(api: Api, body: Mapping[str, Any]) -> Iterator[GivenResult]:
@@ -80,13 +80,13 @@ def results_of(api: Api, body: Mapping[str, Any]) -> Iterator[GivenResult]:
 def _parts_of(api: Api, item: JsonObject) -> Iterator[tuple[str, JsonObject | None, str]]:
     """The calls (without a holder) and results of one item."""
     if api == "messages":
-        for given in _objects(item.get("content")):
+        for given in objects(item.get("content")):
             if given.get("type") == "tool_use":
                 yield str(given.get("id")), None, ""
             elif given.get("type") == "tool_result":
                 yield str(given.get("tool_use_id")), given, "content"
     elif api == "chat":
-        for call in _objects(item.get("tool_calls")):
+        for call in objects(item.get("tool_calls")):
             yield str(call.get("id")), None, ""
         if item.get("role") == "tool":
             yield str(item.get("tool_call_id")), item, "content"
@@ -96,7 +96,20 @@ def _parts_of(api: Api, item: JsonObject) -> Iterator[tuple[str, JsonObject | No
         yield str(item["call_id"]), None, ""
 
 
-def _objects(given: Json) -> list[JsonObject]:
+def new_results(api: Api, body: Mapping[str, Any], longer_than: int) -> int:
+    """The bytes of the results since the last answer whose texts have more characters than this."""
+    found = 0
+    for item in reversed(items_of(api, body)):
+        parts = list(_parts_of(api, item))
+        if item.get("role") == "assistant" or any(holder is None for _, holder, _ in parts):
+            break
+        contents = [holder.get(key) for _, holder, key in parts if holder is not None]
+        found += sum(len(json.dumps(one)) for one in contents if len(text_of(one) or "") > longer_than)
+    return found
+
+
+def objects(given: Json) -> list[JsonObject]:
+    """The elements of a list as objects; none if it is no list."""
     return [as_object(one) for one in cast("list[Json]", given)] if isinstance(given, list) else []
 
 
@@ -106,7 +119,7 @@ def longest_text(api: Api, body: Mapping[str, Any]) -> int:
     for item in items_of(api, body):
         content = item.get("content")
         texts = [content] if item.get("role") != "tool" else []
-        for text in (*texts, *(part.get("text") for part in _objects(content) if part.get("type") != "tool_result")):
+        for text in (*texts, *(part.get("text") for part in objects(content) if part.get("type") != "tool_result")):
             found = max(found, len(text) if isinstance(text, str) else 0)
     return found
 
@@ -130,7 +143,7 @@ def text_of(content: Json) -> str | None:
     if not isinstance(content, list):
         return None
     texts = list[str]()
-    for given in _objects(content):
+    for given in objects(content):
         if given.get("type") not in ("text", "input_text", "output_text") or not isinstance(given.get("text"), str):
             return None
         texts.append(cast(str, given["text"]))
@@ -140,7 +153,7 @@ def text_of(content: Json) -> str | None:
 def tool_names(api: Api, body: Mapping[str, Any]) -> list[str]:
     """The names of the tools that the client offers; server tools by their type."""
     found = list[str]()
-    for named in _objects(body.get("tools")):
+    for named in objects(body.get("tools")):
         named = as_object(named.get("function")) or named
         found.append(str(named.get("name") or named.get("type") or ""))
     return found
@@ -168,14 +181,14 @@ def _with_parts(item: Json, changed: Mapping[int, JsonObject]) -> Json:
 
 
 def _with_text(result: GivenResult, text: str) -> JsonObject:
-    marker = _marker_inside(result.content)
+    marker = marker_inside(result.content)
     kept = {} if marker is None or "cache_control" in result.holder else {"cache_control": marker}
     return {**result.holder, result.key: text, **kept}
 
 
-def _marker_inside(content: Json) -> Json:
+def marker_inside(content: Json) -> Json:
     """The last cache marker inside a content that is replaced; it moves to the result."""
-    found = [part.get("cache_control") for part in _objects(content)]
+    found = [part.get("cache_control") for part in objects(content)]
     return next((one for one in reversed(found) if one is not None), None)
 
 
@@ -191,7 +204,7 @@ def set_markers(body: JsonObject, users: int = 2) -> JsonObject:
 
 def has_free_marker(body: Mapping[str, Any], raw: bytes) -> bool:
     """Whether `mark_before` can set one: the client has set fewer than all, or more than one in its messages."""
-    ends = (one for one in reversed(items_of("messages", body)) if _marker_inside(one.get("content")) is not None)
+    ends = (one for one in reversed(items_of("messages", body)) if marker_inside(one.get("content")) is not None)
     needed = 1 if raw.count(b'"cache_control"') < _MOST_MARKERS else 2
     return sum(1 for _ in islice(ends, needed)) == needed
 
@@ -204,14 +217,14 @@ def mark_before(body: JsonObject, results: Collection[ResultName]) -> JsonObject
         return body
     items = items_of("messages", body)
     changed_parts = {id(one.holder) for one in results_of("messages", body) if one.name in results}
-    parts = [_objects(one.get("content")) for one in items]
+    parts = [objects(one.get("content")) for one in items]
     first = next((at for at, own in enumerate(parts) if any(id(one) in changed_parts for one in own)), len(items))
     place = next((at for at in range(first - 1, -1, -1) if items[at].get("role") == "user"), len(items))
     places = _markers(items)
     later = next((at for at in places if at > place), None)
     if first >= len(items) - 1 or later is None or place in places:
         return body
-    changed = {place: _marked(items[place], "content", _marker_inside(items[later]["content"]))}
+    changed = {place: _marked(items[place], "content", marker_inside(items[later]["content"]))}
     if _count_markers(body) >= _MOST_MARKERS:
         if len(places) == 1:
             return body
@@ -219,6 +232,19 @@ def mark_before(body: JsonObject, results: Collection[ResultName]) -> JsonObject
         changed[gone] = {**items[gone], "content": _unmarked(items[gone]["content"])}
     given = cast("list[Json]", body["messages"])
     return {**body, "messages": [changed.get(at, one) for at, one in enumerate(given)]}
+
+
+def move_last_marker(body: JsonObject) -> JsonObject:
+    """A body with the last marker of its messages at the end of the last one: what we added is cached as well."""
+    items = items_of("messages", body)
+    places = _markers(items)
+    if not places or places[-1] == len(items) - 1:
+        return body
+    *_, at = places
+    content = items[at]["content"]
+    items[at] = {**items[at], "content": _unmarked(content)}
+    items[-1] = _marked(items[-1], "content", marker_inside(content))
+    return {**body, "messages": items}
 
 
 def _count_markers(body: Mapping[str, Any]) -> int:
@@ -232,7 +258,7 @@ def _count_markers(body: Mapping[str, Any]) -> int:
 
 def _markers(items: Sequence[JsonObject]) -> list[int]:
     """The messages with a marker on one of their blocks."""
-    return [at for at, one in enumerate(items) if _marker_inside(one.get("content")) is not None]
+    return [at for at, one in enumerate(items) if marker_inside(one.get("content")) is not None]
 
 
 def _unmarked(content: Json) -> Json:

@@ -1,6 +1,7 @@
 """What the proxy knows of conversations, in one small database for all workers: their states, and their two bills.
 
-A state is the hash of all messages up to an answer. It holds hashes, names and numbers; never a text and never a key.
+A state is the hash of all messages up to an answer. It holds hashes, names, numbers and our tools; never a text of a
+conversation and never a key.
 """
 
 from __future__ import annotations
@@ -44,14 +45,20 @@ _ADDED = {
     "root": "text not null default ''",
     "rewrites": "integer not null default 0",
     "passes": "text not null default ''",
+    "parent": "text not null default ''",
+    "tool": "text not null default ''",
+    "reads": "integer not null default 0",
+    "rounds": "integer not null default 0",
     "recalled": "integer not null default 0",
     "carried": "integer not null default 0",
     "recall_meter": "real not null default 0",
     "is_beside": "integer not null default 0",
 }
-"""Columns of conversations that older books do not have: the hash of the newest answer, the conversation of which it is
-a branch, how often its client changed what was said before, why it is passed on as it comes, the tokens that recall
-added, those of them in the last request, what they cost so far, and whether a model wrote its prompt."""
+"""Columns of conversations that older books do not have: the hash of the newest answer, the conversation with which its
+branches began, how often its client changed what was said before, why it is passed on as it comes, the conversation of
+which it is a branch, the tool that we added to it, how many results were read with that, and in how many requests of
+ours, the tokens that recall added, those of them in the last request, what they cost so far, and whether a model wrote
+its prompt."""
 _INDEXES = """
 create index if not exists by_answer on conversations (said);
 create index if not exists by_request on conversations (asked) where tip is null;
@@ -159,7 +166,33 @@ class Book:
     def branch(self, name: str, parent: str) -> None:
         """Remembers of which conversation this one is a branch."""
         with self._work() as base:
-            base.execute("update conversations set root = ? where id = ?", (self._root(base, parent), name))
+            base.execute(
+                "update conversations set root = ?, parent = ?, tool = (select tool from conversations where id = ?)"
+                " where id = ?",
+                (self._root(base, parent), parent, parent, name),
+            )
+
+    def family(self, name: str) -> dict[str, int]:
+        """A conversation, and those of which it is a branch, the nearest first; each with how often our tool read."""
+        found = dict[str, int]()
+        with self._work() as base:
+            while name and name not in found:
+                row = base.execute("select reads, parent from conversations where id = ?", (name,)).fetchone()
+                found[name] = int(row[0]) if row else 0
+                name = str(row[1]) if row else ""
+        return found
+
+    def tool(self, name: str) -> str:
+        """The definition of our tool in a conversation; empty if it has none."""
+        with self._work() as base:
+            row = base.execute("select tool from conversations where id = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def set_tool(self, name: str, tool: str) -> str:
+        """Gives a conversation our tool, once: returns what counts, if another worker was first."""
+        with self._work() as base:
+            base.execute("update conversations set tool = ? where id = ? and tool = ''", (tool, name))
+        return self.tool(name)
 
     def branches(self, name: str) -> tuple[str, int]:
         """The conversation with which a branch began, and how many branches it has."""
