@@ -17,7 +17,7 @@ from reverie.layers.base import BreakCause
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.library.prepared import PreparedRequest
-from reverie.library.wires import GivenMessage, wire_named
+from reverie.library.wires import wire_named
 from reverie.library.wires.reading import Readings
 from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.wire import as_object
@@ -42,8 +42,8 @@ from reverie.proxy.bodies import (
     tool_names,
 )
 from reverie.proxy.book import Book, chain, extended, hashed
-from reverie.proxy.finding import Finder, Found, count_answered, last_answer
-from reverie.proxy.recalled import add_memories, asked_in, prompts_in
+from reverie.proxy.finding import Finder, count_answered, last_answer
+from reverie.proxy.recalled import add_memories, prompts_in
 from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.text.patterns import late
@@ -104,6 +104,8 @@ class _Open:
     engine: Engine
     changed: Mapping[ResultName, str] | None = None
     """The results that the last request had changed; None at the start of a process."""
+    can_read: bool = True
+    """Whether layers 1 and 2 may work: the model can read what they take out."""
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -157,7 +159,9 @@ class Conversations:
             return Plan(raw, False, name, tuple(states))
         markers = self._markers and found == "known" and not stopped and answers >= _ANSWERS
         markers = markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
-        uses_memory = (self._learns or self._recalls) and not self._is_beside(name, found, given, tool_names(api, body))
+        uses_memory = (self._learns or self._recalls) and not self._finder.is_beside(
+            name, found, given, tool_names(api, body)
+        )
         if not self._has_work(api, body, raw, results, uses_memory):
             return Plan(dump(set_markers(body)) if markers else raw, markers, name, tuple(states))
         if (bill := self.unpaid.pop(name, None)) is not None:
@@ -243,21 +247,13 @@ class Conversations:
         self._open.clear()
         self.book.close()
 
-    def _is_beside(self, name: str, found: Found, given: Sequence[GivenMessage], tools: Sequence[str]) -> bool:
-        """Whether a request is beside the conversation with the user: nothing is recalled for it, and nothing is learnt
-        from it. The prompt of a sub-agent was written by a model; a title or a summary has no tools and no answer."""
-        if found != "known" and self.book.is_written(asked_in(given)):
-            self.book.add(name, is_beside=1)
-        return (found == "new" and not tools) or self.book.is_beside(name)
-
-    def _has_work(
-        self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult], uses_memory: bool
-    ) -> bool:
-        """Whether a layer could do anything: a result that is not short and can be read again, or a full window."""
+    def _has_work(self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult], asks: bool) -> bool:
+        """Whether a layer could do anything: a result that is not short and can be read again, or a full window.
+        `asks`: memories are recalled or written."""
         if len(raw) > _MOST_SAID and longest_text(api, body) > _MOST_SAID:
             return False
-        if uses_memory or not self._layers:
-            return uses_memory
+        if asks or not self._layers:
+            return asks
         if len(raw) > _FULL * 4 * (self._window or 200_000) and "4" in self._layers:
             return True
         if not any(len(text_of(one.content) or "") > _SHORT for one in results):
@@ -273,6 +269,9 @@ class Conversations:
 
     def _engine(self, name: str, model: str, api: Api, *, can_read: bool) -> _Open:
         found = self._open.pop(name, None)
+        if found is not None and can_read and not found.can_read:
+            asyncio.get_running_loop().create_task(self._forget(found))
+            found = None
         if found is None:
             layers = self._layers if can_read else self._layers - {"1", "2"}
             flags = {flag: layer in layers for layer, names in _LAYER_FLAGS.items() for flag in names}
@@ -286,7 +285,7 @@ class Conversations:
                 clock=self._clock,
                 flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},
             )
-            found = _Open(engine)
+            found = _Open(engine, can_read=can_read)
         self._open[name] = found
         while len(self._open) > _MOST_OPEN:
             oldest = next((key for key, one in self._open.items() if not one.alone.locked()), None)

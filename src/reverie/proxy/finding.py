@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from reverie.library.wires import GivenMessage
 from reverie.proxy.bodies import Api
 from reverie.proxy.book import Book, hashed
+from reverie.proxy.recalled import asked_in
 
 Found: TypeAlias = Literal["known", "edited", "branch", "new"]
 _BRANCHES = 16
@@ -46,6 +47,13 @@ class Finder:
             name, how = self._book.unanswered(states[-1], client) or self._begin(api, model, client), "new"
         self._book.asked(name, states[-1])
         return name, how
+
+    def is_beside(self, name: str, found: Found, given: Sequence[GivenMessage], tools: Sequence[str]) -> bool:
+        """Whether a request is beside the conversation with the user: nothing is recalled for it, and nothing is learnt
+        from it. The prompt of a sub-agent was written by a model; a title or a summary has no tools and no answer."""
+        if found != "known" and self._book.is_written(asked_in(given)):
+            self._book.add(name, is_beside=1)
+        return (found == "new" and not tools) or self._book.is_beside(name)
 
     def find_kept(self, kept: str, api: Api, model: str, client: str) -> str:
         """The conversation of which the server keeps the history."""
