@@ -146,8 +146,11 @@ def _text(form: tuple[str, str]) -> dict[str, Any]:
     return {"type": "input_text" if form[0] == "responses" else "text", "text": "", **mark}
 
 
-def test_what_nothing_fits_and_what_is_beside_a_conversation_stays_byte_by_byte(proxied: tuple[Recorder, str]) -> None:
+def test_what_nothing_fits_and_what_is_beside_a_conversation_stays_byte_by_byte(
+    proxied: tuple[Recorder, str], folder: Path
+) -> None:
     recorder, url = proxied
+    hooked = [{"type": "text", "text": text} for text in (ASKED[0], asyncio.run(opened(folder).reminder(ASKED[0])))]
     odd = b'{ "model":"claude-sonnet-4-5", "tools": [{"name": "Bash"}],  "max_tokens" : 9, "odd": 1e2, "messages": %b}'
     title = b'{"model": "claude-haiku-4-5", "max_tokens": 20,  "messages": [{"role": "user", "content": "%b"}]}'
     asked = ASKED[0].encode()
@@ -158,6 +161,7 @@ def test_what_nothing_fits_and_what_is_beside_a_conversation_stays_byte_by_byte(
     before = stats(url)["total"]["recalled"]
     for path, raw in (
         ("/v1/messages", odd % b'[{"role": "user", "content": "Write a haiku about rivers."}]'),
+        ("/v1/messages", odd % json.dumps([{"role": "user", "content": hooked}]).encode()),
         ("/v1/messages", title % asked),
         ("/v1/messages/count_tokens", odd % (b'[{"role": "user", "content": "%b"}]' % asked)),
         ("/v1/messages", odd % (said + b'{"role": "user", "content": [%b]}]' % told)),

@@ -37,6 +37,7 @@ from reverie.library.recognition import recognise
 from reverie.library.wires.base import GivenMessage
 from reverie.library.wires.calls import open_call, with_unique_calls
 from reverie.memory.opening import OpenedMemory
+from reverie.memory.recall.reminder import has_reminder
 from reverie.models.base import Request, Response
 from reverie.models.window import output_caps
 from reverie.models.wire import model_id
@@ -229,7 +230,8 @@ class ForeignConversation:
             at += len(group)
         if query:
             end = len(self.parts.log.records)
-            await self.layers.begin_turn(query if recalls else "")
+            shown = any(has_reminder(one.message.text) for one in new[asked:])
+            await self.layers.begin_turn(query if recalls and not shown else "")
             for record in self.parts.log.records[end:]:
                 self._note_added(record)
 
