@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reverie.library.read_tool import read_tool
 from tests.proxy.proxied import (
     AGENT,
     TOOLS,
@@ -173,7 +174,7 @@ def test_streams_of_all_three_apis_are_passed_on_as_they_are(tmp_path: Path) -> 
         assert stats(url)["total"]["output"] > 0
 
 
-def test_a_client_that_cannot_read_files_keeps_its_results(tmp_path: Path) -> None:
+def test_a_client_that_cannot_read_files_keeps_its_results_unless_it_gets_our_tool(tmp_path: Path) -> None:
     recorder = Recorder()
     with recorder.running() as to, proxy(tmp_path, to) as url:
         messages = [
@@ -183,8 +184,13 @@ def test_a_client_that_cannot_read_files_keeps_its_results(tmp_path: Path) -> No
         ]
         tools = [{**TOOLS[0], "name": "weather"}]
         body = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 5, "tools": tools, "messages": messages})
-        post(url, "/v1/messages", body.replace('"messages"', '"cache_control": null, "messages"').encode())
-    assert "rain " * 20_000 in recorder.bodies[0].decode()
+        raw = body.replace('"messages"', '"cache_control": null, "messages"').encode()
+        for one in (raw, raw.replace(b'"tools": [', b'"tools": [], "other": ['), raw.replace(b"rain", b"x")):
+            post(url, "/v1/messages", one)
+    first, *others = recorder.bodies
+    assert len(first) < 4_000 and json.loads(first)["tools"] == [*tools, read_tool("messages")]
+    untouched = [raw.replace(b'"tools": [', b'"tools": [], "other": ['), raw.replace(b"rain", b"x")]
+    assert others == untouched, "as they came"
 
 
 def test_an_upstream_that_is_gone_is_one_sentence(tmp_path: Path) -> None:

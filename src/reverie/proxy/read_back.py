@@ -19,9 +19,10 @@ from reverie.types import Json, JsonObject
 _ENDS = {"messages": "end_turn", "chat": "stop"}
 _READERS = late(
     r"(?i)(?:read|view|cat|open_?file|str_replace_based_edit_tool|str_replace_editor|text_editor)"
-    r"|(?:.*[_.:/-])?(?:(?:read|view|get|fetch|open|cat)_?files?(?:_contents?|_text)?|file_?(?:read|view)(?:er)?"
-    r"|bash|(?:local_)?shell|terminal|powershell|exec"
-    r"|(?:bash|shell|terminal|exec|execute|run)(?:_(?:in_)?(?:shell|bash|terminal))?_?(?:commands?|cmd|bash|shell|tool))"
+    r"|(?:.*[_.:/-])?(?:(?:read|view|get|fetch|open|cat)_?(?:text_)?files?(?:_contents?|_text)?|file_?(?:read|view)(?:er)?"
+    r"|(?:local_)?shell|powershell|exec|(?:bash|shell|terminal)(?:_tool)?"
+    r"|(?:bash|shell|terminal|exec|execute|run)(?:_?(?:in_?)?(?:shell|bash|terminal))?_?(?:commands?|cmd|bash|shell)"
+    r"|run_?in_?terminal)"
 )
 """Names of tools that surely read files or run commands. Each is the whole name, perhaps after that of a server."""
 
