@@ -14,6 +14,8 @@ import pytest
 
 from reverie.library.memory import Memory
 from tests.proxy.proxied import TOOLS, Agent, Recorder, post, proxy, stats, upstream
+from tests.proxy.reader import LONG, NEEDLE, READ, Mind, assert_one_prefix, call, say, sent, thinking_upstream
+from tests.proxy.reader import Client as Reader
 
 LAYERS = ("1", "2", "recall", "4")
 PORT = "The staging server listens on port 8417."
@@ -264,3 +266,15 @@ def test_a_conversation_without_tool_results_is_compacted_too(tmp_path: Path) ->
             sent = client.ask(url, f"Question {number}: " + "please tell me more about the harbour. " * 300)
         assert stats(url)["total"]["compactions"] > 0
     assert len(json.dumps(sent)) < 0.7 * len(json.dumps(client.body()))
+
+
+@pytest.mark.parametrize("api", PATHS)
+def test_memories_stay_while_a_copy_is_read_back(folder: Path, api: str) -> None:
+    moves = ([call("look_up")], [READ], [say(f"Now I know: {NEEDLE}.")], [say("You are welcome.")])
+    with thinking_upstream(Mind(*moves)) as (_, tee), recalling(folder, tee.url) as url:
+        client = Reader(api, url, streams=True)
+        client.tell(client.says(f"{api}: {ASKED[0]}"), LONG)
+        client.says(ASKED[3])
+        bodies = sent(tee, f"{api}: ")
+    assert [json.dumps(one).count("8417") for one in bodies] == [1, 1, 1, 1]
+    assert_one_prefix(bodies, "input" if api == "responses" else "messages")
