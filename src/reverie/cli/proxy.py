@@ -58,8 +58,9 @@ class _Proxy(click.Group):
 def command(ctx: click.Context, port: int, cwd: Path, **chosen: Any) -> None:
     """Run a local proxy that makes requests cheaper, for any client of Anthropic's or OpenAI's APIs.
 
-    Large tool results go to disk, old ones are cleared when that pays, and a full window is compacted. All other bytes
-    of a request stay as the client wrote them. It keeps two bills per conversation: what was sent, and what would have
+    Large tool results go to disk, old ones are cleared when that pays, and a full window is compacted. The model reads
+    them back by their path, or with a tool that the proxy adds and answers. All other bytes of a request stay as the
+    client wrote them. It keeps two bills per conversation: what was sent, and what would have
     been sent; `reverie proxy stats` shows both. With a program after `--`, the proxy serves only this program and ends
     with it.
     """
@@ -102,6 +103,9 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
         f"saved {paint.bold('$' + format(total['saved'], '.2f'))} ({1 - total['ratio']:.0%}); "
         f"{total['cache_share']:.0%} read from the cache"
     )
+    if total["reads"]:
+        own = plural(total["rounds"], "request")
+        yield f"read back with the tool of the proxy: {plural(total['reads'], 'result')}, in {own} of its own"
     if found["failures"]:
         said = ", ".join(f"{name.replace('_', ' ')} {times}" for name, times in sorted(found["failures"].items()))
         yield paint.bad(f"failed inside Reverie, and passed on all the same: {said}")
