@@ -17,6 +17,8 @@ from reverie.library.read_tool import READ_TOOL
 from reverie.proxy.bodies import items_of, results_of
 from tests.integration.programs import DRIVERS, Run, installed, last_object, objects, serve
 from tests.integration.proxied_clients import Ask, Passage, passage
+from tests.proxy.proxied import proxy, stats
+from tests.proxy.reader import READ, Mind, assert_one_prefix, call, say, sent, thinking_upstream
 
 pytestmark = pytest.mark.integration
 
@@ -265,17 +267,17 @@ def test_aider(compared: Compared) -> None:
     assert through.stats["total"]["results"] == 0
 
 
-@pytest.mark.parametrize(
-    ("folder", "driver", "wire"),
-    [
-        ("langchain", "langchain_agent.py", "anthropic"),
-        ("langchain", "langchain_agent.py", "chat"),
-        ("pydantic-ai", "pydantic_agent.py", "anthropic"),
-        ("pydantic-ai", "pydantic_agent.py", "chat"),
-        ("pydantic-ai", "pydantic_agent.py", "responses"),
-        ("openai-agents", "openai_agent.py", "responses"),
-    ],
-)
+AGENTS = [
+    ("langchain", "langchain_agent.py", "anthropic"),
+    ("langchain", "langchain_agent.py", "chat"),
+    ("pydantic-ai", "pydantic_agent.py", "anthropic"),
+    ("pydantic-ai", "pydantic_agent.py", "chat"),
+    ("pydantic-ai", "pydantic_agent.py", "responses"),
+    ("openai-agents", "openai_agent.py", "responses"),
+]
+
+
+@pytest.mark.parametrize(("folder", "driver", "wire"), AGENTS)
 def test_agents(compared: Compared, folder: str, driver: str, wire: str) -> None:
     python = installed(folder, "bin/python")
 
@@ -286,6 +288,31 @@ def test_agents(compared: Compared, folder: str, driver: str, wire: str) -> None
     through, _ = compared(f"{folder} ({wire})", AGENT, task, {"server.py": "PORT = 8080\n"})
     assert (compared.work / "server.py").read_text() == "PORT = 9090\n"
     assert len(through.stats["sessions"]) == (2 if folder == "langchain" else 1), "langchain asks once more, apart"
+
+
+@pytest.mark.parametrize(("folder", "driver", "wire"), AGENTS)
+def test_agents_get_results_read_back_and_see_nothing_of_it(
+    run: Run, tmp_path: Path, folder: str, driver: str, wire: str
+) -> None:
+    """The model reads a copy in a round of its own, and once more beside a call of the agent."""
+    python = installed(folder, "bin/python")
+    edit = {"name": "server.py", "old": "8080", "new": "9090"}
+    mind = Mind(
+        [{**call("read_log"), "input": {"name": "server.log"}}],
+        [say("Let me see."), READ],
+        [{**call("edit_file"), "input": edit}, READ],
+        [say(json.dumps(FIRST))],
+        otherwise=say(json.dumps(SECOND)),
+    )
+    (tmp_path / "work" / "server.py").write_text("PORT = 8080\n")
+    with thinking_upstream(mind) as (_, tee), proxy(tmp_path / "reverie", tee.url, layers=("1",)) as url:
+        addresses = {"ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": f"{url}/v1", "SIMULATOR": url}
+        answers = last_object(run(python, DRIVERS / driver, wire, **addresses))["answers"]
+        found = stats(url)
+    assert answers[:2] == [FIRST, SECOND] and (tmp_path / "work" / "server.py").read_text() == "PORT = 9090\n"
+    assert [len(text) > 10_000 for text in mind.results] == [True, True]
+    assert (found["total"]["rounds"], found["total"]["reads"], found["failures"]) == (1, 2, {})
+    assert_one_prefix(sent(tee)[:5], "input" if wire == "responses" else "messages")
 
 
 def test_the_command_starts_a_client_and_ends_with_it(run: Run, tmp_path: Path) -> None:

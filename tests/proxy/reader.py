@@ -40,17 +40,21 @@ READ = call(OURS)
 class Mind:
     """The model: its n-th answer in a conversation is the n-th move. It reads the newest path that it was shown."""
 
-    def __init__(self, *moves: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, *moves: Sequence[dict[str, Any]], otherwise: dict[str, Any] | None = None) -> None:
         self.moves = moves
+        self.otherwise = [otherwise or {"type": "text", "text": "That is all."}]
+        """What it answers after its last move."""
         self.results: list[str] = []
         """What our tool returned."""
 
     async def reply(self, body: Mapping[str, Any], *, purpose: str = "main") -> Reply:
         messages = body["messages"]
         number = sum(one["role"] == "assistant" for one in messages)
-        blocks = [self._block(block, number, at, body) for at, block in enumerate(self.moves[number])]
-        names = {one["id"]: one["name"] for m in messages for one in m["content"] if one["type"] == "tool_use"}
-        for one in messages[-1]["content"]:
+        moves = self.moves[number] if number < len(self.moves) else self.otherwise
+        blocks = [self._block(block, number, at, body) for at, block in enumerate(moves)]
+        said = [[] if isinstance(one["content"], str) else one["content"] for one in messages]
+        names = {one["id"]: one["name"] for content in said for one in content if one["type"] == "tool_use"}
+        for one in said[-1]:
             if one["type"] == "tool_result" and names[one["tool_use_id"]].startswith(OURS):
                 self.results.append(one["content"])
         return Reply(blocks, "tool_use" if any(one["type"] == "tool_use" for one in blocks) else "end_turn")

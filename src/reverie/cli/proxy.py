@@ -62,11 +62,11 @@ class _Proxy(click.Group):
 def command(ctx: click.Context, port: int, cwd: Path, **chosen: Any) -> None:
     """Run a local proxy that makes requests cheaper, for any client of Anthropic's or OpenAI's APIs.
 
-    Large tool results go to disk, old ones are cleared when that pays, and a full window is compacted. All other bytes
-    of a request stay as the client wrote them. It keeps two bills per conversation: what was sent, and what would have
-    been sent; `reverie proxy stats` shows both. With `recall` and `--learn`, clients read and write the memory of the
-    folder (-C), the same that `reverie chat` has there. With a program after `--`, the proxy serves only this program
-    and ends with it.
+    Large tool results go to disk, old ones are cleared when that pays, and a full window is compacted. The model reads
+    them back by their path, or with a tool that the proxy adds and answers. All other bytes of a request stay as the
+    client wrote them. It keeps two bills per conversation: what was sent, and what would have been sent; `reverie proxy
+    stats` shows both. With `recall` and `--learn`, clients read and write the memory of the folder (-C), the same that
+    `reverie chat` has there. With a program after `--`, the proxy serves only this program and ends with it.
     """
     ctx.obj = (port, cwd, chosen)
     if ctx.invoked_subcommand is None:
@@ -107,6 +107,9 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
         f"saved {paint.bold('$' + format(total['saved'], '.2f'))} ({1 - total['ratio']:.0%}); "
         f"{total['cache_share']:.0%} read from the cache"
     )
+    if total["reads"]:
+        own = plural(total["rounds"], "request")
+        yield f"read back with the tool of the proxy: {plural(total['reads'], 'result')}, in {own} of its own"
     if total["recalled"]:
         yield f"recall added {format_tokens(total['recalled'])} tokens of memories; their price is in what was paid"
     if found["failures"]:

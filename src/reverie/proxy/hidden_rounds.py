@@ -6,8 +6,10 @@ client gets them back with their results (`saved_reads.py`).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from reverie.errors import ReverieError
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("reverie.proxy")
 _MOST_ROUNDS = 8
+_REST_S = 0.5
 _NO_MORE = "Nothing was read: this answer has read often enough. Answer with what you have, and read on later."
 
 
@@ -132,6 +135,10 @@ class HiddenRounds:
                     async for chunk in chunks:
                         yield chunk
                     return
+                with suppress(TimeoutError):  # so that the connection can be used again
+                    async with asyncio.timeout(_REST_S):
+                        async for _ in chunks:
+                            pass
             finally:
                 await response.aclose()
             out.begin()
