@@ -42,9 +42,12 @@ _ADDED = {
     "root": "text not null default ''",
     "rewrites": "integer not null default 0",
     "passes": "text not null default ''",
+    "marked": "integer not null default -1",
+    "marked_at": "real not null default 0",
 }
 """Columns of conversations that older books do not have: the hash of the newest answer, the conversation of which it is
-a branch, how often its client changed what was said before, and why it is passed on as it comes."""
+a branch, how often its client changed what was said before, why it is passed on as it comes, and how many messages the
+cache has because of our markers, and since when."""
 _INDEXES = """
 create index if not exists by_answer on conversations (said);
 create index if not exists by_request on conversations (asked) where tip is null;
@@ -192,6 +195,19 @@ class Book:
         with self._work() as base:
             row = base.execute("select sent_meter, direct_meter from conversations where id = ?", (name,)).fetchone()
         return (float(row[0]), float(row[1])) if row else (0.0, 0.0)
+
+    def mark(self, name: str, covered: int, at: float) -> None:
+        """Remembers that the cache has this many messages because of our markers."""
+        with self._work() as base:
+            base.execute("update conversations set marked = ?, marked_at = ? where id = ?", (covered, at, name))
+
+    def marked(self, name: str, since: float) -> int:
+        """How many messages the cache has because of our markers, if it was used since then; else -1."""
+        with self._work() as base:
+            row = base.execute(
+                "select marked from conversations where id = ? and marked_at > ?", (name, since)
+            ).fetchone()
+        return int(row[0]) if row else -1
 
     def state_of(self, name: str) -> tuple[str, str, int, int]:
         """Why nothing is cleared in a conversation, why it is passed on as it comes (both may be empty), how many

@@ -7,7 +7,6 @@ transcript, so that decisions about the common start stay the same in both branc
 from __future__ import annotations
 
 import asyncio
-import gc
 import shutil
 import uuid
 from collections import OrderedDict
@@ -16,6 +15,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from weakref import WeakValueDictionary
 
 from reverie.errors import PromptTooLong
 from reverie.layers.base import BreakCause
@@ -33,20 +33,18 @@ from reverie.proxy.bodies import (
     ResultName,
     change_results,
     dump,
-    has_free_marker,
     items_of,
     kept_by_server,
     last_calls,
     list_key,
     longest_text,
-    mark_before,
     results_of,
     results_to_change,
-    set_markers,
     text_of,
     tool_names,
 )
 from reverie.proxy.book import Book, chain, extended, hashed
+from reverie.proxy.markers import CACHED_S, Marks, has_free_marker, mark_before, plan_marks, set_markers
 from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.text.patterns import late
@@ -55,7 +53,8 @@ from reverie.types import JsonObject
 Found: TypeAlias = Literal["known", "edited", "branch", "new"]
 _TAKEN_BACK = BreakCause.TAKEN_BACK.value
 _MOST_OPEN = 32
-_COLLECT_EVERY = 16
+_MOST_HELD = 32_000_000
+"""Bytes of the last requests of open conversations: large ones leave room for fewer."""
 _BRANCHES = 16
 """The most branches of one conversation with a transcript of their own."""
 _REWRITES = 8
@@ -70,9 +69,6 @@ _BYTES_PER_WRITE = 3.5
 """Bytes of a prompt for the price of one fresh token more, if all of it is written to the cache and not read."""
 _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
-_ANSWERS = 2
-"""The least answers of a conversation that gets cache markers: writing costs more than sending, and pays only if more
-requests follow."""
 _LONG = 80
 """Characters of an answer that is not repeated by accident."""
 _READERS = late(r"(?i)read|view|cat|open|file|bash|shell|exec|command|terminal|run")
@@ -102,6 +98,9 @@ class Plan:
     """Whether the model reads a result that we took out: without us, there would be no such request."""
     kept: bool = False
     """Whether the server keeps the history, and the request has only what is new."""
+    marked: int = -1
+    """How many messages our cache markers cover; -1: there are none."""
+    at: float = 0.0
 
 
 @dataclass(eq=False, slots=True)
@@ -109,6 +108,8 @@ class _Open:
     engine: Engine
     changed: Mapping[ResultName, str] | None = None
     """The results that the last request had changed; None at the start of a process."""
+    size: int = 0
+    """Bytes of the last request."""
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -137,10 +138,10 @@ class Conversations:
         self._clock = clock
         self._open = OrderedDict[str, _Open]()
         self._finding = asyncio.Lock()
-        self._closed = 0
         self._readings = Readings()
-        self.unpaid = dict[str, asyncio.Task[None]]()
-        """The bill of the last request that broke the cache, if it is not booked yet."""
+        self._closing = set[asyncio.Task[None]]()
+        self.unpaid = WeakValueDictionary[str, asyncio.Task[None]]()
+        """The bill of the last request that broke the cache, until it is booked."""
 
     async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str) -> Plan:
         """Decides what to send. Raises any `ReverieError`; then the request goes out as it came."""
@@ -155,24 +156,29 @@ class Conversations:
         async with self._finding:
             name, found = self._find(states, _last_answer(given), api, model, client)
         results = list(results_of(api, body))
-        stopped, passes, answers, _ = self.book.state_of(name)
-        if passes:
+        if self.book.state_of(name)[1]:
             return Plan(raw, False, name, tuple(states))
-        markers = self._markers and found == "known" and not stopped and answers >= _ANSWERS
-        markers = markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
-        if not self._has_work(api, body, raw, results):
-            return Plan(dump(set_markers(body)) if markers else raw, markers, name, tuple(states))
-        if (bill := self.unpaid.pop(name, None)) is not None:
+        if (bill := self.unpaid.get(name)) is not None:
             await asyncio.wait([bill])
-        opened = self._engine(name, model, api)
+        marks, now = Marks(), self._clock().timestamp()
+        can_mark = self._markers and found == "known" and api == "messages" and len(raw) > 4_000
+        if can_mark and b'"cache_control"' not in raw:
+            marks = plan_marks(body, self.book.marked(name, now - CACHED_S), self._allowance(name, 0))
+        if not self._has_work(api, body, raw, results):
+            sent = dump(set_markers(body, marks)) if marks else raw
+            return Plan(sent, bool(marks), name, tuple(states), marked=marks.end, at=now)
+        opened = self._engine(name, model, api, len(raw))
         async with opened.alone:
             seen = _answered(given) if found == "new" else 0
-            can_mark = opened.changed is not None and (markers or has_free_marker(body, raw))
+            can_mark = opened.changed is not None and (marks or has_free_marker(body, raw))
             allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
-            made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance)
-        plan = self._patched(api, raw, body, made, results, markers, name, states)
+            made = await _prepare(
+                opened.engine, api, body, read, seen=seen, allowance=max(0.0, allowance - marks.price)
+            )
+        plan = self._patched(api, raw, body, made, results, marks, name, states)
         # A client that only completed the last answer breaks nothing.
-        return replace(plan, breaks=tuple(one for one in plan.breaks if found != "known" or one != _TAKEN_BACK))
+        breaks = tuple(one for one in plan.breaks if found != "known" or one != _TAKEN_BACK)
+        return replace(plan, breaks=breaks, at=now)
 
     async def shorter(self, plan: Plan, api: Api, raw: bytes, refusal: str) -> Plan | None:
         """The request again after a compaction, if the server said that it is too long; else None."""
@@ -183,7 +189,7 @@ class Conversations:
             if not await opened.engine.recover(refusal):
                 return None
             made = await _prepare(opened.engine, api, body, items_of(api, body), allowance=0)
-        return self._patched(api, raw, body, made, list(results_of(api, body)), False, plan.conversation, plan.states)
+        return self._patched(api, raw, body, made, list(results_of(api, body)), Marks(), plan.conversation, plan.states)
 
     def _patched(
         self,
@@ -192,7 +198,7 @@ class Conversations:
         body: JsonObject,
         made: PreparedRequest,
         results: Sequence[GivenResult],
-        markers: bool,
+        marks: Marks,
         name: str,
         states: Sequence[bytes],
     ) -> Plan:
@@ -204,17 +210,17 @@ class Conversations:
             body = {**body, key: made.body[key]}
             return Plan(dump(body), True, name, tuple(states), True, 0, True, told, again)
         body = change_results(api, body, results, change)
-        if markers:
-            body = set_markers(body)
+        if marks:
+            body = set_markers(body, marks)
         opened = self._open.get(name)
         before = opened.changed if opened is not None else None
         if api == "messages" and before is not None:
             body = mark_before(body, {call for call, text in change.items() if before.get(call) != text})
         if opened is not None:
             opened.changed = change
-        is_changed = bool(change) or markers
+        is_changed = bool(change or marks)
         raw = dump(body) if is_changed else raw
-        return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again)
+        return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again, marked=marks.end)
 
     async def answered(self, plan: Plan, api: Api, message: JsonObject) -> None:
         """Records an answer, so that the next request is recognised. Call it before the client has the end of it."""
@@ -317,7 +323,7 @@ class Conversations:
         spare = (1 + SPARE) * direct - sent
         return max(0.0, spare) if spare >= written_again / _BYTES_PER_WRITE else 0.0
 
-    def _engine(self, name: str, model: str, api: Api) -> _Open:
+    def _engine(self, name: str, model: str, api: Api, size: int) -> _Open:
         found = self._open.pop(name, None)
         if found is None:
             flags = {flag: layer in self._layers for layer, names in _LAYER_FLAGS.items() for flag in names}
@@ -332,20 +338,15 @@ class Conversations:
                 flags={**flags, "extraction": self._learns, "dream": self._learns, "recall": False},
             )
             found = _Open(engine)
-        self._open[name] = found
-        while len(self._open) > _MOST_OPEN:
+        self._open[name], found.size = found, size
+        while len(self._open) > _MOST_OPEN or sum(one.size for one in self._open.values()) > _MOST_HELD:
             oldest = next((key for key, one in self._open.items() if not one.alone.locked()), None)
             if oldest is None or oldest == name:
                 break
-            asyncio.get_running_loop().create_task(self._forget(self._open.pop(oldest)))
+            task = asyncio.get_running_loop().create_task(self._open.pop(oldest).engine.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
         return found
-
-    async def _forget(self, opened: _Open) -> None:
-        """Closes an engine. Its parts refer to each other: now and then they are collected, or memory would grow."""
-        await opened.engine.close()
-        self._closed += 1
-        if self._closed % _COLLECT_EVERY == 0:
-            gc.collect()
 
 
 def _last_answer(given: Sequence[GivenMessage]) -> bytes | None:

@@ -16,7 +16,7 @@ from reverie.models.wire import as_object
 from reverie.quick import dataclass
 from reverie.types import Json, JsonObject
 
-_MOST_BYTES: Final = 64_000_000
+_MOST_BYTES: Final = 16_000_000
 _SHOWN = 400
 _START = 2
 """Messages that tell conversations apart here: the first prompt and its answer."""
