@@ -23,7 +23,7 @@ FLOORS = (
     "agents",
     "session",
     "library sync",
-    "adapters daemon proxy",
+    "adapters daemon proxy server",
     "connect",
     "cli lab web __main__",
 )

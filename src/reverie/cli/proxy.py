@@ -131,8 +131,8 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     from reverie.models.catalogue import Catalogue
     from reverie.proxy.conversations import LAYERS
     from reverie.proxy.server import TOKEN_HEADER, create_app, running, serve
-    from reverie.proxy.workers import supervise
     from reverie.runtime.loopback import address, listen
+    from reverie.runtime.workers import supervise
 
     layers = tuple(one.strip() for one in chosen["layers"].split(",") if one.strip())
     if unknown := [one for one in layers if one not in LAYERS]:

@@ -48,7 +48,7 @@ def supervise(count: int, work: Callable[[], None]) -> None:
                 continue
             young = young + 1 if time.monotonic() - began < _YOUNG_S else 0
             if young >= _MOST_YOUNG:
-                raise UserError("The workers of the proxy end as soon as they begin: try it with --workers 1.")
+                raise UserError("The workers end as soon as they begin: try it with --workers 1.")
             time.sleep(min(1.0, 0.02 * 2**young) if young > 1 else 0)
     except _Stop:
         pass

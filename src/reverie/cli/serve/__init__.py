@@ -1,0 +1,1 @@
+"""Commands of the memory server: `reverie serve` and `reverie worker`."""
