@@ -382,6 +382,7 @@ class ForeignConversation:
         finally:
             await self.layers.close()
             parts.log.close()
+            parts.flags.close()
             await parts.model.close()
 
 
