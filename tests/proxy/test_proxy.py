@@ -84,6 +84,24 @@ def test_a_long_conversation_costs_less_and_the_direct_bill_is_foretold(tmp_path
     assert found["requests"] == len(sizes)
 
 
+@pytest.mark.parametrize("size", [1_500, 9_000])
+def test_a_client_without_markers_pays_at_most_one_percent_more_whenever_it_ends(tmp_path: Path, size: int) -> None:
+    bills = list[list[float]]()
+    for way in ("direct", "proxy"):
+        with upstream() as server, proxy(tmp_path / way, server.url, clock=server.time) as url:
+            agent = Agent(server.url if way == "direct" else url, marks=0)
+            bills.append([])
+            for number in range(26):
+                server.simulator.clock.advance(600 if number in (4, 18) else 20)  # also after the cache has expired
+                agent.step(lines(number, size))
+                stats(url)  # the bills are written
+                bills[-1].append(server.simulator.ledger.totals()["cost_usd"])
+    ratios = [through / direct for direct, through in zip(*bills, strict=True)]
+    assert max(ratios) <= 1.01
+    assert ratios[1] == 1.0 and ratios[-1] < 0.6
+    assert sorted(ratios[-5:], reverse=True) == ratios[-5:], "each request saves more"
+
+
 def test_a_large_result_goes_to_disk_and_its_path_is_shown(tmp_path: Path) -> None:
     recorder = Recorder()
     with recorder.running() as to, proxy(tmp_path, to) as url:

@@ -378,6 +378,7 @@ class ForeignConversation:
         finally:
             await self.layers.close()
             parts.log.close()
+            parts.flags.close()
             await parts.model.close()
 
 

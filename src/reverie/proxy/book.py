@@ -53,12 +53,14 @@ _ADDED = {
     "carried": "integer not null default 0",
     "recall_meter": "real not null default 0",
     "is_beside": "integer not null default 0",
+    "marked": "integer not null default -1",
+    "marked_at": "real not null default 0",
 }
 """Columns of conversations that older books do not have: the hash of the newest answer, the conversation with which its
 branches began, how often its client changed what was said before, why it is passed on as it comes, the conversation of
 which it is a branch, the tool that we added to it, how many results were read with that, and in how many requests of
-ours, the tokens that recall added, those of them in the last request, what they cost so far, and whether a model wrote
-its prompt."""
+ours, the tokens that recall added, those of them in the last request, what they cost so far, whether a model wrote
+its prompt, and how many messages the cache has because of our markers, and since when."""
 _INDEXES = """
 create index if not exists by_answer on conversations (said);
 create index if not exists by_request on conversations (asked) where tip is null;
@@ -264,6 +266,19 @@ class Book:
         with self._work() as base:
             row = base.execute("select is_beside from conversations where id = ?", (name,)).fetchone()
         return bool(row and row[0])
+
+    def mark(self, name: str, covered: int, at: float) -> None:
+        """Remembers that the cache has this many messages because of our markers."""
+        with self._work() as base:
+            base.execute("update conversations set marked = ?, marked_at = ? where id = ?", (covered, at, name))
+
+    def marked(self, name: str, since: float) -> int:
+        """How many messages the cache has because of our markers, if it was used since then; else -1."""
+        with self._work() as base:
+            row = base.execute(
+                "select marked from conversations where id = ? and marked_at > ?", (name, since)
+            ).fetchone()
+        return int(row[0]) if row else -1
 
     def state_of(self, name: str) -> tuple[str, str, int, int]:
         """Why nothing is cleared in a conversation, why it is passed on as it comes (both may be empty), how many

@@ -4,15 +4,12 @@ open."""
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from weakref import WeakValueDictionary
 
-from reverie.errors import PromptTooLong
 from reverie.layers.base import BreakCause
 from reverie.layers.l1_tool_results.replacement import ResultLimits
 from reverie.library.engine import Engine
@@ -20,33 +17,39 @@ from reverie.library.memory import Memory
 from reverie.library.prepared import PreparedRequest
 from reverie.library.wires import wire_named
 from reverie.library.wires.reading import Readings
-from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.window import scaled
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
+from reverie.proxy.asking import is_too_long, prepare
 from reverie.proxy.bodies import (
     Api,
     GivenResult,
     ResultName,
     change_results,
     dump,
-    has_free_marker,
     items_of,
     kept_by_server,
     last_calls,
     list_key,
     longest_text,
-    mark_before,
-    move_last_marker,
     new_results,
     results_of,
     results_to_change,
-    set_markers,
     text_of,
     tool_names,
 )
 from reverie.proxy.book import Book, chain, extended, hashed
 from reverie.proxy.finding import Finder, count_answered, last_answer
+from reverie.proxy.markers import (
+    CACHED_S,
+    NO_MARKS,
+    Marks,
+    has_free_marker,
+    mark_before,
+    move_last_marker,
+    plan_marks,
+    set_markers,
+)
 from reverie.proxy.read_back import OwnCall, ReadResult, name_of, reads_files, with_items
 from reverie.proxy.recalled import add_memories, prompts_in
 from reverie.proxy.saved_reads import Hidden, SavedReads
@@ -57,7 +60,8 @@ from reverie.types import JsonObject
 _TAKEN_BACK = BreakCause.TAKEN_BACK.value
 _HEADER = BreakCause.HEADER.value
 _MOST_OPEN = 32
-_COLLECT_EVERY = 16
+_MOST_HELD = 32_000_000
+"""Bytes of the last requests of open conversations: large ones leave room for fewer."""
 _SHORT = 2_000
 """Characters of a result that no layer does anything about."""
 _LARGE = ResultLimits().default
@@ -70,9 +74,6 @@ _BYTES_PER_WRITE = 3.5
 """Bytes of a prompt for the price of one fresh token more, if all of it is written to the cache and not read."""
 _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
-_ANSWERS = 2
-"""The least answers of a conversation that gets cache markers: writing costs more than sending, and pays only if more
-requests follow."""
 _GOES_ON = ("tool_use", "pause_turn")
 _LAYER_FLAGS: Mapping[str, tuple[str, ...]] = {
     "1": ("tool_results", "tool_results.message_budget"),
@@ -106,12 +107,13 @@ class Plan:
     """The request with our tool and what the server has seen of it, before a layer changed it; None without a tool."""
     tool: str = ""
     """The name of our tool."""
-    markers: bool = False
+    marks: Marks = NO_MARKS
     is_round: bool = False
     """Whether the client knows nothing of this request: it gives the model what it read with our tool."""
     recalled: int = 0
     """About how many tokens the memories in the request have."""
     learns: bool = False
+    at: float = 0.0
 
 
 @dataclass(eq=False, slots=True)
@@ -121,6 +123,8 @@ class _Open:
     """The results that the last request had changed; None at the start of a process."""
     can_read: bool = True
     """Whether layers 1 and 2 may work: the model can read what they take out."""
+    size: int = 0
+    """Bytes of the last request."""
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -152,10 +156,10 @@ class Conversations:
         self._finder = Finder(book, home)
         self._saved = SavedReads(book, home)
         self._finding = asyncio.Lock()
-        self._closed = 0
         self._readings = Readings()
-        self.unpaid = dict[str, asyncio.Task[None]]()
-        """The bill of the last request that broke the cache, if it is not booked yet."""
+        self._closing = set[asyncio.Task[None]]()
+        self.unpaid = WeakValueDictionary[str, asyncio.Task[None]]()
+        """The bill of the last request that broke the cache, until it is booked."""
 
     async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str, *, is_near: bool = True) -> Plan:
         """Decides what to send. `is_near`: the client is on this machine, and may read our files. Raises any
@@ -171,12 +175,14 @@ class Conversations:
             return Plan(raw, False)
         async with self._finding:
             name, found = self._finder.find(states, last_answer(given), api, model, client)
-        stopped, passes, answers, _ = self.book.state_of(name)
-        if passes:
+        if self.book.state_of(name)[1]:
             return Plan(raw, False, name, tuple(states))
+        if (bill := self.unpaid.get(name)) is not None:
+            await asyncio.wait([bill])
         calls = last_calls(api, body)
         again = f"{self._home / 'projects'}/" in calls and "/tool-results/" in calls
-        plan = Plan(raw, False, name, tuple(states), reads_back=again)
+        now = self._clock().timestamp()
+        plan = Plan(raw, False, name, tuple(states), reads_back=again, at=now)
         is_first = found == "new" and not count_answered(given)
         names = tool_names(api, body)
         reads = is_near and reads_files(names)
@@ -189,23 +195,24 @@ class Conversations:
             key = list_key(api)
             items = read if body[key] is came[key] else items_of(api, body)
             plan = replace(plan, body=dump(body), is_changed=True, given=body, tool=name_of(tool))
-        markers = self._markers and found == "known" and not stopped and answers >= _ANSWERS
-        markers = markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
-        if markers:
-            plan = replace(plan, body=dump(set_markers(body)), is_changed=True, markers=True)
+        marks = NO_MARKS
+        can_mark = self._markers and found == "known" and api == "messages" and len(raw) > 4_000
+        if can_mark and b'"cache_control"' not in raw:
+            marks = plan_marks(body, self.book.marked(name, now - CACHED_S), self._allowance(name, 0))
+        if marks:
+            plan = replace(plan, body=dump(set_markers(body, marks)), is_changed=True, marks=marks)
         uses_memory = (self._learns or self._recalls) and not self._finder.is_beside(name, found, given, names)
         plan, can_read = replace(plan, learns=self._learns and uses_memory), reads or tool is not None
         results = list(results_of(api, body))
         if not self._has_work(api, body, raw, results if can_read else (), uses_memory):
             return plan
-        if (bill := self.unpaid.pop(name, None)) is not None:
-            await asyncio.wait([bill])
-        opened = self._engine(name, model, api, can_read=can_read)
+        opened = self._engine(name, model, api, len(raw), can_read=can_read)
         async with opened.alone:
             seen = count_answered(given) if found == "new" else 0
-            can_mark = opened.changed is not None and (markers or has_free_marker(body, raw))
+            can_mark = opened.changed is not None and (marks or has_free_marker(body, raw))
             allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
-            made = await _prepare(opened.engine, api, body, items, seen=seen, allowance=allowance, recalls=uses_memory)
+            spare = max(0.0, allowance - marks.price)
+            made = await prepare(opened.engine, api, body, items, seen=seen, allowance=spare, recalls=uses_memory)
         plan = self._patched(plan, api, body, made, results)
         # A client that only completed the last answer breaks nothing.
         breaks = [one for one in plan.breaks if found != "known" or one != _TAKEN_BACK]
@@ -226,14 +233,14 @@ class Conversations:
         given = plan.given or {}
         body = sent = with_items(api, given, [*items_of(api, given), *items])
         if api == "messages":
-            sent = set_markers(body) if plan.markers else move_last_marker(body)
+            sent = set_markers(body, plan.marks) if plan.marks else move_last_marker(body)
         plan = replace(plan, body=dump(sent), is_changed=True, given=body, results=0, compacted=False, breaks=())
         plan = replace(plan, reads_back=True, is_round=True)
         if not plan.asked_engine:
             return plan
         opened = self._engine(plan.conversation, str(body.get("model") or ""), api)
         async with opened.alone:
-            made = await _prepare(opened.engine, api, sent, items_of(api, sent), allowance=0)
+            made = await prepare(opened.engine, api, sent, items_of(api, sent), allowance=0)
         return self._patched(plan, api, sent, made, list(results_of(api, sent)))
 
     async def shorter(self, plan: Plan, api: Api, raw: bytes, refusal: str) -> Plan | None:
@@ -244,8 +251,8 @@ class Conversations:
         async with opened.alone:
             if not await opened.engine.recover(refusal):
                 return None
-            made = await _prepare(opened.engine, api, body, items_of(api, body), allowance=0)
-        return self._patched(replace(plan, markers=False), api, body, made, list(results_of(api, body)))
+            made = await prepare(opened.engine, api, body, items_of(api, body), allowance=0)
+        return self._patched(replace(plan, marks=NO_MARKS), api, body, made, list(results_of(api, body)))
 
     def _patched(
         self, plan: Plan, api: Api, body: JsonObject, made: PreparedRequest, results: Sequence[GivenResult]
@@ -258,8 +265,8 @@ class Conversations:
             return replace(plan, body=dump({**body, key: made.body[key]}), is_changed=True, compacted=True, recalled=0)
         shown = add_memories(api, change_results(api, body, results, change), made.added)
         body = shown.body
-        if plan.markers:
-            body = set_markers(body)
+        if plan.marks:
+            body = set_markers(body, plan.marks)
         opened = self._open.get(plan.conversation)
         before = opened.changed if opened is not None else None
         if api == "messages" and before is not None:
@@ -330,10 +337,10 @@ class Conversations:
         spare = (1 + SPARE) * direct - sent
         return max(0.0, spare) if spare >= written_again / _BYTES_PER_WRITE else 0.0
 
-    def _engine(self, name: str, model: str, api: Api, *, can_read: bool = True) -> _Open:
+    def _engine(self, name: str, model: str, api: Api, size: int = 0, *, can_read: bool = True) -> _Open:
         found = self._open.pop(name, None)
         if found is not None and can_read and not found.can_read:
-            asyncio.get_running_loop().create_task(self._forget(found))
+            self._close(found)
             found = None
         if found is None:
             layers = self._layers if can_read else self._layers - _TAKE_OUT
@@ -349,52 +356,15 @@ class Conversations:
                 flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},
             )
             found = _Open(engine, can_read=can_read)
-        self._open[name] = found
-        while len(self._open) > _MOST_OPEN:
+        self._open[name], found.size = found, size or found.size
+        while len(self._open) > _MOST_OPEN or sum(one.size for one in self._open.values()) > _MOST_HELD:
             oldest = next((key for key, one in self._open.items() if not one.alone.locked()), None)
             if oldest is None or oldest == name:
                 break
-            asyncio.get_running_loop().create_task(self._forget(self._open.pop(oldest)))
+            self._close(self._open.pop(oldest))
         return found
 
-    async def _forget(self, opened: _Open) -> None:
-        """Closes an engine. Its parts refer to each other: now and then they are collected, or memory would grow."""
-        await opened.engine.close()
-        self._closed += 1
-        if self._closed % _COLLECT_EVERY == 0:
-            gc.collect()
-
-
-async def _prepare(
-    engine: Engine,
-    api: Api,
-    body: JsonObject,
-    items: Sequence[JsonObject],
-    *,
-    allowance: float,
-    seen: int = 0,
-    recalls: bool = False,
-) -> PreparedRequest:
-    return await engine.prepare(
-        messages=items,
-        system=None if api == "chat" else body.get("instructions" if api == "responses" else "system", []),
-        tools=body.get("tools", []),
-        max_tokens=_limit(body),
-        whole=True,
-        seen=seen,
-        allowance=allowance,
-        recalls=recalls,
-    )
-
-
-def is_too_long(refusal: str) -> bool:
-    """Whether a server refuses a prompt because of its length."""
-    said: Any = refusal
-    with suppress(ValueError):
-        said = load_json(refusal)
-    return isinstance(model_error(ServerRefusal.read(400, said, {}, "")), PromptTooLong)
-
-
-def _limit(body: JsonObject) -> int | None:
-    given = body.get("max_tokens") or body.get("max_completion_tokens") or body.get("max_output_tokens")
-    return given if isinstance(given, int) and given > 0 else None
+    def _close(self, opened: _Open) -> None:
+        task = asyncio.get_running_loop().create_task(opened.engine.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)

@@ -26,6 +26,7 @@ from reverie.proxy.bodies import Api
 from reverie.proxy.conversations import Conversations, Plan
 from reverie.proxy.hidden_rounds import Call, Ending, HiddenRounds
 from reverie.proxy.recalled import price
+from reverie.proxy.upkeep import Upkeep
 from reverie.quick import dataclass
 from reverie.types import JsonObject
 
@@ -56,6 +57,7 @@ class Exchanges:
     _biller: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "bills"))
     """One thread, because the meters work on one bill at a time."""
     _billing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _upkeep: Upkeep = field(default_factory=Upkeep)
 
     async def send(
         self, method: str, path: str, headers: Mapping[str, str], raw: bytes, api: Api | None, *, is_near: bool = True
@@ -169,7 +171,7 @@ class Exchanges:
             task = asyncio.create_task(self._book(plan, api, message, raw, who, ending is not None))
             self._billing.add(task)
             task.add_done_callback(self._billing.discard)
-            if plan.breaks:
+            if plan.breaks or plan.marks.end >= 0:
                 self.conversations.unpaid[plan.conversation] = task
 
     async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, is_last: bool) -> None:
@@ -177,6 +179,7 @@ class Exchanges:
             with guarded(_OURS):
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self._biller, self._book_now, plan, api, message, raw, who, is_last)
+                self._biller.submit(self._upkeep.served, len(raw))
         except ReverieError as error:
             self.failed("not_billed")
             _log.warning("A request was not billed: %s", error)
@@ -209,6 +212,8 @@ class Exchanges:
         )
         for cause in plan.breaks:
             book.add_break(name, cause)
+        if plan.marks.end >= 0 and usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0:
+            book.mark(name, plan.marks.end, plan.at)
         if two.sent == 0 and plan.is_changed and not plan.kept:
             self.failed("not_billed")
             return

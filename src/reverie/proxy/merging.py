@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from reverie.models.wire import as_object
 from reverie.parsing import Unparsable, load_json
-from reverie.proxy.bodies import Api, dump, objects
+from reverie.proxy.bodies import Api, dump, objects_of
 from reverie.proxy.read_back import is_own_block, said_in_chat, without_calls
 from reverie.types import Json, JsonObject
 
@@ -26,16 +26,16 @@ def merged(api: Api, said: Sequence[JsonObject], tool: str, *, ends: bool = Fals
     if api == "messages":
         rounds = [part for one in said for part in _iterations(as_object(one.get("usage")))]
         usage = {**last["usage"], "iterations": rounds} if len(said) > 1 else last["usage"]
-        content = [block for one in shown for block in objects(one.get("content"))]
+        content = [block for one in shown for block in objects_of(one.get("content"))]
         return {**last, "id": shown[0].get("id"), "content": content, "usage": usage}
     if api == "responses":  # its first event has the id, and clients check it
         return {
             **last,
             "id": shown[0].get("id"),
-            "output": [item for one in shown for item in objects(one.get("output"))],
+            "output": [item for one in shown for item in objects_of(one.get("output"))],
         }
     texts = [text for one in shown if isinstance(text := said_in_chat(one).get("content"), str) and text]
-    first, *others = objects(last.get("choices"))
+    first, *others = objects_of(last.get("choices"))
     message = {**as_object(first.get("message")), "content": _BETWEEN.join(texts) or None}
     return {**last, "id": shown[0].get("id"), "choices": [{**first, "message": message}, *others]}
 
@@ -61,7 +61,7 @@ def _is_number(value: Json) -> bool:
 
 def _iterations(usage: JsonObject) -> list[JsonObject]:
     """The rounds of one request, as the Messages API reports them for tools of the server."""
-    return objects(usage.get("iterations")) or [{"type": "message", **usage}]
+    return objects_of(usage.get("iterations")) or [{"type": "message", **usage}]
 
 
 # Streams.
@@ -194,7 +194,7 @@ class _ChatStream:
         event = read_event(raw)
         if event is None and b"[DONE]" not in raw:
             return raw
-        if event is None or not (choices := objects(event.get("choices"))):
+        if event is None or not (choices := objects_of(event.get("choices"))):
             self._held.append(raw)  # the usage, and the last line
             return b""
         choice, delta = choices[0], as_object(choices[0].get("delta"))
@@ -212,7 +212,7 @@ class _ChatStream:
     def _changed(self, delta: JsonObject) -> JsonObject:
         """A delta without calls of ours; in later rounds without a role, and with a gap before its first text."""
         now = dict(delta)
-        if (given := objects(delta.get("tool_calls"))) and (calls := list(self._calls(given))) != given:
+        if (given := objects_of(delta.get("tool_calls"))) and (calls := list(self._calls(given))) != given:
             now = {**now, "tool_calls": calls} if calls else {k: v for k, v in now.items() if k != "tool_calls"}
         if not self._is_first:
             now = {key: value for key, value in now.items() if key != "role" and value not in (None, "", [])}
@@ -245,8 +245,8 @@ class _ChatStream:
             return raw
         if event.get("usage") is not None:
             event = {**event, "usage": shown.get("usage")}
-        if choices := objects(event.get("choices")):
-            (end, *_) = objects(shown.get("choices"))
+        if choices := objects_of(event.get("choices")):
+            (end, *_) = objects_of(shown.get("choices"))
             event = {**event, "choices": [{**choices[0], "finish_reason": end.get("finish_reason")}]}
         return write_event({**event, "id": self._id})
 

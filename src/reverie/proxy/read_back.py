@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from reverie.library.read_tool import READ_TOOL, read_tool
 from reverie.models.wire import as_object, read_input
-from reverie.proxy.bodies import Api, list_key, marker_inside, objects, tool_names
+from reverie.proxy.bodies import Api, list_key, marker_inside, objects_of, tool_names
 from reverie.quick import dataclass
 from reverie.text.patterns import late
 from reverie.types import Json, JsonObject
@@ -80,21 +80,21 @@ def with_tool(api: Api, body: JsonObject, tool: JsonObject) -> JsonObject:
 def _calls(api: Api, message: Mapping[str, Any]) -> Iterator[tuple[str, str, Json]]:
     """The id, name and input of each call in an answer."""
     if api == "messages":
-        for block in objects(message.get("content")):
+        for block in objects_of(message.get("content")):
             if block.get("type") == "tool_use":
                 yield str(block.get("id")), str(block.get("name")), block.get("input")
     elif api == "chat":
-        for call in objects(said_in_chat(message).get("tool_calls")):
+        for call in objects_of(said_in_chat(message).get("tool_calls")):
             function = as_object(call.get("function")) or as_object(call.get("custom"))
             yield str(call.get("id")), str(function.get("name")), function.get("arguments")
     else:
-        for item in objects(message.get("output")):
+        for item in objects_of(message.get("output")):
             if str(item.get("type")).endswith("_call") and "call_id" in item:
                 yield str(item["call_id"]), str(item.get("name")), item.get("arguments")
 
 
 def _choice(message: Mapping[str, Any]) -> JsonObject:
-    return as_object(next(iter(objects(message.get("choices"))), None))
+    return as_object(next(iter(objects_of(message.get("choices"))), None))
 
 
 def said_in_chat(message: Mapping[str, Any]) -> JsonObject:
@@ -127,14 +127,14 @@ def is_whole(api: Api, message: Mapping[str, Any]) -> bool:
 def without_calls(api: Api, message: JsonObject, tool: str, *, ends: bool = False) -> JsonObject:
     """An answer without the calls of our tool. `ends`: there is no other call, and the client shall ask for none."""
     if api == "messages":
-        content = [one for one in objects(message.get("content")) if not is_own_block(one, tool)]
+        content = [one for one in objects_of(message.get("content")) if not is_own_block(one, tool)]
         return {**message, "content": content, **({"stop_reason": _ENDS[api]} if ends else {})}
     if api == "responses":
-        return {**message, "output": [one for one in objects(message.get("output")) if not is_own_block(one, tool)]}
+        return {**message, "output": [one for one in objects_of(message.get("output")) if not is_own_block(one, tool)]}
     said = said_in_chat(message)
-    calls = [one for one in objects(said.get("tool_calls")) if as_object(one.get("function")).get("name") != tool]
+    calls = [one for one in objects_of(said.get("tool_calls")) if as_object(one.get("function")).get("name") != tool]
     kept = {key: value for key, value in said.items() if key != "tool_calls"}
-    first, *others = objects(message.get("choices"))
+    first, *others = objects_of(message.get("choices"))
     first = {**first, "message": {**kept, "tool_calls": calls} if calls else kept}
     first |= {"finish_reason": _ENDS[api]} if ends else {}
     return {**message, "choices": [first, *others]}
@@ -155,7 +155,9 @@ def said_items(api: Api, message: Mapping[str, Any], body: Mapping[str, Any]) ->
     if api == "chat":
         said = {key: value for key, value in said_in_chat(message).items() if value not in (None, [])}
         return [{"content": None, **said, "role": "assistant"}]
-    items = [{key: value for key, value in one.items() if value is not None} for one in objects(message.get("output"))]
+    items = [
+        {key: value for key, value in one.items() if value is not None} for one in objects_of(message.get("output"))
+    ]
     if body.get("store") is not False:
         return items
     kept = [one for one in items if one.get("type") != "reasoning" or one.get("encrypted_content")]
@@ -187,7 +189,7 @@ def with_results_first(item: JsonObject, blocks: Sequence[JsonObject]) -> JsonOb
 
 def with_marker_of(item: JsonObject, before: JsonObject) -> JsonObject:
     """An answer of the Messages API with the cache marker that the client has set in its form of it."""
-    mark, content = marker_inside(before.get("content")), objects(item.get("content"))
+    mark, content = marker_inside(before.get("content")), objects_of(item.get("content"))
     places = [at for at, one in enumerate(content) if one.get("type") in ("text", "tool_use")]
     if mark is None or not places:
         return item

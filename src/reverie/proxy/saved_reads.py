@@ -17,7 +17,7 @@ from reverie.library.wires import GivenMessage, wire_named
 from reverie.models.wire import as_object
 from reverie.parsing import MAX_JSON, RECORD_DEPTH, load_json
 from reverie.plugins import guarded
-from reverie.proxy.bodies import Api, dump, items_of, objects, tool_names
+from reverie.proxy.bodies import Api, dump, items_of, objects_of, tool_names
 from reverie.proxy.book import Book, extended, hashed
 from reverie.proxy.read_back import (
     OwnCall,
@@ -199,5 +199,5 @@ def _keep(folder: Path, key: str, hidden: Hidden) -> None:
 
 def _load(path: Path) -> Hidden:
     found = as_object(load_json(read_regular(path, MAX_JSON), depth=RECORD_DEPTH))
-    items, after, waiting = (objects(found.get(key)) for key in ("items", "after", "waiting"))
+    items, after, waiting = (objects_of(found.get(key)) for key in ("items", "after", "waiting"))
     return Hidden(items, after, waiting, str(found.get("last") or ""))
