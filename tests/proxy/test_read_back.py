@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import socket
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -161,8 +162,9 @@ def test_a_round_that_the_server_refuses_is_an_error_and_can_be_asked_again(tmp_
             return made
 
     told = {"messages": b"event: error", "chat": b'data: {"error"', "responses": b"response.failed"}
+    ways = [*((api, True) for api in APIS), ("messages", False)]
     with thinking_upstream(Once(*MOVES)) as (_, tee), proxy(tmp_path, tee.url) as url:
-        for api, streams in ALL:
+        for api, streams in ways:
             client = Client(api, url, streams)
             answer = client.says(f"{api} {streams}: which port?")
             before = json.loads(json.dumps(client.history))
@@ -172,8 +174,8 @@ def test_a_round_that_the_server_refuses_is_an_error_and_can_be_asked_again(tmp_
             assert not streams or told[api] in client.raw
             client.history = before
             assert NEEDLE in client.text(client.tell(answer, LONG))
-        assert len(stats(url)["sessions"]) == 6
-    for api, streams in ALL:
+        assert len(stats(url)["sessions"]) == 4
+    for api, streams in ways:
         bodies = sent(tee, f"{api} {streams}")
         assert bodies[1] == bodies[4], "the same bytes as before"
         assert_one_prefix(bodies[4:], key_of(api), adds=False)
@@ -202,6 +204,18 @@ def test_paths_of_others_are_refused(tmp_path: Path) -> None:
         "is not a kept result of this conversation" in text or "Nothing was read" in text for text in bad.results
     )
     assert NEEDLE not in json.dumps(bad.results)
+
+
+def test_what_cannot_be_kept_is_counted_and_the_client_has_its_answer(tmp_path: Path) -> None:
+    mind = Mind(MOVES[0], MOVES[0], [READ], [LATER[0]])
+    with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url) as url:
+        client = Client("messages", url, True)
+        answer = client.tell(client.says("Which port?"), LONG)
+        (folder,) = tmp_path.glob("projects/*/proxy-*/")
+        (folder / "hidden").write_text("in the way")
+        assert client.text(client.tell(answer, "short")) == LATER[0]["text"]
+        assert client.text(client.says("And?")) == LATER[0]["text"], "its history has no hidden round"
+        assert stats(url)["failures"] == {"answer_not_recorded": 1} and len(stats(url)["sessions"]) == 1
 
 
 def test_a_model_that_only_reads_comes_to_an_end(tmp_path: Path) -> None:
@@ -261,17 +275,19 @@ def test_the_tool_comes_with_the_first_result_that_pays_for_it(tmp_path: Path) -
 
 
 def test_a_client_that_leaves_ends_a_hidden_round(tmp_path: Path) -> None:
-    seen, asked = queue.Queue[bool](), list[int]()
+    seen, first_answered = queue.Queue[bool](), threading.Event()
+    again = threading.Event()
     content = [{"type": "tool_use", "id": "toolu_long_0001", "name": OURS, "input": {"path": "/x"}}]
     first = json.dumps({"id": "m", "content": content, "stop_reason": "tool_use", "usage": {}}).encode()
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
 
     def reply(line: socket.socket) -> None:
-        asked.append(1)
-        if len(asked) == 1:
+        if not first_answered.is_set():
+            first_answered.set()
             line.sendall(head % len(first) + first)
-        else:
-            seen.put(has_left(line))
+            return
+        again.set()
+        seen.put(has_left(line))
 
     with wild(reply) as to, proxy(tmp_path, to) as url:
         client = Client("messages", url, system=LONG_SYSTEM)
@@ -279,8 +295,7 @@ def test_a_client_that_leaves_ends_a_hidden_round(tmp_path: Path) -> None:
         raw = json.dumps(client.body()).encode()
         line = socket.create_connection((urlsplit(url).hostname, urlsplit(url).port))
         line.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\n\r\n%s" % (len(raw), raw))
-        while len(asked) < 2:
-            pass
+        assert again.wait(30)
         line.close()
         assert seen.get(timeout=15)
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("reverie.proxy")
 _MOST_ROUNDS = 8
 _REST_S = 0.5
+_ONCE = ("idempotency-key", "x-idempotency-key")
+"""Headers that would give us the answer to the first request again."""
 _NO_MORE = "Nothing was read: this answer has read often enough. Answer with what you have, and read on later."
 
 
@@ -178,6 +180,8 @@ class HiddenRounds:
             items = [*said_items(api, message, plan.given or {}), *result_items(api, results)]
             await self._exchange.record(plan, api, message, self._raw, self._who, None)
             self._items += items
+            passed = {name: value for name, value in self._call.headers.items() if name.lower() not in _ONCE}
+            self._call = self._call._replace(headers=passed)
             self._plan = await self._exchange.conversations.next_round(plan, api, items)
             return True
         hidden = None
