@@ -7,6 +7,7 @@ from another worker. Nothing that was decided is lost, because it is in the tran
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +30,7 @@ from typing import Any
 
 import pytest
 
+from reverie.proxy.upkeep import Upkeep
 from tests.counts import SOAK, count
 from tests.proxy.proxied import Agent, same_but_cleared, stats
 
@@ -191,6 +194,22 @@ def test_the_memory_of_a_worker_is_flat(tmp_path: Path) -> None:
     print(", ".join(f"{size:,.0f} KB after {count} requests" for count, size in after.items()), f"peak {peak:,} KB")
     assert max(after.values()) - after[WARM] < NOISE_KB, after
     assert peak - after[WARM] < 2 * NOISE_KB, "what one request needs comes on top, for a moment"
+
+
+def test_what_was_closed_is_freed_after_some_requests() -> None:
+    class Closed:
+        def __init__(self) -> None:
+            self.own = self
+
+    gc.disable()
+    try:
+        left, upkeep = weakref.ref(Closed()), Upkeep(every=1_000)
+        upkeep.served(600)
+        assert left() is not None
+        upkeep.served(600)
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 def varied(seed: int, size: int) -> str:
