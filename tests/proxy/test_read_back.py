@@ -315,6 +315,33 @@ def test_a_history_that_the_server_keeps_goes_on_after_the_last_round(tmp_path: 
     assert bodies[-1]["tools"] == bodies[0]["tools"] and bodies[0]["tools"][-1]["name"] == OURS
 
 
+def test_a_model_that_reads_everything_again_gets_new_results_whole(tmp_path: Path) -> None:
+    class Thorough(Mind):
+        """Reads each copy in three parts, before it looks further."""
+
+        async def reply(self, body: Mapping[str, Any], *, purpose: str = "main") -> Reply:
+            said = [block for message in body["messages"] for block in message["content"]]
+            calls = [block for block in said if block["type"] == "tool_use"]
+            looked = sum(one["name"] == "look_up" for one in calls)
+            last = max((at for at, one in enumerate(calls) if one["name"] == "look_up"), default=0)
+            shown = [block["content"] for block in said if block["type"] == "tool_result"]
+            made = READ if looked and "<persisted" in shown[last] and len(calls) - last <= 3 else call("look_up")
+            made = say("Done.") if looked == 5 and made is not READ else made
+            part = call(OURS, offset=(len(calls) - last - 1) * 20_000) if made is READ else made
+            block = self._block(part, len(calls), 0, body)
+            return Reply([block], "tool_use" if block["type"] == "tool_use" else "end_turn")
+
+    with thinking_upstream(Thorough()) as (_, tee), proxy(tmp_path, tee.url) as url:
+        client = Client("messages", url)
+        answer = client.says("Look at all parts.")
+        for number in range(5):
+            answer = client.tell(answer, f"part {number}\n{LONG}")
+        found = stats(url)["total"]
+    assert client.text(answer) == "Done." and found["rounds"] == 3, "only the first one is taken out"
+    assert 1.01 < found["ratio"] < 1.1
+    assert sent(tee)[-1]["messages"][-1]["content"][0]["content"].startswith("part 4")
+
+
 def test_the_bill_is_smaller_than_directly(tmp_path: Path) -> None:
     moves = [[say(f"Part {n}."), call("look_up", part=n)] for n in range(6)]
     moves = [*moves[:3], [READ], *moves[3:], [say("Done.")]]

@@ -209,6 +209,8 @@ class Conversations:
         opened = self._engine(name, model, api, len(raw), can_read=can_read)
         async with opened.alone:
             seen = count_answered(given) if found == "new" else 0
+            if tool is not None and self._is_dearer(name):
+                seen = len(items)  # the model reads too much of it again: new results stay
             can_mark = opened.changed is not None and (marks or has_free_marker(body, raw))
             allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
             spare = max(0.0, allowance - marks.price)
@@ -336,6 +338,11 @@ class Conversations:
         sent, direct = self.book.meters(name)
         spare = (1 + SPARE) * direct - sent
         return max(0.0, spare) if spare >= written_again / _BYTES_PER_WRITE else 0.0
+
+    def _is_dearer(self, name: str) -> bool:
+        """Whether a conversation has cost more so far than is promised."""
+        sent, direct = self.book.meters(name)
+        return sent > (1 + SPARE) * direct
 
     def _engine(self, name: str, model: str, api: Api, size: int = 0, *, can_read: bool = True) -> _Open:
         found = self._open.pop(name, None)

@@ -171,7 +171,7 @@ class Exchanges:
             task = asyncio.create_task(self._book(plan, api, message, raw, who, ending is not None))
             self._billing.add(task)
             task.add_done_callback(self._billing.discard)
-            if plan.breaks or plan.marks.end >= 0:
+            if plan.breaks or plan.is_round or plan.marks.end >= 0:
                 self.conversations.unpaid[plan.conversation] = task
 
     async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, is_last: bool) -> None:
