@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from traceback import format_tb
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.server import audit, recalling, stores
@@ -97,7 +98,8 @@ class Site:
                 said = "The database does not answer; ask again."
                 return error_response(ApiError(503, said, headers={"retry-after": "1"}), request_id)
             except Exception as error:  # noqa: BLE001  the edge of a request: the caller gets an answer, the log the type
-                _log.error("%s %s: %s", request_id, path, type(error).__name__, exc_info=error)
+                at = "".join(format_tb(error.__traceback__))  # not the message: the database puts rows into it
+                _log.error("%s %s: %s\n%s", request_id, path, type(error).__name__, at)
                 return error_response(ApiError(500, "The server failed; its log has the reason."), request_id)
 
         return Route(path, respond, methods=[method])
