@@ -28,23 +28,28 @@ from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
 from reverie.proxy.bodies import (
+    CACHED_S,
     Api,
     GivenResult,
+    Marks,
     ResultName,
     change_results,
     dump,
+    has_free_marker,
     items_of,
     kept_by_server,
     last_calls,
     list_key,
     longest_text,
+    mark_before,
+    plan_marks,
     results_of,
     results_to_change,
+    set_markers,
     text_of,
     tool_names,
 )
 from reverie.proxy.book import Book, chain, extended, hashed
-from reverie.proxy.markers import CACHED_S, Marks, has_free_marker, mark_before, plan_marks, set_markers
 from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.text.patterns import late
@@ -171,14 +176,12 @@ class Conversations:
         async with opened.alone:
             seen = _answered(given) if found == "new" else 0
             can_mark = opened.changed is not None and (marks or has_free_marker(body, raw))
-            allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
-            made = await _prepare(
-                opened.engine, api, body, read, seen=seen, allowance=max(0.0, allowance - marks.price)
-            )
+            allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0) - marks.price
+            made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=max(0.0, allowance))
         plan = self._patched(api, raw, body, made, results, marks, name, states)
         # A client that only completed the last answer breaks nothing.
-        breaks = tuple(one for one in plan.breaks if found != "known" or one != _TAKEN_BACK)
-        return replace(plan, breaks=breaks, at=now)
+        breaks = (one for one in plan.breaks if found != "known" or one != _TAKEN_BACK)
+        return replace(plan, breaks=tuple(breaks), at=now)
 
     async def shorter(self, plan: Plan, api: Api, raw: bytes, refusal: str) -> Plan | None:
         """The request again after a compaction, if the server said that it is too long; else None."""
