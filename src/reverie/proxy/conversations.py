@@ -103,8 +103,8 @@ class Plan:
     """Whether the model reads a result that we took out: without us, there would be no such request."""
     kept: bool = False
     """Whether the server keeps the history, and the request has only what is new."""
-    marked: int = -1
-    """How many messages our cache markers cover; -1: there are none."""
+    marks: Marks = Marks()
+    """Our cache markers, for a client that sets none."""
     at: float = 0.0
 
 
@@ -171,7 +171,7 @@ class Conversations:
             marks = plan_marks(body, self.book.marked(name, now - CACHED_S), self._allowance(name, 0))
         if not self._has_work(api, body, raw, results):
             sent = dump(set_markers(body, marks)) if marks else raw
-            return Plan(sent, bool(marks), name, tuple(states), marked=marks.end, at=now)
+            return Plan(sent, bool(marks), name, tuple(states), marks=marks, at=now)
         opened = self._engine(name, model, api, len(raw))
         async with opened.alone:
             seen = _answered(given) if found == "new" else 0
@@ -223,7 +223,7 @@ class Conversations:
             opened.changed = change
         is_changed = bool(change or marks)
         raw = dump(body) if is_changed else raw
-        return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again, marked=marks.end)
+        return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again, marks=marks)
 
     async def answered(self, plan: Plan, api: Api, message: JsonObject) -> None:
         """Records an answer, so that the next request is recognised. Call it before the client has the end of it."""

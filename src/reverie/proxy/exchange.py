@@ -160,7 +160,7 @@ class Exchanges:
             task = asyncio.create_task(self._book(plan, api, message, raw, who))
             self._billing.add(task)
             task.add_done_callback(self._billing.discard)
-            if plan.breaks or plan.marked >= 0:
+            if plan.breaks or plan.marks:
                 self.conversations.unpaid[plan.conversation] = task
 
     async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
@@ -194,8 +194,8 @@ class Exchanges:
         )
         for cause in plan.breaks:
             book.add_break(name, cause)
-        if plan.marked >= 0 and usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0:
-            book.mark(name, plan.marked, plan.at)
+        if plan.marks and usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0:
+            book.mark(name, plan.marks.end, plan.at)
         if two.sent == 0 and plan.is_changed:
             self.failed("not_billed")
             return
