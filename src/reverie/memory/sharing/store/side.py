@@ -1,5 +1,5 @@
 """A store of a memory server as a side of a sync round. What is in it is learnt from its change feed, never guessed
-from our own writes: so an answer that was lost, or a process that was killed, costs nothing but a second look. Every
+from our own writes: so an answer that was lost, or a process that was killed, only costs a second look. Every
 write names the text that it replaces; if somebody was faster, the next round merges."""
 
 from __future__ import annotations
