@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reverie.errors import UserError
 from reverie.quick import dataclass
+from reverie.server.job_schema import prepare_jobs
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -53,6 +54,7 @@ async def migrate(connection: AsyncConnection[Any]) -> list[Migration]:
                 f"The database has schema {current}, and this Reverie knows {steps[-1].number}: "
                 "start a newer Reverie, or restore a backup of the time before."
             )
+        await prepare_jobs(connection)
         missing = [one for one in steps if one.number > current]
         for one in missing:
             async with connection.transaction():
