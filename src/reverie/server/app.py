@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reverie.server import audit, stores
 from reverie.server.database import Database, NoDatabase, Principal, Row, UnknownToken
+from reverie.server.dreams.routes import dream_routes
 from reverie.server.gate import Author
 from reverie.server.ids import new_id
 from reverie.server.memory_routes import memory_routes
@@ -116,7 +117,7 @@ def create_app(dsn: str, *, size: int = 10) -> Starlette:
     from starlette.routing import Route
 
     site = Site(dsn, size)
-    routes = [*_store_routes(site), *memory_routes(site), *own_routes(site)]
+    routes = [*_store_routes(site), *memory_routes(site), *own_routes(site), *dream_routes(site)]
     return Starlette(routes=[Route("/healthz", site.health), *routes], lifespan=site.life)
 
 

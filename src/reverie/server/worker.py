@@ -1,5 +1,5 @@
-"""The worker: takes jobs from the queue (procrastinate) and dreams. Any number of workers can run, and be killed. If the
-database goes away, it waits and starts again."""
+"""The worker: takes jobs from the queue (procrastinate) and dreams. Any number of workers can run, and be killed. If
+the database goes away, it waits and starts again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reverie.layers.l6_dreaming.copy import sweep as sweep_folders
 from reverie.quick import dataclass
-from reverie.server import leases
 from reverie.server.database import Database, NoDatabase
-from reverie.server.dreaming import run_dream
+from reverie.server.dreams import leases
+from reverie.server.dreams.running import run_dream
 from reverie.server.job_schema import JOBS
 from reverie.storage.atomic import make_private_dir
 
@@ -44,6 +44,8 @@ def run_worker(options: WorkerOptions) -> None:
     """Works until it is interrupted; a running dream is given back then."""
     make_private_dir(options.folders)
     sweep_folders(options.folders)
+    logging.basicConfig(format="%(asctime)s %(message)s")  # ids and codes, never contents
+    _log.setLevel(logging.INFO)
     logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
     asyncio.run(_run(options))
 

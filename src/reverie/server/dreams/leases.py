@@ -1,5 +1,5 @@
-"""Who works on a dream: a worker takes it by raising its attempt, renews its lease, and gives it up. Everything compares
-the attempt, so a worker that was away too long changes nothing. Times are the database's. All of it as the owner."""
+"""Who works on a dream: a worker takes it by raising its attempt, renews its lease, and gives it up. Everything
+compares the attempt, so a worker that was away too long changes nothing. Times are the database's."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.quick import dataclass
-from reverie.server import dreams
 from reverie.server.database import Database, Row
+from reverie.server.dreams import rows
 from reverie.server.job_schema import JOBS
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ class Spent:
 
     @classmethod
     def of(cls, row: Row) -> Spent:
-        return cls({name: row[name] for name in dreams.USAGE}, row["cost"])
+        return cls({name: row[name] for name in rows.USAGE}, row["cost"])
 
     def plus(self, usage: Mapping[str, Any], cost: float) -> Spent:
-        added = {name: self.usage[name] + int(usage.get(name, 0)) for name in dreams.USAGE}
+        added = {name: self.usage[name] + int(usage.get(name, 0)) for name in rows.USAGE}
         return Spent(added, self.cost + Decimal(str(cost)))
 
 
@@ -91,8 +91,8 @@ async def renew(database: Database, lease: Lease, spent: Spent) -> None:
 
 
 async def hold(connection: Connection, lease: Lease) -> Row:
-    """The row, locked until the end of the transaction, if the dream is still ours. Raises `LeaseLost`. A worker that is
-    stopped in the transaction loses its connection, and with it the locks."""
+    """The row, locked until the end of the transaction, if the dream is still ours. Raises `LeaseLost`. A worker that
+    is stopped in the transaction loses its connection, and with it the locks."""
     await connection.execute(
         "select set_config('idle_in_transaction_session_timeout', %s, true)", (str(int(lease.seconds * 1_000)),)
     )
@@ -210,7 +210,7 @@ async def add_automatic(database: Database) -> int:
                     "order by created_at desc limit 100",
                     (store["scope"], store["id"]),
                 )
-                await dreams.add(
+                await rows.add(
                     connection,
                     store,
                     session_ids=sorted(row["id"] for row in await since.fetchall()),

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from reverie.parsing import Unparsable, load_json
 from reverie.quick import dataclass
-from reverie.server import dreamer, landing, leases, stores
+from reverie.server import stores
 from reverie.server.database import Database, NoDatabase, Principal, Row
+from reverie.server.dreams import dreamer, landing, leases
+from reverie.server.dreams.landing import FileChange
+from reverie.server.dreams.leases import Lease, LeaseLost, Spent
 from reverie.server.gate import Author
-from reverie.server.landing import FileChange
-from reverie.server.leases import Lease, LeaseLost, Spent
 from reverie.server.wire import ApiError
 from reverie.storage.atomic import make_private_dir
 from reverie.types import JsonObject

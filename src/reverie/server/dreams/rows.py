@@ -1,5 +1,5 @@
-"""Dreams as the published API shows them: created, listed, archived and canceled by whoever sees their store. The row is
-the truth; the job in the queue only wakes a worker (a trigger adds it in the same transaction)."""
+"""Dreams as the published API shows them: created, listed, archived and canceled by whoever sees their store. The row
+is the truth; the job in the queue only wakes a worker (a trigger adds it in the same transaction)."""
 
 from __future__ import annotations
 

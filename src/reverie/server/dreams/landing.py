@@ -81,7 +81,7 @@ async def land(
     connection: Connection, store: Row, wanted: Sequence[FileChange], author: Author
 ) -> list[dict[str, Any]]:
     """Applies changes to a store that the caller has locked. Returns a note per change."""
-    now = await _rows_at(connection, store["id"], [one.path for one in wanted])
+    now = await rows_at(connection, store["id"], [one.path for one in wanted])
     left = dict[str, str]()
     for one in wanted:
         there = now.get(one.path)
@@ -93,7 +93,7 @@ async def land(
     if left:
         wanted, more = await _rebase(connection, store["id"], wanted, left)
         notes += more
-        now = await _rows_at(connection, store["id"], [one.path for one in wanted])
+        now = await rows_at(connection, store["id"], [one.path for one in wanted])
     # First what goes: a file can become a folder.
     for one in sorted(wanted, key=lambda one: one.content is not None):
         try:
@@ -123,7 +123,7 @@ async def land_in_copy(
     )
     await _copy(connection, store, made, [one.path for one in wanted], author)
     notes = list[dict[str, Any]]()
-    before = await _rows_at(connection, store["id"], [one.path for one in wanted])
+    before = await rows_at(connection, store["id"], [one.path for one in wanted])
     for one in wanted:
         there = before.get(one.path)
         try:
@@ -147,7 +147,7 @@ async def undo(connection: Connection, store: Row, notes: Sequence[Mapping[str, 
     reason."""
     left = list[dict[str, str]]()
     landed = [note for note in notes if note["state"] == "landed"]
-    now = await _rows_at(connection, store["id"], [note["path"] for note in landed])
+    now = await rows_at(connection, store["id"], [note["path"] for note in landed])
     found = await connection.execute(
         "select id, content, trust from versions where store_id = %s and id = any (%s) and content is not null",
         (store["id"], [note["before_version"] for note in landed if note["before_version"]]),
@@ -215,7 +215,7 @@ async def _why_refused(one: FileChange, there: Row | None) -> str:
     return ""
 
 
-async def _rows_at(connection: Connection, store_id: str, paths: Sequence[str]) -> dict[str, Row]:
+async def rows_at(connection: Connection, store_id: str, paths: Sequence[str]) -> dict[str, Row]:
     found = await connection.execute(
         "select * from memories where store_id = %s and path = any (%s)", (store_id, list(paths))
     )
@@ -315,8 +315,9 @@ async def _copy(connection: Connection, store: Row, made: Row, without: Sequence
         given,
     )
     await connection.execute(
-        "insert into memories (id, store_id, scope, path, content, sha256, size, version_id, number, trust, created_at, "
-        "updated_at) select t.memory, %(store)s, m.scope, m.path, m.content, m.sha256, m.size, t.version, t.n, m.trust, "
+        "insert into memories "
+        "(id, store_id, scope, path, content, sha256, size, version_id, number, trust, created_at, updated_at) "
+        "select t.memory, %(store)s, m.scope, m.path, m.content, m.sha256, m.size, t.version, t.n, m.trust, "
         f"now(), now() {source}".encode(),
         given,
     )

@@ -1,5 +1,5 @@
-"""Uploaded sessions: transcripts of Reverie or Claude Code that dreams and extraction read, so that the machine they come
-from can be off. A client uploads one only if its user asks for it."""
+"""Uploaded sessions: transcripts of Reverie or Claude Code that dreams and extraction read, so that the machine they
+come from can be off. A client uploads one only if its user asks for it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.quick import dataclass
-from reverie.server import dreams, stores
+from reverie.server import stores
 from reverie.server.database import Principal, Row
+from reverie.server.dreams import rows
 from reverie.server.ids import new_id
 from reverie.server.wire import (
     ApiError,
@@ -25,7 +26,6 @@ from reverie.server.wire import (
     take_row,
     take_text,
 )
-
 from reverie.storage.transcript.file import parse_line
 from reverie.types import Record
 
@@ -118,7 +118,8 @@ async def create(connection: Connection, who: Principal, given: Transcript, *, s
         raise ApiError(400, f"There are {MOST_SESSIONS:,} sessions already: delete old ones first.")
     packed = await asyncio.to_thread(gzip.compress, given.data, 6, mtime=0)
     added = await connection.execute(
-        "insert into sessions (id, organisation_id, scope, uploaded_by, name, format, transcript, size, records, sha256) "
+        "insert into sessions "
+        "(id, organisation_id, scope, uploaded_by, name, format, transcript, size, records, sha256) "
         f"values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) returning {_COLUMNS}".encode(),
         (
             new_id("sesn"),
@@ -167,9 +168,9 @@ async def extract(connection: Connection, who: Principal, id: str, body: Mapping
     """Queues the extraction of memories from a session into a store."""
     session = await find(connection, id)
     store_id = take_text(body, "store", least=1, most=_MOST_NAME)
-    model = dreams.read_model(body.get("model", dreams.EMBEDDED))
+    model = rows.read_model(body.get("model", rows.EMBEDDED))
     store = await stores.find(connection, store_id, locks=True, may_be_archived=False)
-    return await dreams.add(
+    return await rows.add(
         connection,
         store,
         who,
