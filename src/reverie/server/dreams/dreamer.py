@@ -180,7 +180,8 @@ def _describe(error: ReverieError) -> JsonObject:
 
 
 def _end_with_worker() -> None:
-    sys.stdin.buffer.read()
+    while os.read(0, 4_096):
+        pass
     os._exit(3)
 
 
