@@ -46,7 +46,8 @@ def run_worker(options: WorkerOptions) -> None:
     sweep_folders(options.folders)
     logging.basicConfig(format="%(asctime)s %(message)s")  # ids and codes, never contents
     _log.setLevel(logging.INFO)
-    logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
+    for noisy in ("procrastinate", "psycopg.pool"):
+        logging.getLogger(noisy).setLevel(logging.CRITICAL)
     asyncio.run(_run(options))
 
 

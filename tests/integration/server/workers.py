@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from reverie.server.ids import new_id
 from tests.integration.server.conftest import Served, client
 
 CASES = Path(__file__).parents[3] / "evals" / "dream-own" / "tune"
@@ -81,7 +82,8 @@ def said(text: str) -> list[dict[str, Any]]:
 
 def fill(served: Served, token: str, case: str = "kitchen-copies", scope: str = "user") -> tuple[str, list[str]]:
     """A store with the memories of a case, and its sessions."""
-    store = call(served, token, "POST", "/v1/reverie/memory_stores", {"name": case, "scope": scope})["id"]
+    wanted = {"name": case, "scope": scope, "purpose": new_id("test")}
+    store = call(served, token, "POST", "/v1/reverie/memory_stores", wanted)["id"]
     before = CASES / case / "before"
     for path in sorted(before.rglob("*.md")):
         client(served, token).beta.memory_stores.memories.create(

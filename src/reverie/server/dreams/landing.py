@@ -119,7 +119,7 @@ async def land_in_copy(
             "metadata": store["metadata"],
         },
         scope=store["scope"],
-        purpose=f"dream of {store['id']}",
+        purpose=f"dream of {store['id']}, {author.actor_id}",  # one per dream
     )
     await _copy(connection, store, made, [one.path for one in wanted], author)
     notes = list[dict[str, Any]]()

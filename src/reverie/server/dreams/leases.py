@@ -11,6 +11,7 @@ from reverie.quick import dataclass
 from reverie.server.database import Database, Row
 from reverie.server.dreams import rows
 from reverie.server.job_schema import JOBS
+from reverie.server.migrating import SCHEMA
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -154,8 +155,9 @@ async def find_budget(database: Database, id: str) -> Decimal | None:
 async def sweep(database: Database, seconds: float) -> int:
     """Queues again what dead workers have left, and removes their jobs. Returns how many dreams."""
     async with database.as_owner() as connection:
+        await connection.execute(f"set local search_path = {SCHEMA}, {JOBS}".encode())  # triggers of the queue need it
         found = await connection.execute(
-            f"select d.id, d.attempt, d.job_id from dreams d left join {JOBS}.procrastinate_jobs j on j.id = d.job_id "
+            f"select d.id, d.attempt, d.job_id from dreams d left join procrastinate_jobs j on j.id = d.job_id "
             "where (d.status = 'running' and d.lease_until < clock_timestamp()) or (d.status = 'pending' and "
             f"(j.id is null or j.status not in ('todo', 'doing') or (j.status = 'doing' and {_started('j.id')}))) "
             "for update of d skip locked".encode(),
@@ -163,14 +165,14 @@ async def sweep(database: Database, seconds: float) -> int:
         )
         lost = await found.fetchall()
         for row in lost:
-            await connection.execute(f"delete from {JOBS}.procrastinate_jobs where id = %s".encode(), (row["job_id"],))
+            await connection.execute(b"delete from procrastinate_jobs where id = %s", (row["job_id"],))
             if row["attempt"] >= MOST_ATTEMPTS:
                 await _fail(connection, row["id"], "internal_error", "Every worker that began this dream was lost.")
             else:
                 await _queue(connection, row["id"], 0)
         # The job of a worker that died after the dream had ended, or after it was queued again: it holds the lock.
         await connection.execute(
-            f"delete from {JOBS}.procrastinate_jobs j where j.status = 'doing' and {_started('j.id')} and ("
+            f"delete from procrastinate_jobs j where j.status = 'doing' and {_started('j.id')} and ("
             f"j.task_name = '{SWEEP}' or (j.task_name = '{TASK}' and not exists (select from dreams d "
             "where d.id = j.args->>'dream' and d.job_id = j.id and d.status in ('pending', 'running'))))".encode(),
             {"seconds": seconds},
@@ -228,7 +230,7 @@ async def add_automatic(database: Database) -> int:
 def _started(job: str) -> str:
     """SQL: whether the job was begun longer ago than a lease."""
     return (
-        f"exists (select from {JOBS}.procrastinate_events e where e.job_id = {job} and e.type = 'started' "
+        f"exists (select from procrastinate_events e where e.job_id = {job} and e.type = 'started' "
         "having max(e.at) < clock_timestamp() - make_interval(secs => %(seconds)s))"
     )
 

@@ -175,7 +175,7 @@ async def create(connection: Connection, who: Principal, wanted: WantedDream) ->
         waits = wanted.updates and (await find_settings(connection, store))["review"]
     if wanted.updates:
         stopping = await connection.execute(
-            "select from dreams where store_id = %s and kind = 'dream' and output = 'update_existing' "
+            "select 1 from dreams where store_id = %s and kind = 'dream' and output = 'update_existing' "
             "and (status in ('pending', 'running') or (status = 'canceled' and lease_until > now()))",
             (store["id"],),
         )

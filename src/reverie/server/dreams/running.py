@@ -90,6 +90,13 @@ class DreamRun:
             with contextlib.suppress(LeaseLost, NoDatabase):
                 await leases.give_back(self._database, lease, self.spent)
             raise
+        except NoDatabase:
+            raise
+        except Exception as error:  # noqa: BLE001  the log has the reason, which may quote a memory; the row does not
+            _log.error("%s: %s (attempt %d)", lease.id, type(error).__name__, lease.attempt, exc_info=error)
+            said = "The worker failed; its log has the reason."
+            with contextlib.suppress(LeaseLost):
+                await leases.fail(self._database, lease, self.spent, "internal_error", said, again=True)
         finally:
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
@@ -268,7 +275,7 @@ class DreamRun:
     async def _has_landed(self) -> bool:
         async with self._database.as_owner() as connection:
             found = await connection.execute(
-                "select from dreams where id = %s and attempt = %s and status = 'completed'",
+                "select 1 from dreams where id = %s and attempt = %s and status = 'completed'",
                 (self._lease.id, self._lease.attempt),
             )
             return await found.fetchone() is not None
