@@ -1,54 +1,22 @@
-"""Workers as real processes, small stores and sessions to dream about, and what the database says afterwards."""
+"""Small stores and sessions to dream about, and what the database says afterwards."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import os
-import signal
 import subprocess
-import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from reverie.server.ids import new_id
 from tests.integration.server.conftest import Served, client
 
-CASES = Path(__file__).parents[3] / "evals" / "dream-own" / "tune"
+CASES = Path(__file__).parents[4] / "evals" / "dream-own" / "tune"
 ENDED = ("completed", "failed", "canceled")
 StartWorker = Callable[..., subprocess.Popen[bytes]]
-
-
-@pytest.fixture
-def start_worker(dsn: str, tmp_path: Path) -> Iterator[StartWorker]:
-    """Starts a worker on the database of this test; more than one is possible."""
-    started = list[subprocess.Popen[bytes]]()
-
-    def start(*, lease: float = 20, jobs: int = 1, sweep: int = 1, env: dict[str, str] | None = None) -> Any:
-        options = ["--dsn", dsn, "--lease", str(lease), "--jobs", str(jobs), "--sweep", str(sweep)]
-        home = tmp_path / f"worker-{len(started)}"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reverie", "worker", *options],
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "HOME": str(home), "REVERIE_HOME": str(home / ".reverie"), **(env or {})},
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.send_signal(signal.SIGCONT)
-        process.send_signal(signal.SIGTERM)
-    for process in started:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(15)
-        process.kill()
 
 
 def call(served: Served, token: str, method: str, path: str, body: Any = None, raw: bytes | None = None) -> Any:

@@ -6,7 +6,7 @@ import anthropic
 import pytest
 
 from tests.integration.server.conftest import Served, client
-from tests.integration.server.workers import (
+from tests.integration.server.dreams.setup import (
     StartWorker,
     call,
     contents,
@@ -15,7 +15,6 @@ from tests.integration.server.workers import (
     numbers,
     query,
     said,
-    start_worker,  # noqa: F401
     update,
     upload,
     wait,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import signal
 import time
+from itertools import pairwise
 
 import pytest
 
 from reverie.server.embedded import EmbeddedPostgres
 from tests.integration.server.conftest import Served, client
-from tests.integration.server.workers import (
+from tests.integration.server.dreams.setup import (
     ENDED,
     StartWorker,
     contents,
@@ -18,7 +19,6 @@ from tests.integration.server.workers import (
     inputs,
     numbers,
     query,
-    start_worker,  # noqa: F401
     update,
     wait,
 )
@@ -130,4 +130,4 @@ def test_a_store_dreams_once_at_a_time(served: Served, start_worker: StartWorker
     for id in made:
         assert wait(served, served.anna, id).status == "completed"
     spans = query(served.dsn, "select started_at, ended_at from dreams order by started_at")
-    assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
