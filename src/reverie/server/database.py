@@ -126,10 +126,11 @@ class Database:
         import psycopg
         from psycopg_pool import PoolTimeout
 
+        gone = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.IdleInTransactionSessionTimeout)
         try:
             async with self._pool.connection() as connection:
                 yield connection
-        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, TimeoutError) as error:
+        except (*gone, PoolTimeout, TimeoutError) as error:
             raise NoDatabase(f"The database does not answer: {_first_line(error)}") from error
 
 

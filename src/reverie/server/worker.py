@@ -23,7 +23,8 @@ from reverie.storage.atomic import make_private_dir
 if TYPE_CHECKING:
     from procrastinate import App
 
-_QUEUE: Final = "dreams"
+_DREAMS: Final = "dreams"
+_UPKEEP: Final = "upkeep"
 _RECONNECT_S: Final = 1.0
 _STOP_S: Final = 5.0
 _log = logging.getLogger("reverie.worker")
@@ -56,9 +57,9 @@ async def _run(options: WorkerOptions) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    first = True
+    connected = asyncio.Event()
     while not stopping.is_set():
-        working = asyncio.create_task(_work(options, migrates=first))
+        working = asyncio.create_task(_work(options, connected))
         waiting = asyncio.create_task(stopping.wait())
         await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
@@ -69,12 +70,9 @@ async def _run(options: WorkerOptions) -> None:
         except asyncio.CancelledError:
             pass
         except Exception as error:
-            if first and not _is_database(error):
-                raise
-            if first and isinstance(error, NoDatabase):
+            if not connected.is_set() or not _is_database(error):
                 raise
             _log.warning("the database does not answer (%s); the worker tries again", type(error).__name__)
-        first = False
         if not stopping.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), _RECONNECT_S)
@@ -86,21 +84,38 @@ def _is_database(error: Exception) -> bool:
     return isinstance(error, NoDatabase | ConnectorException)
 
 
-async def _work(options: WorkerOptions, *, migrates: bool) -> None:
-    async with Database.open(options.dsn, size=options.jobs * 2 + 2, migrates=migrates) as database:
+async def _work(options: WorkerOptions, connected: asyncio.Event) -> None:
+    """Two workers of the queue: the second one is for upkeep, which never waits for a dream. Raises if one ends."""
+    size = options.jobs * 2 + 2
+    async with Database.open(options.dsn, size=size, migrates=not connected.is_set()) as database:
         app = make_app(database, options)
         async with app.open_async():
-            await app.run_worker_async(
-                queues=[_QUEUE],
-                name=_name(),
-                concurrency=options.jobs + 1,  # a sweep never waits for a dream
-                fetch_job_polling_interval=min(5.0, options.lease_s),
-                update_heartbeat_interval=max(1.0, options.lease_s / 4),
-                stalled_worker_timeout=max(5.0, options.lease_s),
-                shutdown_graceful_timeout=_STOP_S,
-                install_signal_handlers=False,
-                delete_jobs="always",
-            )
+            connected.set()
+            working = {
+                asyncio.create_task(
+                    app.run_worker_async(
+                        queues=[queue],
+                        name=_name(),
+                        concurrency=at_once,
+                        fetch_job_polling_interval=min(5.0, options.lease_s),
+                        update_heartbeat_interval=max(1.0, options.lease_s / 4),
+                        stalled_worker_timeout=max(5.0, options.lease_s),
+                        shutdown_graceful_timeout=_STOP_S,
+                        install_signal_handlers=False,
+                        delete_jobs="always",
+                    )
+                )
+                for queue, at_once in ((_DREAMS, options.jobs), (_UPKEEP, 1))
+            }
+            try:
+                ended, _ = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for one in working:
+                    one.cancel()
+                await asyncio.gather(*working, return_exceptions=True)
+            for one in ended:
+                one.result()
+            raise NoDatabase("The queue has stopped.")
 
 
 def make_app(database: Database, options: WorkerOptions) -> App:
@@ -112,21 +127,19 @@ def make_app(database: Database, options: WorkerOptions) -> App:
         conninfo=options.dsn,
         kwargs={"options": f"-c search_path={JOBS} -c timezone=UTC"},
         min_size=1,
-        max_size=options.jobs + 3,
+        max_size=options.jobs + 5,
     )
     app = App(connector=connector, periodic_defaults={"max_delay": 60})
-    room = asyncio.Semaphore(options.jobs)
 
     async def dream(dream: str) -> None:
-        async with room:
-            await _guarded(run_dream(database, dream, _name(), options.lease_s, options.folders), dream)
+        await _guarded(run_dream(database, dream, _name(), options.lease_s, options.folders), dream)
 
     async def sweep(timestamp: int) -> None:
         del timestamp
         await _guarded(_sweep(database, options), "sweep")
 
-    app.task(name=leases.TASK, queue=_QUEUE)(dream)
-    task: Any = app.task(name=leases.SWEEP, queue=_QUEUE, queueing_lock="sweep")(sweep)
+    app.task(name=leases.TASK, queue=_DREAMS)(dream)
+    task: Any = app.task(name=leases.SWEEP, queue=_UPKEEP, queueing_lock="sweep")(sweep)
     app.periodic(cron=f"* * * * * */{options.sweep_s}")(task)
     return app
 

@@ -25,8 +25,8 @@ def command(dsn: str, jobs: int, lease: float, sweep: int, cwd: Path) -> None:
     """Run the dreams and extractions that the memory server has queued.
 
     Start as many workers as you like, on any machine that reaches the database. If one dies, another takes over its
-    dream. Keys of models come from the settings of the worker. Without --dsn it uses the PostgreSQL that `reverie serve`
-    starts on this machine.
+    dream. Keys of models come from the settings of the worker. Without --dsn it uses the PostgreSQL that
+    `reverie serve` starts on this machine.
     """
     from reverie.server.embedded import EmbeddedPostgres
     from reverie.server.worker import WorkerOptions, run_worker

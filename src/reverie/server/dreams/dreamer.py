@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -56,7 +57,7 @@ class MeteredModel:
     def __init__(self, model: Model, settings: Settings, limit_usd: float | None) -> None:
         self._model = model
         self._catalogue = Catalogue.load(settings.catalogue.files)
-        self._limit_usd = limit_usd
+        self.limit_usd = limit_usd
         self.usage = Usage()
         self.cost_usd = 0.0
         self.failure: ReverieError | None = None
@@ -72,7 +73,7 @@ class MeteredModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         try:
-            if self._limit_usd is not None and self.cost_usd > 0 and self.cost_usd >= self._limit_usd:
+            if self.limit_usd is not None and self.cost_usd > 0 and self.cost_usd >= self.limit_usd:
                 raise BudgetSpent(OVER_BUDGET)
             async for event in self._model.stream(request):
                 if isinstance(event, Finished):
@@ -98,7 +99,6 @@ class MeteredModel:
 def main() -> None:
     """Runs the order in the folder that the command line names."""
     folder = Path(sys.argv[1])
-    threading.Thread(target=_end_with_worker, daemon=True).start()
     result: JsonObject
     try:
         result = asyncio.run(_run(folder, cast(JsonObject, load_json((folder / ORDER).read_bytes()))))
@@ -116,6 +116,7 @@ async def _run(folder: Path, order: JsonObject) -> JsonObject:
     settings = with_values(settings, {"background.fallback": False, "dream.mode": "auto"})
     opened = open_model(str(order["model"]), model_access(own), Catalogue.load(own.catalogue.files))
     model = MeteredModel(opened, settings, order.get("limit_usd"))
+    threading.Thread(target=_hear_worker, args=(model,), daemon=True).start()
     copy = MemoryCopy(root, root, {})
     copy.base = copy.files()
     _mark_confirmed(root, order.get("confirmed", []))
@@ -179,9 +180,12 @@ def _describe(error: ReverieError) -> JsonObject:
     return {"type": "dream_failed", "message": str(error), "again": True}
 
 
-def _end_with_worker() -> None:
-    while os.read(0, 4_096):
-        pass
+def _hear_worker(model: MeteredModel) -> None:
+    """The worker says what may be spent; when it ends, this process ends."""
+    with open(0, "rb", buffering=0, closefd=False) as heard:
+        while data := heard.read(4_096):
+            with suppress(ValueError):
+                model.limit_usd = float(data.split()[-1])
     os._exit(3)
 
 

@@ -134,8 +134,8 @@ class DreamRun:
                     raise LeaseLost from None
                 continue
             renewed = time.monotonic()
-            if rest is not None and rest < 0:
-                raise DreamError("budget_exceeded", dreamer.OVER_BUDGET)
+            if rest is not None:
+                self._tell_limit(float(self.spent.cost - self._before.cost + rest))
 
     # -- the process ---------------------------------------------------------------------------------------------
 
@@ -218,6 +218,11 @@ class DreamRun:
             return cast(JsonObject, load_json((self._folder / dreamer.RESULT).read_bytes()))
         except (OSError, Unparsable) as error:
             raise DreamError("internal_error", f"The process of the dream ended with {code}.", again=True) from error
+
+    def _tell_limit(self, limit_usd: float) -> None:
+        """Other dreams of the team spend too: the process hears what is left before its next request."""
+        if self._child is not None and self._child.stdin is not None and not self._child.stdin.is_closing():
+            self._child.stdin.write(f"{limit_usd}\n".encode())
 
     async def _stop_child(self) -> None:
         child, self._child = self._child, None

@@ -56,12 +56,16 @@ class SilentVendor:
 
 @pytest.fixture
 def vendor(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """`reverie simulate`: what a worker needs to use it."""
+    """`reverie simulate` with a dream of three requests: what a worker needs to use it."""
+    script = tmp_path / "dream.script"
+    script.write_text(
+        '[*]\ncall Glob {"pattern": "*.md"}\n---\ncall Glob {"pattern": "*.md"}\n---\nsay All is in order.\n'
+    )
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "-m", "reverie", "simulate", "--port", str(port)],
+        [sys.executable, "-m", "reverie", "simulate", "--port", str(port), "--script", str(script)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         env={**os.environ, "HOME": str(tmp_path), "REVERIE_HOME": str(tmp_path / "simulated")},
@@ -105,10 +109,13 @@ def test_a_dream_of_a_team_stays_in_its_budget(
     start_worker(env=vendor)
     paid = wait(served, served.anna, dreams.create(inputs=inputs(store, sessions), model=MODEL).id)
     assert paid.usage.output_tokens > 0 and paid.cost_usd > 0
-    query(served.dsn, "update teams set dream_budget = %s", paid.cost_usd)
-    refused = wait(served, served.anna, dreams.create(inputs=inputs(store, sessions), model=MODEL).id)
-    assert (refused.status, refused.error.type) == ("failed", "budget_exceeded")
-    assert (refused.usage.input_tokens, refused.usage.output_tokens) == (0, 0)
+    for rest, is_asked in ((0.0002, True), (0, False)):  # used up in between, then from the beginning
+        sql = "update teams set dream_budget = (select floor(sum(cost) * 1e4) from dreams) / 1e4 + %s"
+        query(served.dsn, sql, rest)
+        stopped = wait(served, served.anna, dreams.create(inputs=inputs(store, sessions), model=MODEL).id)
+        assert (stopped.status, stopped.error.type) == ("failed", "budget_exceeded"), (paid.usage, stopped)
+        assert (stopped.usage.output_tokens > 0, stopped.attempt) == (is_asked, 1)
+        assert stopped.usage.output_tokens < paid.usage.output_tokens
     other, _ = fill(served, served.anna)  # a private store is not paid by the team
     own = wait(served, served.anna, dreams.create(inputs=inputs(other, sessions), model="embedded").id)
     assert own.status == "completed"
