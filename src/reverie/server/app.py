@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from traceback import format_tb
 from typing import TYPE_CHECKING, Any, Final
 
-from reverie.server import audit, stores
+from reverie.server import audit, recalling, stores
 from reverie.server.database import Database, NoDatabase, Principal, Row, UnknownToken
 from reverie.server.dreams.routes import dream_routes
 from reverie.server.gate import Author
 from reverie.server.ids import new_id
 from reverie.server.memory_routes import memory_routes
 from reverie.server.own_routes import own_routes
+from reverie.server.vectors import OpenEncoder, Vectors
 from reverie.server.wire import ApiError, error_response, read_body
 
 if TYPE_CHECKING:
@@ -56,16 +59,23 @@ Answer = Callable[[Call], Awaitable[Any]]
 class Site:
     """What the routes share."""
 
-    def __init__(self, dsn: str, size: int) -> None:
+    def __init__(self, dsn: str, size: int, vectors: Vectors) -> None:
         self._dsn = dsn
         self._size = size
+        self.vectors = vectors
         self.database: Database | None = None
 
     @asynccontextmanager
     async def life(self, _app: Starlette) -> AsyncGenerator[None]:
         async with Database.open(self._dsn, size=self._size) as database:
             self.database = database
-            yield
+            await self.vectors.start()
+            task = asyncio.create_task(self.vectors.keep_up(database))
+            try:
+                yield
+            finally:
+                task.cancel()
+                self.vectors.close()
 
     def route(self, method: str, path: str, answer: Answer, *, writes: bool = False) -> Route:
         """A route that runs `answer` as the caller and returns its JSON; an error in it rolls everything back."""
@@ -89,7 +99,8 @@ class Site:
                 said = "The database does not answer; ask again."
                 return error_response(ApiError(503, said, headers={"retry-after": "1"}), request_id)
             except Exception as error:  # noqa: BLE001  the edge of a request: the caller gets an answer, the log the type
-                _log.error("%s %s: %s", request_id, path, type(error).__name__, exc_info=error)
+                at = "".join(format_tb(error.__traceback__))  # not the message: the database puts rows into it
+                _log.error("%s %s: %s\n%s", request_id, path, type(error).__name__, at)
                 return error_response(ApiError(500, "The server failed; its log has the reason."), request_id)
 
         return Route(path, respond, methods=[method])
@@ -111,21 +122,23 @@ class Site:
         return self.database
 
 
-def create_app(dsn: str, *, size: int = 10) -> Starlette:
+def create_app(dsn: str, *, size: int = 10, open_encoder: OpenEncoder | None = None) -> Starlette:
     """The application; it connects, and migrates the schema, when it starts."""
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    site = Site(dsn, size)
-    routes = [*_store_routes(site), *memory_routes(site), *own_routes(site), *dream_routes(site)]
+    site = Site(dsn, size, Vectors(open_encoder))
+    routes = [*_store_routes(site), *memory_routes(site), *own_routes(site), *dream_routes(site), _recall_route(site)]
     return Starlette(routes=[Route("/healthz", site.health), *routes], lifespan=site.life)
 
 
-def serve(dsn: str, listener: socket.socket) -> None:
+def serve(dsn: str, listener: socket.socket, open_encoder: OpenEncoder | None = None) -> None:
     """Serves until interrupted."""
     import uvicorn
 
-    config = uvicorn.Config(create_app(dsn), log_level="warning", access_log=False, timeout_graceful_shutdown=10)
+    config = uvicorn.Config(
+        create_app(dsn, open_encoder=open_encoder), log_level="warning", access_log=False, timeout_graceful_shutdown=10
+    )
     uvicorn.Server(config).run(sockets=[listener])
 
 
@@ -162,6 +175,14 @@ def _store_routes(site: Site) -> list[Route]:
         site.route("POST", f"{one}/archive", archive, writes=True),
         site.route("DELETE", one, delete, writes=True),
     ]
+
+
+def _recall_route(site: Site) -> Route:
+    async def answer(call: Call) -> Any:
+        body = await read_body(call.request, recalling.FIELDS)
+        return await recalling.recall(call.connection, call.who, site.vectors, body)
+
+    return site.route("POST", "/v1/reverie/recall", answer)
 
 
 def _token(request: Request) -> str:

@@ -13,7 +13,7 @@ import tempfile
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import quote
 
 from reverie.errors import ReverieError, UserError
@@ -76,10 +76,17 @@ class EmbeddedPostgres:
                 self._run("pg_ctl", "start", "-w", "-t", str(_START_S), "-D", self.data, "-l", self.log, "-o", options)
         return self.dsn
 
-    def stop(self) -> None:
-        """Stops it, if it runs; open transactions are rolled back."""
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+        """Stops it, if it runs; open transactions are rolled back. `immediate` is like a crash."""
         if self.is_running():
-            self._run("pg_ctl", "stop", "-w", "-m", "fast", "-D", self.data)
+            self._run("pg_ctl", "stop", "-w", "-m", mode, "-D", self.data)
+
+    def remove(self) -> None:
+        """Stops it and deletes its data."""
+        self.stop()
+        for folder in (self.folder, self.sockets):
+            shutil.rmtree(folder, ignore_errors=True)
+        self.password_file.unlink(missing_ok=True)
 
     def is_running(self) -> bool:
         if not (self.data / "PG_VERSION").exists():
