@@ -188,6 +188,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("simulate",): [Case(("--ledger", "LEDGER"), slow=True, serves=True)],
         ("web",): [Case(("--no-open",), slow=True, serves=True)],
         ("proxy",): [Case((), slow=True, serves=True)],
+        ("worker",): [Case(("--dsn", "postgresql://127.0.0.1:1/none"), works=False, slow=True)],
         ("proxy", "stats"): [Case(("--json",))],
         ("models", "add"): [Case(("nonesuch",), works=False)],
         ("models", "list"): [Case(())],

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 from pathlib import Path
+from traceback import format_tb
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.layers.l6_dreaming.copy import sweep as sweep_folders
@@ -149,8 +150,9 @@ async def _guarded(work: Any, what: str) -> None:
         await work
     except NoDatabase:
         _log.warning("%s: the database does not answer; it is tried again", what)
-    except Exception as error:  # noqa: BLE001  the edge of a job: the sweep queues it again
-        _log.error("%s: %s", what, type(error).__name__, exc_info=error)
+    except Exception as error:  # noqa: BLE001  the edge of a job: the row of the dream says how it goes on
+        where = "".join(format_tb(error.__traceback__))  # never the message of the error, which may quote a memory
+        _log.error("%s: %s\n%s", what, type(error).__name__, where)
 
 
 async def _sweep(database: Database, options: WorkerOptions) -> None:

@@ -1,5 +1,5 @@
 """The process of one dream or extraction: it works on a private folder, reports what it uses, and writes the result as
-JSON. It knows no database. It ends when its worker ends, because its input closes."""
+JSON. It does not see the database. It ends when its worker ends, because its input closes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from traceback import format_tb
+from types import TracebackType
 from typing import Any, Final, cast
 
 from reverie.errors import (
@@ -38,6 +40,7 @@ from reverie.models.prices import cost
 from reverie.models.registry import EMBEDDED, facts_of, model_access, open_model
 from reverie.parsing import load_json
 from reverie.paths import Places
+from reverie.regular_files import read_regular, read_regular_text
 from reverie.session.learner import open_learner
 from reverie.settings import Settings, load_settings
 from reverie.settings.schema import with_values
@@ -99,9 +102,10 @@ class MeteredModel:
 def main() -> None:
     """Runs the order in the folder that the command line names."""
     folder = Path(sys.argv[1])
+    sys.excepthook = _tell_where
     result: JsonObject
     try:
-        result = asyncio.run(_run(folder, cast(JsonObject, load_json((folder / ORDER).read_bytes()))))
+        result = asyncio.run(_run(folder, cast(JsonObject, load_json(read_regular(folder / ORDER)))))
     except ReverieError as error:
         result = {"error": _describe(error)}
     write_atomic(folder / RESULT, json.dumps(result).encode())
@@ -163,7 +167,7 @@ def _mark_confirmed(root: Path, names: Any) -> None:
     """What people confirmed in the store has priority in the dream too."""
     marks = dict[str, Mark]()
     for name in cast("list[str]", names):
-        text = (root / name).read_text("utf-8", "surrogateescape")
+        text = read_regular_text(root / name, errors="surrogateescape")
         marks |= {statement: Mark(Trust.CONFIRMED) for statement in statements_of(text)}
     Marks(root).add(marks)
 
@@ -178,6 +182,12 @@ def _describe(error: ReverieError) -> JsonObject:
     if isinstance(error, UserError):
         return {"type": "invalid_request", "message": str(error), "again": False}
     return {"type": "dream_failed", "message": str(error), "again": True}
+
+
+def _tell_where(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A failure in the log: where it was, and never its message, which may quote a memory."""
+    del error
+    print(kind.__name__, *format_tb(trace), sep="\n", file=sys.stderr)
 
 
 def _hear_worker(model: MeteredModel) -> None:

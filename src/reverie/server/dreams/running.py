@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from reverie.parsing import Unparsable, load_json
 from reverie.quick import dataclass
+from reverie.regular_files import read_regular
 from reverie.server import stores
 from reverie.server.database import Database, NoDatabase, Principal, Row
 from reverie.server.dreams import dreamer, landing, leases
@@ -92,11 +93,11 @@ class DreamRun:
             raise
         except NoDatabase:
             raise
-        except Exception as error:  # noqa: BLE001  the log has the reason, which may quote a memory; the row does not
-            _log.error("%s: %s (attempt %d)", lease.id, type(error).__name__, lease.attempt, exc_info=error)
+        except Exception:  # the log has the reason, the row does not
             said = "The worker failed; its log has the reason."
             with contextlib.suppress(LeaseLost):
                 await leases.fail(self._database, lease, self.spent, "internal_error", said, again=True)
+            raise
         finally:
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
@@ -215,7 +216,7 @@ class DreamRun:
                 self.spent = self._before.plus(told["usage"], float(told["cost"]))
         code = await child.wait()
         try:
-            return cast(JsonObject, load_json((self._folder / dreamer.RESULT).read_bytes()))
+            return cast(JsonObject, load_json(read_regular(self._folder / dreamer.RESULT)))
         except (OSError, Unparsable) as error:
             raise DreamError("internal_error", f"The process of the dream ended with {code}.", again=True) from error
 
