@@ -260,7 +260,10 @@ class DreamRun:
                 store = await stores.find(connection, row["store_id"], locks=True, may_be_archived=False)
             except ApiError as error:
                 raise DreamError("memory_store_unavailable", str(error)) from error
-            output, review, notes = await _land(connection, row, store, changes)
+            try:
+                output, review, notes = await _land(connection, row, store, changes)
+            except ApiError as error:  # the new store is refused; a single memory would be left
+                raise DreamError("dream_failed", str(error)) from error
             await connection.execute(
                 "update dreams set status = 'completed', ended_at = clock_timestamp(), lease_until = null, "
                 "output_store_id = %s, review = %s, changes = %s, summary = %s, counter = %s, input_tokens = %s, "

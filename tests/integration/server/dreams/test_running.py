@@ -127,6 +127,9 @@ def test_a_model_without_a_key_is_an_error_at_once(served: Served, start_worker:
     start_worker(env={"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_URL": ""})
     failed = wait(served, served.anna, dreams.create(inputs=inputs(store, sessions), model=MODEL).id)
     assert (failed.status, failed.error.type, failed.attempt) == ("failed", "model_error", 1), failed.error
+    late = dreams.create(inputs=inputs(store, sessions), model="embedded")
+    client(served, served.anna).beta.memory_stores.archive(store)
+    assert wait(served, served.anna, late.id).error.type == "memory_store_unavailable"
 
 
 def test_a_store_dreams_by_itself_once_after_many_writes(served: Served, start_worker: StartWorker) -> None:
