@@ -8,9 +8,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from reverie.server import stores
+from reverie.server import audit, stores
 from reverie.server.database import Database, NoDatabase, Principal, Row, UnknownToken
+from reverie.server.gate import Author
 from reverie.server.ids import new_id
+from reverie.server.memory_routes import memory_routes
+from reverie.server.own_routes import own_routes
 from reverie.server.wire import ApiError, error_response, read_body
 
 if TYPE_CHECKING:
@@ -38,6 +41,12 @@ class Call:
 
     def id(self, name: str) -> str:
         return str(self.request.path_params[name])
+
+    @property
+    def author(self) -> Author:
+        """Who a change of this request is by, as its headers say."""
+        given = {name: self.request.headers.get(f"x-reverie-{name}", "") for name in ("reason", "session", "message")}
+        return Author.of(self.who, **given)
 
 
 Answer = Callable[[Call], Awaitable[Any]]
@@ -107,7 +116,8 @@ def create_app(dsn: str, *, size: int = 10) -> Starlette:
     from starlette.routing import Route
 
     site = Site(dsn, size)
-    return Starlette(routes=[Route("/healthz", site.health), *_store_routes(site)], lifespan=site.life)
+    routes = [*_store_routes(site), *memory_routes(site), *own_routes(site)]
+    return Starlette(routes=[Route("/healthz", site.health), *routes], lifespan=site.life)
 
 
 def serve(dsn: str, listener: socket.socket) -> None:
@@ -140,6 +150,7 @@ def _store_routes(site: Site) -> list[Route]:
 
     async def delete(call: Call) -> Any:
         await stores.delete(call.connection, call.id("store"))
+        await audit.record(call.connection, call.who, "delete store", call.id("store"))
         return {"type": "memory_store_deleted", "id": call.id("store")}
 
     return [

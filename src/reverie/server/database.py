@@ -133,6 +133,15 @@ class Database:
             raise NoDatabase(f"The database does not answer: {_first_line(error)}") from error
 
 
+@asynccontextmanager
+async def account_rights(connection: AsyncConnection[Row]) -> AsyncGenerator[None]:
+    """The rights of the owner for a part of a request's transaction: to change accounts, after the caller was checked.
+    An error in it must end the transaction."""
+    await connection.execute(b"set local role none")
+    yield
+    await connection.execute(f"set local role {APP_ROLE}".encode())
+
+
 def hash_token(token: str) -> bytes:
     """What the database knows of a token. Tokens are random, so one round of a quick hash is enough."""
     return sha256(token.encode(errors="replace")).digest()

@@ -13,12 +13,14 @@ from reverie.server.wire import (
     ApiError,
     format_time,
     make_cursor,
-    not_found,
+    plain_id,
     read_cursor,
     take_flag,
     take_limit,
     take_moment,
+    take_row,
     take_text,
+    take_word,
 )
 
 if TYPE_CHECKING:
@@ -51,9 +53,15 @@ def show(row: Row) -> dict[str, Any]:
 
 
 async def create(
-    connection: Connection, who: Principal, body: Mapping[str, Any], *, scope: str = "", purpose: str = ""
+    connection: Connection,
+    who: Principal,
+    body: Mapping[str, Any],
+    *,
+    scope: str = "",
+    purpose: str | None = None,
+    if_missing: bool = False,
 ) -> Row:
-    """A new store; private without a `scope`."""
+    """A new store; private without a `scope`. Of each scope and purpose there is one: 409 if it exists, or that one."""
     from psycopg.types.json import Jsonb
 
     scope = scope or f"user:{who.person_id}"
@@ -62,28 +70,33 @@ async def create(
     name, description = _name(body), take_text(body, "description", most=_MOST_DESCRIPTION, default="")
     metadata = _changed_metadata({}, body.get("metadata"), may_remove=False)
     added = await connection.execute(
-        "insert into stores (id, organisation_id, scope, purpose, name, description, metadata, created_by) "
-        "values (%s, %s, %s, %s, %s, %s, %s, %s) returning *",
+        "insert into stores (id, organisation_id, scope, purpose, name, description, metadata, created_by, "
+        "is_keyed) values (%s, %s, %s, %s, %s, %s, %s, %s, %s) "
+        "on conflict (scope, purpose) where is_keyed and archived_at is null do nothing returning *",
         (
             new_id("memstore"),
             who.organisation_id,
             scope,
-            purpose,
+            purpose or "",
             name,
             description,
             Jsonb(metadata),
             who.person_id,
+            purpose is not None,
         ),
     )
-    return await _one(added, "memory store", "")
+    made = await added.fetchone()
+    if made is None and not if_missing:
+        raise ApiError(409, "This scope has a store of this purpose; ask with `if_missing` to get it.")
+    return made or await _find_keyed(connection, scope, purpose or "")
 
 
 async def find(connection: Connection, id: str, *, locks: bool = False, may_be_archived: bool = True) -> Row:
     """The store, locked against other changes if asked; 404 if the caller does not see it."""
     found = await connection.execute(
-        f"select * from stores where id = %s{' for update' if locks else ''}".encode(), (_plain(id),)
+        f"select * from stores where id = %s{' for update' if locks else ''}".encode(), (plain_id(id),)
     )
-    row = await _one(found, "memory store", id)
+    row = await take_row(found, "memory store", id)
     if row["archived_at"] is not None and not may_be_archived:
         raise ApiError(400, "The memory store is archived: it can be read, but not changed.")
     return row
@@ -103,7 +116,7 @@ async def update(connection: Connection, id: str, body: Mapping[str, Any]) -> Ro
         "update stores set name = %s, description = %s, metadata = %s, updated_at = now() where id = %s returning *",
         (name, description, Jsonb(metadata), row["id"]),
     )
-    return await _one(changed, "memory store", id)
+    return await take_row(changed, "memory store", id)
 
 
 async def archive(connection: Connection, id: str) -> Row:
@@ -114,7 +127,7 @@ async def archive(connection: Connection, id: str) -> Row:
         "updated_at = case when archived_at is null then now() else updated_at end where id = %s returning *",
         (id,),
     )
-    return await _one(changed, "memory store", id)
+    return await take_row(changed, "memory store", id)
 
 
 async def delete(connection: Connection, id: str) -> None:
@@ -123,18 +136,21 @@ async def delete(connection: Connection, id: str) -> None:
     await connection.execute("delete from stores where id = %s", (id,))
 
 
-async def page(connection: Connection, query: Mapping[str, str]) -> dict[str, Any]:
-    """One page, newest first."""
+async def page(connection: Connection, query: Mapping[str, str], *, scope: str | None = None) -> dict[str, Any]:
+    """One page, newest first; of a `scope`, and of a purpose, if they are given."""
     limit, cursor = take_limit(query), read_cursor(query, 2)
     before = (take_moment({"page": cursor[0]}, "page"), cursor[1]) if cursor else (None, None)
     found = await connection.execute(
         "select * from stores where (%(all)s or archived_at is null) "
+        "and (%(scope)s::text is null or scope = %(scope)s) and (%(purpose)s::text is null or purpose = %(purpose)s) "
         "and (%(least)s::timestamptz is null or created_at >= %(least)s) "
         "and (%(most)s::timestamptz is null or created_at <= %(most)s) "
         "and (%(at)s::timestamptz is null or (created_at, id) < (%(at)s, %(id)s)) "
         "order by created_at desc, id desc limit %(limit)s",
         {
             "all": take_flag(query, "include_archived"),
+            "scope": scope,
+            "purpose": take_word(query, "purpose"),
             "least": take_moment(query, "created_at[gte]"),
             "most": take_moment(query, "created_at[lte]"),
             "at": before[0],
@@ -173,15 +189,8 @@ def _changed_metadata(now: Mapping[str, str], given: Any, *, may_remove: bool) -
     return changed
 
 
-def _plain(id: str) -> str:
-    """An id as PostgreSQL takes it; one that it cannot store does not exist."""
-    if "\x00" in id or not id.isascii():
-        raise not_found("object", id)
-    return id
-
-
-async def _one(found: Any, what: str, id: str) -> Row:
-    row: Row | None = await found.fetchone()
-    if row is None:
-        raise not_found(what, id)
-    return row
+async def _find_keyed(connection: Connection, scope: str, purpose: str) -> Row:
+    found = await connection.execute(
+        "select * from stores where scope = %s and purpose = %s and is_keyed and archived_at is null", (scope, purpose)
+    )
+    return await take_row(found, "memory store", purpose)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import JSONResponse
 
+    from reverie.server.database import Row
+
 _TYPES: Final = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -35,18 +37,19 @@ MOST_FULL_PER_PAGE: Final = 20
 
 
 class ApiError(ReverieError):
-    """An answer that is an error: `status` and one sentence."""
+    """An answer that is an error: `status`, one sentence, and a `type` where the published API has one of its own."""
 
-    def __init__(self, status: int, message: str, *, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, status: int, message: str, *, type: str = "", headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.type = type or _TYPES.get(status, "api_error")
         self.headers = dict(headers or {})
 
 
 def error_response(error: ApiError, request_id: str = "") -> JSONResponse:
     from starlette.responses import JSONResponse
 
-    said = {"type": _TYPES.get(error.status, "api_error"), "message": str(error)}
+    said = {"type": error.type, "message": str(error)}
     body = {"type": "error", "error": said, "request_id": request_id}
     return JSONResponse(body, error.status, headers=error.headers)
 
@@ -120,12 +123,43 @@ def take_flag(query: Mapping[str, str], name: str) -> bool:
     return take_choice(query, name, ("true", "false"), "false") == "true"
 
 
+def take_word(query: Mapping[str, str], name: str) -> str | None:
+    """A value of the query that is compared with stored text; None if it is not given."""
+    given = query.get(name)
+    if given is not None and "\x00" in given:
+        raise ApiError(400, f"{name}: contains NUL.")
+    return given
+
+
+def take_number(query: Mapping[str, str], name: str, *, most: int) -> int:
+    """A whole number of the query; 0 if it is not given."""
+    given = query.get(name, "0")
+    if not given.isascii() or not given.isdigit() or int(given[:20]) > most:
+        raise ApiError(400, f"{name}: must be a whole number of 0 to {most:,}.")
+    return int(given)
+
+
 def take_limit(query: Mapping[str, str], *, full: bool = False) -> int:
     """The size of a page; with contents at most 20."""
     given = query.get("limit", str(PAGE_SIZE))
     if not given.isascii() or not given.isdigit() or not 1 <= int(given[:9]) <= MOST_PER_PAGE:
         raise ApiError(400, f"limit: must be 1 to {MOST_PER_PAGE}.")
     return min(int(given), MOST_FULL_PER_PAGE) if full else int(given)
+
+
+async def take_row(found: Any, what: str, id: str) -> Row:
+    """The row of a statement, or 404."""
+    row: Row | None = await found.fetchone()
+    if row is None:
+        raise not_found(what, id)
+    return row
+
+
+def plain_id(id: str) -> str:
+    """An id as PostgreSQL takes it; one that it cannot store does not exist."""
+    if "\x00" in id or not id.isascii():
+        raise not_found("object", id)
+    return id
 
 
 def make_cursor(*parts: str) -> str:

@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,12 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostg
 @pytest.fixture
 def dsn(postgres: EmbeddedPostgres) -> Iterator[str]:
     """An empty database."""
+    with _database(postgres) as one:
+        yield one
+
+
+@contextmanager
+def _database(postgres: EmbeddedPostgres) -> Iterator[str]:
     import psycopg
 
     from reverie.server.ids import new_id
@@ -73,6 +79,12 @@ class Served:
 @pytest.fixture
 def serve(dsn: str) -> Iterator[Callable[[], Served]]:
     """Starts a server on the database of this test; more than one is possible."""
+    with _serving(dsn) as start:
+        yield start
+
+
+@contextmanager
+def _serving(dsn: str) -> Iterator[Callable[[], Served]]:
     tokens, ids = asyncio.run(_make_people(dsn))
     started = list[subprocess.Popen[bytes]]()
 
@@ -104,6 +116,13 @@ def serve(dsn: str) -> Iterator[Callable[[], Served]]:
 @pytest.fixture
 def served(serve: Callable[[], Served]) -> Served:
     return serve()
+
+
+@pytest.fixture(scope="module")
+def shared(postgres: EmbeddedPostgres) -> Iterator[Served]:
+    """One server for all tests of a module that make stores of their own."""
+    with _database(postgres) as dsn, _serving(dsn) as start:
+        yield start()
 
 
 async def _make_people(dsn: str) -> tuple[dict[str, str], dict[str, str]]:

@@ -13,6 +13,7 @@ from reverie.errors import ReverieError
 from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
 from reverie.memory.gate.lines import lead_of, new_statements
 from reverie.memory.gate.marks import Marks
+from reverie.memory.secrets.new_secret import find_new_secret
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile, encode, statements_of
@@ -114,21 +115,9 @@ class WriteGate:
         return [f"{found.where} has this already: “{shorten(found.existing, _LONGEST)}”"] if found else []
 
     def _check_secrets(self, write: ProposedWrite, text: str) -> None:
-        named = find_secrets(write.name.rpartition("/")[2].removesuffix(".md").replace("_", " "))
-        if named:
-            self._refuse(write, "secret", f"The file name holds {named[0].kind}; choose one without it.", named[0].kind)
-        before = write.before or ""
-        for found in find_secrets(text):
-            if text[found.start : found.end] in before:
-                continue  # it was there before: `memory check` reports it, and this write does not add it
-            line = text.count("\n", 0, found.start) + 1
-            self._refuse(
-                write,
-                "secret",
-                f"{write.name}: line {line} holds {found.kind}, and secrets are never stored; write where it is kept "
-                "instead (the entry in the password manager, the name of the environment variable).",
-                found.kind,
-            )
+        found = find_new_secret(write.name, text, write.before or "")
+        if found is not None:
+            self._refuse(write, "secret", found.sentence, found.kind)
 
     def _decide_user(self, write: ProposedWrite) -> Decision:
         """What a person writes is stored as it is. The head of what the user confirmed has the trust of its lead."""
