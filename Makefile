@@ -63,8 +63,9 @@ PACKAGES_pydantic-ai := "pydantic-ai-slim[anthropic,openai]>=2.66"
 PACKAGES_langchain := "langchain>=1.4" "langchain-anthropic>=1.7" "langchain-openai>=1.7" "langchain-mcp-adapters>=0.3"
 PACKAGES_llm := "llm>=0.36" "llm-anthropic>=0.30"
 PACKAGES_aider := "aider-chat>=0.86"
+PACKAGES_mem0 := "mem0ai>=2.2" "numpy>=2" "safetensors>=0.5" "threadpoolctl>=3.5" "tokenizers>=0.21"
 PACKAGES_headroom := "headroom-ai[proxy]==0.42.*"
-CLIENT_NAMES := anthropic claude openai-agents pydantic-ai langchain llm aider headroom node mcp
+CLIENT_NAMES := anthropic claude openai-agents pydantic-ai langchain llm aider headroom mem0 node mcp
 MCP_SERVERS := @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-everything
 
 $(CLIENTS)/%/.installed:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.quick import dataclass
-from reverie.server import audit, stores
+from reverie.server import audit, recalling, stores
 from reverie.server.database import Database, NoDatabase, Principal, Row, UnknownToken, hash_token
 from reverie.server.gate import Author
 from reverie.server.ids import new_id
@@ -21,6 +21,7 @@ from reverie.server.memory_routes import memory_routes
 from reverie.server.monitoring import monitoring_routes
 from reverie.server.own_routes import own_routes
 from reverie.server.request_log import write_error, write_line
+from reverie.server.vectors import OpenEncoder, Vectors
 from reverie.server.wire import MOST_BODY, ApiError, error_response, read_body, read_token
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Options:
     behind_proxy: bool = False
     certificate: Path | None = None
     key: Path | None = None
+    open_encoder: OpenEncoder | None = None
+    """For recall by meaning."""
     measures: Path | None = None
     """A folder where the processes of one server leave their figures."""
 
@@ -82,17 +85,22 @@ class Site:
         self.options = options
         self.measures = Measures(options.measures)
         self.limits = Limits(options.rate)
+        self.vectors = Vectors(options.open_encoder)
         self._database: Database | None = None
 
     @asynccontextmanager
     async def life(self, _app: Starlette) -> AsyncGenerator[None]:
         async with Database.open(self._dsn, size=self.options.connections) as database:
             self._database = database
-            leaving = asyncio.create_task(self._leave_measures(database))
+            await self.vectors.start()
+            beside = [self.vectors.keep_up(database), self._leave_measures(database)]
+            tasks = [asyncio.create_task(one) for one in beside]
             try:
                 yield
             finally:
-                leaving.cancel()
+                for one in tasks:
+                    one.cancel()
+                self.vectors.close()
 
     @property
     def database(self) -> Database:
@@ -189,7 +197,13 @@ def create_app(dsn: str, options: Options | None = None) -> Starlette:
     from starlette.exceptions import HTTPException
 
     site = Site(dsn, options or Options())
-    routes = [*monitoring_routes(site), *_store_routes(site), *memory_routes(site), *own_routes(site)]
+    routes = [
+        *monitoring_routes(site),
+        *_store_routes(site),
+        *memory_routes(site),
+        *own_routes(site),
+        _recall_route(site),
+    ]
 
     async def refuse(_request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
@@ -253,3 +267,11 @@ def _store_routes(site: Site) -> list[Route]:
         site.route("POST", f"{one}/archive", archive, writes=True),
         site.route("DELETE", one, delete, writes=True),
     ]
+
+
+def _recall_route(site: Site) -> Route:
+    async def answer(call: Call) -> Any:
+        body = await read_body(call.request, recalling.FIELDS)
+        return await recalling.recall(call.connection, call.who, site.vectors, body)
+
+    return site.route("POST", "/v1/reverie/recall", answer)

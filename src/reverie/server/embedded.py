@@ -126,6 +126,14 @@ class EmbeddedPostgres:
             if is_last and self.is_running():
                 self._halt()
 
+    def remove(self) -> None:
+        """Stops it and deletes its data."""
+        self.stop()
+        for folder in (self.folder, self.sockets):
+            shutil.rmtree(folder, ignore_errors=True)
+        for path in (self.password_file, self._file("lock"), self._file("users")):
+            remove(path)
+
     def is_running(self) -> bool:
         return self.is_made and self._state(choose(self.data)) != _SILENT
 

@@ -1,5 +1,5 @@
-"""`/healthz` for load balancers and `/metrics` for Prometheus. Neither has contents, names or addresses; the figures are
-for administrators and for this machine."""
+"""`/healthz` for load balancers and `/metrics` for Prometheus. Neither has contents, names or hosts; figures are for
+administrators and for this machine."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import click
 from reverie.cli.lab.learning import dream, extraction, recall, writes
 from reverie.cli.lab.mcp import mcp
 from reverie.cli.lab.proxy import proxy
+from reverie.cli.lab.serve import serve
 from reverie.cli.lab.timing import screen, startup, web
 from reverie.cli.options import examples, json_option
 from reverie.cli.output import answer, show_progress
@@ -29,7 +30,7 @@ def command() -> None:
     """Run benchmarks of Reverie, most of them on recorded sessions."""
 
 
-for measurement in (recall, extraction, dream, writes, startup, screen, mcp, proxy, web):
+for measurement in (recall, extraction, dream, writes, startup, screen, mcp, proxy, web, serve):
     command.add_command(measurement)
 
 

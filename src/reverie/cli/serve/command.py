@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from reverie.cli.options import cwd_option, examples, load_places
+
+if TYPE_CHECKING:
+    from reverie.memory.recall.encoder import SentenceEncoder
 
 _DSN_HELP = "A PostgreSQL database with pgvector, as postgresql://USER@HOST/NAME.  [default: one of our own]"
 _WORKERS_HELP = "Processes that serve; one that ends is started again."
@@ -34,19 +38,25 @@ def command(ctx: click.Context, dsn: str, port: int, host: str, workers: int, cw
 def _run(dsn: str, port: int, host: str, workers: int, cwd: Path) -> None:
     from reverie.runtime.loopback import address, listen
     from reverie.runtime.workers import supervise
-    from reverie.server.app import serve
+    from reverie.server.app import Options, serve
     from reverie.server.embedded import EmbeddedPostgres
 
-    settings, _places = load_places(cwd)
+    settings, places = load_places(cwd)
     own = None if dsn else EmbeddedPostgres.at(settings.places.home)
     listener = listen(port, host)
+
+    def open_encoder() -> SentenceEncoder:
+        from reverie.memory.recall.encoder import open_encoder
+
+        return open_encoder(places.models, settings.memory.encoder)
+
     try:
         where = dsn or (own.start() if own else "")
         click.echo(f"Memory server at {address(listener)} (Ctrl-C stops it)")
         if workers > 1:
-            supervise(workers, lambda: serve(where, listener))
+            supervise(workers, lambda: serve(where, listener, Options(open_encoder=open_encoder)))
         else:
-            serve(where, listener)
+            serve(where, listener, Options(open_encoder=open_encoder))
     except KeyboardInterrupt:
         pass
     finally:

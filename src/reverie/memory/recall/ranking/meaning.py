@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.memory.recall.ranking.manner import example_prompts
-from reverie.memory.recall.search_index import IndexedFile, SearchIndex
+from reverie.memory.recall.search_index import SearchIndex
 from reverie.quick import dataclass
 from reverie.text.sentences import sentences
 
@@ -64,7 +64,10 @@ class Meaning:
 
     def _encode(self, part: Sequence[tuple[int, bytes]]) -> list[tuple[bytes, bytes]]:
         known = self._index.files([file for file, _ in part])
-        texts = [_passages(known[file], self._index.body(known[file]).strip()) for file, _ in part]
+        texts = [
+            passages(one.path, one.name, one.description, self._index.body(one).strip())
+            for one in (known[file] for file, _ in part)
+        ]
         vectors = self._encoder.encode([text for of_file in texts for text in of_file])
         made: list[tuple[bytes, bytes]] = []
         start = 0
@@ -137,11 +140,11 @@ def _unpack(data: bytes) -> Floats:
     return np.frombuffer(data, np.float16, offset=2).reshape(count, -1).astype(np.float32)
 
 
-def _passages(file: IndexedFile, body: str) -> list[str]:
+def passages(path: str, name: str, description: str, body: str) -> list[str]:
     """The texts to encode for a topic file: its header, and its body whole or in overlapping windows of whole lines."""
-    stem = file.path.rsplit("/", 1)[-1].removesuffix(".md").replace("_", " ").replace("-", " ")
-    title = file.name or stem
-    header = f"{title}. {file.description}" if file.description else title
+    stem = path.rsplit("/", 1)[-1].removesuffix(".md").replace("_", " ").replace("-", " ")
+    title = name or stem
+    header = f"{title}. {description}" if description else title
     if not body:
         return [header]
     if len(body.split()) <= WHOLE_WORDS:

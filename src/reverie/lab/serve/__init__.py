@@ -1,0 +1,1 @@
+"""How fast the memory server writes and recalls, with few and with many memories, and beside others."""
