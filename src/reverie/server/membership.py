@@ -62,22 +62,24 @@ async def read_scope(connection: Connection, who: Principal, given: str) -> str:
 
 async def found_project(connection: Connection, who: Principal, name: str) -> dict[str, Any]:
     """The project of this name; a new one has the caller as its member. 403 if it exists and the caller is outside."""
-    name = check_name(name)
-    project = await _find_project(connection, name)
-    if project is None:
-        async with account_rights(connection):
+    name, is_new = check_name(name), False
+    async with account_rights(connection):
+        id = await _find_project(connection, who, name)
+        if not id:
             try:
                 id = await accounts.add_project(connection, who.organisation_id, name)
                 await accounts.join_project(connection, id, who.person_id)
+                is_new = True
             except UserError:  # somebody was quicker
-                id = ""
-        if id:
-            await audit.record(connection, who, "add project", id)
-            return _show_project(id, name, is_new=True)
-        project = await take_row(await _ask_project(connection, name), "project", name)
-    if f"project:{project['id']}" not in who.scopes:
-        raise ApiError(403, f"The project {name!r} exists: ask a member or an administrator to add you to it.")
-    return _show_project(project["id"], name, is_new=False)
+                id = await _find_project(connection, who, name)
+        found = await connection.execute(
+            "select 1 from project_members where project_id = %s and person_id = %s", (id, who.person_id)
+        )
+        if await found.fetchone() is None:
+            raise ApiError(403, f"The project {name!r} exists: ask a member or an administrator to add you to it.")
+    if is_new:
+        await audit.record(connection, who, "add project", id)
+    return {"type": "project", "id": id, "name": name, "scope": f"project:{id}", "is_new": is_new}
 
 
 async def change_member(connection: Connection, who: Principal, project: str, person: str, *, joins: bool) -> Row:
@@ -110,13 +112,9 @@ def check_name(name: str) -> str:
     return name
 
 
-def _show_project(id: str, name: str, *, is_new: bool) -> dict[str, Any]:
-    return {"type": "project", "id": id, "name": name, "scope": f"project:{id}", "is_new": is_new}
-
-
-async def _find_project(connection: Connection, name: str) -> Row | None:
-    return await (await _ask_project(connection, name)).fetchone()
-
-
-async def _ask_project(connection: Connection, name: str) -> Any:
-    return await connection.execute("select id from projects where name = %s", (name,))
+async def _find_project(connection: Connection, who: Principal, name: str) -> str:
+    found = await connection.execute(
+        "select id from projects where organisation_id = %s and name = %s", (who.organisation_id, name)
+    )
+    row = await found.fetchone()
+    return row["id"] if row else ""

@@ -201,12 +201,12 @@ async def changes(connection: Connection, store_id: str, query: Mapping[str, str
     store = await stores.find(connection, store_id)
     after, limit = take_number(query, "after", most=_MOST_NUMBER), take_limit(query)
     found = await connection.execute(
-        "with some as ("
+        "with asked as ("
         f"select {_COLUMNS}, m.content, "
         "sum(octet_length(m.content)) over (order by v.number) - coalesce(octet_length(m.content), 0) as sent_before "
         "from (select * from versions where store_id = %(store)s and number > %(after)s "
         "order by number limit %(limit)s) v left join memories m on m.version_id = v.id and m.id = v.memory_id"
-        ") select * from some where coalesce(sent_before, 0) < %(largest)s order by number".encode(),
+        ") select * from asked where coalesce(sent_before, 0) < %(largest)s order by number".encode(),
         {"store": store["id"], "after": after, "limit": limit, "largest": _LARGEST_ANSWER},
     )
     rows = await found.fetchall()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import unicodedata
-import urllib.error
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -17,23 +15,11 @@ from urllib.parse import quote
 import anthropic
 import pytest
 
+from tests.integration.server.asking import ask
 from tests.integration.server.conftest import Served, client
 
 pytestmark = pytest.mark.integration
 TOKEN = "ghp_" + "a8Kd93kLmQ0zXw7RtY5uVb2Nc4Jf6Hg1Ss9P"
-
-
-def ask(served: Served, token: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-    """A request without the SDK: status and JSON."""
-    given = {"x-api-key": token, "content-type": "application/json"}
-    given |= {f"x-reverie-{name}": quote(value) for name, value in headers.items()}
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(served.url + path, data, given, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.integration.server.asking import ask
 from tests.integration.server.conftest import Served
-from tests.integration.server.test_memories import ask
 
 pytestmark = pytest.mark.integration
 STORES = "/v1/reverie/memory_stores"
