@@ -15,12 +15,12 @@ from reverie.server import audit, recalling, stores
 from reverie.server.database import Database, NoDatabase, Principal, Row, UnknownToken, hash_token
 from reverie.server.gate import Author
 from reverie.server.ids import new_id
-from reverie.server.limits import RATE, Limits, receive_body
-from reverie.server.measures import Measures, label
 from reverie.server.memory_routes import memory_routes
-from reverie.server.monitoring import monitoring_routes
+from reverie.server.operation.limits import RATE, Limits, receive_body
+from reverie.server.operation.measures import Measures, label
+from reverie.server.operation.monitoring import monitoring_routes
+from reverie.server.operation.request_log import write_error, write_line
 from reverie.server.own_routes import own_routes
-from reverie.server.request_log import write_error, write_line
 from reverie.server.vectors import OpenEncoder, Vectors
 from reverie.server.wire import MOST_BODY, ApiError, error_response, read_body, read_token
 
@@ -146,7 +146,8 @@ class Site:
         request = await receive_body(request, most_body)
         try:
             async with self.database.as_token(token) as (connection, who):
-                self.limits.know(hashed)
+                if self.limits.know(hashed):
+                    await connection.execute("select note_token_use(%s)", (who.token_id,))
                 if writes and not who.may_write:
                     raise ApiError(403, "This token may only read.")
                 return await answer(Call(request, connection, who)), who

@@ -25,9 +25,10 @@ async def record_by_server(
     *,
     organisation: str | None = None,
     outcome: str = "done",
+    actor: str = "",
 ) -> None:
     """Adds a row as the owner: for what no token did, such as a refused token or a command of the operator."""
     await connection.execute(
-        "insert into audit (organisation_id, action, object, outcome) values (%s, %s, %s, %s)",
-        (organisation, action, object, outcome),
+        "insert into audit (organisation_id, action, object, outcome, actor) values (%s, %s, %s, %s, %s)",
+        (organisation, action, object, outcome, actor),
     )

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from reverie.errors import ReverieError, UserError
 from reverie.regular_files import read_regular, read_tail
-from reverie.server.postgres_programs import choose, copy_for_others, environment
+from reverie.server.operation.postgres_programs import choose, copy_for_others, environment
 from reverie.storage.atomic import make_private_dir, remove, storage_error, write_new
 from reverie.storage.locks import exclusive
 from reverie.storage.token_file import load_secret

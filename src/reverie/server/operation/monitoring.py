@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from reverie.server.database import NoDatabase, Row, UnknownToken
-from reverie.server.measures import Labels, label
+from reverie.server.operation.measures import Labels, label
 from reverie.server.wire import ApiError, error_response, read_token
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ RATE: Final = 1_000.0
 _UNKNOWN_RATE, _UNKNOWN_BURST = 20.0, 200.0
 _AUDIT_RATE, _AUDIT_BURST = 1.0, 20.0
 _MOST_KEYS: Final = 10_000
+_NOTED_S: Final = 3_600.0
 _IDLE_S: Final = 15.0
 _WHOLE_S: Final = 300.0
 _DRAINED: Final = 4_000_000
@@ -61,7 +62,8 @@ class Limits:
         self._tokens = Buckets(rate, 2 * rate) if rate else None
         self._unknown = Buckets(_UNKNOWN_RATE, _UNKNOWN_BURST)
         self._audited = Buckets(_AUDIT_RATE, _AUDIT_BURST)
-        self._known: OrderedDict[bytes, None] = OrderedDict()
+        self._known: OrderedDict[bytes, float] = OrderedDict()
+        """Tokens that worked, and when that was written down."""
 
     def check(self, token: bytes, address: str) -> None:
         """Raises 429. `token` is its hash. A token that worked before does not pay for others at its address, which
@@ -73,12 +75,16 @@ class Limits:
             said = f"Too many requests: ask again in {math.ceil(wait)} s."
             raise ApiError(429, said, headers={"retry-after": str(math.ceil(wait))})
 
-    def know(self, token: bytes) -> None:
-        """The token worked."""
-        self._known[token] = None
+    def know(self, token: bytes) -> bool:
+        """The token worked. Whether that should be written down: once per hour."""
+        now = time.monotonic()
+        noted = self._known.get(token)
+        is_due = noted is None or now - noted > _NOTED_S
+        self._known[token] = now if noted is None or is_due else noted
         self._known.move_to_end(token)
         if len(self._known) > _MOST_KEYS:
             self._known.popitem(last=False)
+        return is_due
 
     def forget(self, token: bytes) -> None:
         """The token does not work any more."""
