@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,6 +80,7 @@ def _run(cwd: Path, chosen: dict[str, Any]) -> None:
     listener = listen(chosen["port"], chosen["host"])
     url = address(listener).replace("http:", "https:" if chosen["ssl_certfile"] else "http:", 1)
     figures = Path(tempfile.mkdtemp(prefix="reverie-serve-"))
+    signal.signal(signal.SIGTERM, _stop)  # uvicorn gives the signal back when it is done; PostgreSQL must stop then
     try:
         with started(where, makes=True) as dsn:
             say_all(greet(where, dsn, url))
@@ -88,6 +91,10 @@ def _run(cwd: Path, chosen: dict[str, Any]) -> None:
     finally:
         listener.close()
         shutil.rmtree(figures, ignore_errors=True)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _serve(

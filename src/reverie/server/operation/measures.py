@@ -4,6 +4,7 @@ contents. Each process of `--workers` leaves its counts in a shared folder, and 
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections import defaultdict
@@ -53,9 +54,9 @@ class Measures:
 
     def time(self, route: str, seconds: float) -> None:
         name = "reverie_request_seconds"
-        for most in (*_BUCKETS, float("inf")):
-            if seconds <= most:
-                self._counts[f"{name}_bucket", label(route=route, le="+Inf" if most > 1e9 else f"{most:g}")] += 1
+        for most in (*_BUCKETS, math.inf):
+            le = "+Inf" if most == math.inf else f"{most:g}"
+            self._counts[f"{name}_bucket", label(route=route, le=le)] += seconds <= most
         self._counts[f"{name}_sum", label(route=route)] += seconds
         self._counts[f"{name}_count", label(route=route)] += 1
 
@@ -75,7 +76,8 @@ class Measures:
             total[key] = value
         lines = list[str]()
         for family, (kind, help) in _KINDS.items():
-            rows = sorted(key for key in total if key[0] == family or key[0].startswith(f"{family}_"))
+            names = {family, *(f"{family}_{end}" for end in ("bucket", "sum", "count"))}
+            rows = sorted((key for key in total if key[0] in names), key=_order)
             if rows:
                 lines += [f"# HELP {family} {help}", f"# TYPE {family} {kind}"]
             for name, labels in rows:
@@ -102,6 +104,12 @@ class Measures:
             for kind, name, labels, value in cast("list[tuple[str, str, list[list[str]], float]]", rows):
                 if kind == "count" or is_fresh:
                     yield kind, name, tuple((one, of) for one, of in labels), value
+
+
+def _order(key: tuple[str, Labels]) -> tuple[str, list[tuple[str, str]], float]:
+    """By name and labels; the buckets of a histogram from small to large."""
+    others = [one for one in key[1] if one[0] != "le"]
+    return key[0], others, float(dict(key[1]).get("le", "0"))
 
 
 def _escape(value: str) -> str:
