@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reverie.quick import dataclass
 from reverie.server import audit, recalling, stores
-from reverie.server.database import Database, NoDatabase, Principal, Row, UnknownToken, hash_token
+from reverie.server.database import Database, NoDatabase, Principal, Row, StalePlan, UnknownToken, hash_token
 from reverie.server.gate import Author
 from reverie.server.ids import new_id
 from reverie.server.memory_routes import memory_routes
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
 _MOST_CONNECTIONS: Final = 2_000
+_WHO: Final = "reverie.who"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +118,9 @@ class Site:
         from starlette.routing import Route
 
         async def respond(request: Request) -> Response:
-            began, request_id, who = time.perf_counter(), new_id("req"), None
+            began, request_id = time.perf_counter(), new_id("req")
             try:
-                body, who = await self._run(request, answer, writes, most_body)
+                body = await self._run(request, answer, writes, most_body)
                 response: Response = JSONResponse(body, headers={"request-id": request_id})
             except ApiError as error:
                 response = error_response(error, request_id)
@@ -134,30 +135,38 @@ class Site:
             except Exception as error:  # noqa: BLE001  the edge of a request: the caller gets an answer, the log the type
                 write_error(error, id=request_id, route=path)
                 response = error_response(ApiError(500, "The server failed; its log has the reason."), request_id)
-            self._note(request, path, response.status_code, time.perf_counter() - began, request_id, who, writes)
+            self._note(request, path, response.status_code, time.perf_counter() - began, request_id, writes)
             return response
 
         return Route(path, respond, methods=[method])
 
-    async def _run(self, request: Request, answer: Answer, writes: bool, most_body: int) -> tuple[Any, Principal]:
+    async def _run(self, request: Request, answer: Answer, writes: bool, most_body: int) -> Any:
         token = read_token(request)
-        hashed = hash_token(token)
-        self.limits.check(hashed, request.client.host if request.client else "")
+        self.limits.check(hash_token(token), request.client.host if request.client else "")
         request = await receive_body(request, most_body)
         try:
+            return await self._run_once(request, token, answer, writes)
+        except StalePlan:
+            return await self._run_once(request, token, answer, writes)
+
+    async def _run_once(self, request: Request, token: str, answer: Answer, writes: bool) -> Any:
+        from starlette.requests import Request as NewRequest
+
+        hashed = hash_token(token)
+        try:
             async with self.database.as_token(token) as (connection, who):
+                request.scope[_WHO] = who
                 if self.limits.know(hashed):
                     await connection.execute("select note_token_use(%s)", (who.token_id,))
                 if writes and not who.may_write:
                     raise ApiError(403, "This token may only read.")
-                return await answer(Call(request, connection, who)), who
+                return await answer(Call(NewRequest(request.scope, request.receive), connection, who))
         except UnknownToken:
             self.limits.forget(hashed)
             raise
 
-    def _note(
-        self, request: Request, route: str, status: int, seconds: float, id: str, who: Principal | None, writes: bool
-    ) -> None:
+    def _note(self, request: Request, route: str, status: int, seconds: float, id: str, writes: bool) -> None:
+        who: Principal | None = request.scope.get(_WHO)
         self.measures.count("reverie_requests_total", method=request.method, route=route, status=str(status))
         self.measures.time(route, seconds)
         if status in (401, 429):
@@ -168,7 +177,7 @@ class Site:
             self.measures.count("reverie_recalls_total")
         if self.options.logs_requests:
             ids = {"token": who.token_id, "person": who.person_id, "organisation": who.organisation_id} if who else {}
-            store = request.path_params.get("store", "") if who else ""  # of a caller that is known
+            store = request.path_params.get("store", "") if status < 400 else ""  # else it may be any text
             ms = round(seconds * 1000, 1)
             write_line(
                 "request", id=id, method=request.method, route=route, status=status, ms=ms, store=str(store)[:60], **ids

@@ -32,6 +32,10 @@ class NoDatabase(ReverieError):
         self.retry_s = retry_s
 
 
+class StalePlan(NoDatabase):
+    """A migration changed a table under a prepared statement; nothing was done, and the next attempt works."""
+
+
 class UnknownToken(ReverieError):
     """The token is unknown, expired or revoked."""
 
@@ -140,6 +144,11 @@ class Database:
         except psycopg.errors.DiskFull as error:
             said = "The disk of the database is full; nothing was stored."
             raise NoDatabase(f"The disk of the database is full: {_first_line(error)}", said, 30) from error
+        except psycopg.errors.FeatureNotSupported as error:
+            if error.diag.source_function != "RevalidateCachedQuery":
+                raise
+            await self._pool.drain()  # the other connections know the old table, too
+            raise StalePlan("A table was changed by a migration.") from error
         except psycopg.errors.QueryCanceled as error:
             raise NoDatabase("A statement took too long.", "The database is busy; ask again.", 5) from error
         except (
