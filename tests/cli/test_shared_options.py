@@ -28,6 +28,7 @@ NO_JSON = {
     "simulate": "serves until it is stopped; it writes its ledger with --ledger",
     "web": "serves until it is stopped; every page is JSON under /api",
     "proxy": "serves until it is stopped; `proxy stats --json` has its figures",
+    "serve": "serves until it is stopped; its commands print JSON",
     "completion": "prints a script for a shell",
     "team member": "a part of `team run`, which passes its events on",
 }

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import quote
 
 from reverie.errors import ReverieError, UserError
@@ -112,8 +112,9 @@ class EmbeddedPostgres:
                 raise
         return self.dsn
 
-    def stop(self) -> None:
-        """This process does not need it any more: stops it if nobody else does. Open transactions are rolled back."""
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+        """This process does not need it any more: stops it if nobody else does. Open transactions are rolled back.
+        `immediate` is like a crash."""
         if self._held is None:
             return
         with exclusive(self._file("lock"), timeout_s=2 * _START_S, what="the database"):
@@ -124,7 +125,7 @@ class EmbeddedPostgres:
                 is_last = False
             self._let_go()
             if is_last and self.is_running():
-                self._halt()
+                self._halt(mode)
 
     def remove(self) -> None:
         """Stops it and deletes its data."""
@@ -137,8 +138,8 @@ class EmbeddedPostgres:
     def is_running(self) -> bool:
         return self.is_made and self._state(choose(self.data)) != _SILENT
 
-    def _halt(self) -> None:
-        self._run(choose(self.data), "pg_ctl", "stop", "-w", "-t", str(_START_S), "-m", "fast", "-D", "data")
+    def _halt(self, mode: str = "fast") -> None:
+        self._run(choose(self.data), "pg_ctl", "stop", "-w", "-t", str(_START_S), "-m", mode, "-D", "data")
 
     def _file(self, kind: str) -> Path:
         return self.password_file.with_name(f"postgres.{kind}")

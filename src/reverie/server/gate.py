@@ -94,14 +94,19 @@ def check_content(content: str) -> str:
 
 async def check_secrets(path: str, content: str, before: str = "") -> None:
     """Refuses a secret that is not in `before`. A long text is read in a thread."""
-    if find_secrets(path.replace("/", " ").replace("_", " ")):
-        raise ApiError(400, "path: holds a secret; choose one without it.")
+    check_words("path", path.replace("/", " ").replace("_", " "))
     if len(content) < _IN_A_THREAD:
         found = find_new_secret(path, content, before)
     else:
         found = await asyncio.to_thread(find_new_secret, path, content, before)
     if found is not None:
         raise ApiError(400, found.sentence)
+
+
+def check_words(name: str, *texts: str) -> None:
+    """Refuses a secret in short texts beside the memories: names, descriptions, metadata."""
+    if any(find_secrets(one) for one in texts):
+        raise ApiError(400, f"{name}: holds a secret, and secrets are never stored.")
 
 
 def hash_content(content: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reverie.errors import UserError
 from reverie.server import accounts, audit
 from reverie.server.database import Principal, Row, account_rights
+from reverie.server.gate import check_words
 from reverie.server.wire import ApiError, not_found, plain_id, take_row, take_text
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def check_name(name: str) -> str:
     name = take_text({"name": name}, "name", least=1, most=_MOST_NAME)
     if any(unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp") for one in name):
         raise ApiError(400, "name: may not contain control characters.")
+    check_words("name", name)
     return name
 
 

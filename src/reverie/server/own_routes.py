@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reverie.server import audit, membership, memories, stores, versions
+from reverie.server.gate import check_words
 from reverie.server.wire import ApiError, plain_id, read_body, take_text
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def own_routes(site: Site) -> list[Route]:
         given = take_text(body, "scope", least=1, most=_MOST_ID, default="user")
         scope = await membership.read_scope(call.connection, call.who, given)
         purpose = take_text(body, "purpose", most=_MOST_PURPOSE, default="")
+        check_words("purpose", purpose)
         if_missing = body.get("if_missing", False)
         if not isinstance(if_missing, bool):
             raise ApiError(400, "if_missing: must be true or false.")

@@ -26,6 +26,7 @@ _MOST_QUERY: Final = 20_000
 _MOST_FOUND: Final = 50
 _MOST_TERMS: Final = 16
 _CANDIDATES: Final = 60
+_PASSAGES: Final = 4 * _CANDIDATES
 _LONGEST_TERM: Final = 100
 _UNRELATED: Final = 0.15
 """The closeness of texts that have nothing to do with each other."""
@@ -48,9 +49,10 @@ with visible as materialized (
     from unnest(%(terms)s::text[], %(most_weights)s::float8[]) as t (term, most)
 ), found as materialized (
     select h.memory_id, a.term, a.most, h.words @@ a.head as in_head from hits h join asked a on h.words @@ a.anywhere
-), weights as (
-    select term,
-           least(min(most), ln(1 + ((select count(*) from visible) - count(*) + 0.5) / (count(*) + 0.5))) as weight
+), weights as materialized (
+    select term, least(
+        min(most), ln(1 + ((select count(*)::float8 from visible) - count(*) + 0.5) / (count(*) + 0.5))
+    ) as weight
     from found group by term
 )
 select memory_id, sum(weight * case when in_head then 1.5 else 1 end) / %(total)s as words,
@@ -60,10 +62,9 @@ group by memory_id order by words desc, memory_id limit %(most)s
 """
 
 _MEANING: Final = """
-select memory_id, max(closeness) as closeness from (
-    select memory_id, -(vector operator(public.<#>) %(vector)s::public.halfvec) as closeness
-    from recall_vectors where scope = any (%(scopes)s) and encoder = %(encoder)s
-) every group by memory_id order by closeness desc, memory_id limit %(most)s
+select memory_id, -(vector operator(public.<#>) %(vector)s::public.halfvec) as closeness
+from recall_vectors where scope = any (%(scopes)s) and encoder = %(encoder)s
+order by closeness desc, memory_id limit %(most)s
 """
 
 
@@ -85,9 +86,10 @@ async def recall(connection: Connection, who: Principal, vectors: Vectors, body:
     if encoded:
         found = await connection.execute(
             _MEANING,
-            {"vector": encoded[0], "encoder": vectors.name, "scopes": asked.scopes, "most": _CANDIDATES},
+            {"vector": encoded[0], "encoder": vectors.name, "scopes": asked.scopes, "most": _PASSAGES},
         )
-        near = {row["memory_id"]: float(row["closeness"]) for row in await found.fetchall()}
+        for row in await found.fetchall():  # the closest passage of a memory comes first
+            near.setdefault(row["memory_id"], float(row["closeness"]))
     ranked = {
         id: _WORDS_WEIGHT * scores.get(id, 0.0) + near.get(id, _UNRELATED) - _UNRELATED if near else scores[id]
         for id in {*scores, *near}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from reverie.server.database import Principal, Row
+from reverie.server.gate import check_words
 from reverie.server.ids import new_id
 from reverie.server.wire import (
     ApiError,
@@ -67,7 +68,7 @@ async def create(
     scope = scope or f"user:{who.person_id}"
     if scope not in who.scopes:
         raise ApiError(403, "You are not a member of this scope.")
-    name, description = _name(body), take_text(body, "description", most=_MOST_DESCRIPTION, default="")
+    name, description = _name(body), _description(body, default="")
     metadata = _changed_metadata({}, body.get("metadata"), may_remove=False)
     added = await connection.execute(
         "insert into stores (id, organisation_id, scope, purpose, name, description, metadata, created_by, "
@@ -110,7 +111,7 @@ async def update(connection: Connection, id: str, body: Mapping[str, Any]) -> Ro
     name = row["name"] if body.get("name") is None else _name(body)
     description = row["description"]
     if body.get("description") is not None:
-        description = take_text(body, "description", most=_MOST_DESCRIPTION)
+        description = _description(body)
     metadata = _changed_metadata(row["metadata"], body.get("metadata"), may_remove=True)
     changed = await connection.execute(
         "update stores set name = %s, description = %s, metadata = %s, updated_at = now() where id = %s returning *",
@@ -166,9 +167,16 @@ async def page(connection: Connection, query: Mapping[str, str], *, scope: str |
 
 def _name(body: Mapping[str, Any]) -> str:
     name = take_text(body, "name", least=1, most=_MOST_NAME)
+    check_words("name", name)
     if any(unicodedata.category(one) == "Cc" for one in name):
         raise ApiError(400, "name: may not contain control characters.")
     return name
+
+
+def _description(body: Mapping[str, Any], default: str | None = None) -> str:
+    description = take_text(body, "description", most=_MOST_DESCRIPTION, default=default)
+    check_words("description", description)
+    return description
 
 
 def _changed_metadata(now: Mapping[str, str], given: Any, *, may_remove: bool) -> dict[str, str]:
@@ -184,6 +192,7 @@ def _changed_metadata(now: Mapping[str, str], given: Any, *, may_remove: bool) -
             continue
         take_text({"metadata key": key}, "metadata key", least=1, most=_MOST_KEY)
         changed[key] = take_text({"metadata value": pairs[key]}, "metadata value", most=_MOST_VALUE)
+        check_words("metadata", f"{key}: {changed[key]}")
     if len(changed) > _MOST_PAIRS:
         raise ApiError(400, f"metadata: may have {_MOST_PAIRS} pairs.")
     return changed

@@ -137,30 +137,23 @@ async def page(connection: Connection, store_id: str, query: Mapping[str, str]) 
     full = take_choice(query, "view", VIEWS, "basic") == "full"
     limit, cursor = take_limit(query, full=full), read_cursor(query, 1)
     before = take_number({"page": cursor[0]}, "page", most=_MOST_NUMBER) if cursor else None
-    operation = take_choice(query, "operation", _OPERATIONS, "created") if "operation" in query else None
+    service = take_word(query, "service_account_id")
+    # Only what is asked is in the statement, so that the database can choose the index for it.
+    asked = {
+        "v.number < %(before)s": ("before", before),
+        "v.memory_id = %(memory)s": ("memory", take_word(query, "memory_id")),
+        "v.operation = %(operation)s": ("operation", _read_operation(query)),
+        "v.session_id = %(session)s": ("session", take_word(query, "session_id")),
+        "v.token_id = %(token)s": ("token", take_word(query, "api_key_id")),
+        "v.actor_type = 'service_account_actor' and v.actor_id = %(service)s": ("service", service),
+        "v.created_at >= %(least)s": ("least", take_moment(query, "created_at[gte]")),
+        "v.created_at <= %(most)s": ("most", take_moment(query, "created_at[lte]")),
+    }
+    conditions = "".join(f" and {text}" for text, (_, value) in asked.items() if value is not None)
     found = await connection.execute(
-        f"select {_COLUMNS}{', v.content' if full else ''} from versions v where v.store_id = %(store)s "
-        "and (%(before)s::bigint is null or v.number < %(before)s) "
-        "and (%(memory)s::text is null or v.memory_id = %(memory)s) "
-        "and (%(operation)s::text is null or v.operation = %(operation)s) "
-        "and (%(session)s::text is null or v.session_id = %(session)s) "
-        "and (%(token)s::text is null or v.token_id = %(token)s) "
-        "and (%(service)s::text is null or (v.actor_type = 'service_account_actor' and v.actor_id = %(service)s)) "
-        "and (%(least)s::timestamptz is null or v.created_at >= %(least)s) "
-        "and (%(most)s::timestamptz is null or v.created_at <= %(most)s) "
+        f"select {_COLUMNS}{', v.content' if full else ''} from versions v where v.store_id = %(store)s{conditions} "
         "order by v.number desc limit %(limit)s".encode(),
-        {
-            "store": store["id"],
-            "before": before,
-            "memory": take_word(query, "memory_id"),
-            "operation": operation,
-            "session": take_word(query, "session_id"),
-            "token": take_word(query, "api_key_id"),
-            "service": take_word(query, "service_account_id"),
-            "least": take_moment(query, "created_at[gte]"),
-            "most": take_moment(query, "created_at[lte]"),
-            "limit": limit + 1,
-        },
+        {"store": store["id"], "limit": limit + 1} | dict(asked.values()),
     )
     rows = await found.fetchall()
     following = make_cursor(str(rows[limit - 1]["number"])) if len(rows) > limit else None
@@ -213,6 +206,10 @@ async def changes(connection: Connection, store_id: str, query: Mapping[str, str
     last = rows[-1]["number"] if rows else min(after, store["counter"])
     data = [show(row) | {"is_current": row["content"] is not None} for row in rows]
     return {"data": data, "last": last, "has_more": last < store["counter"]}
+
+
+def _read_operation(query: Mapping[str, str]) -> str | None:
+    return take_choice(query, "operation", _OPERATIONS, "") if "operation" in query else None
 
 
 def _show_actor(kind: str | None, id: str | None) -> dict[str, Any] | None:

@@ -274,6 +274,10 @@ def test_secrets_are_refused_and_not_shown(served: Served, store: str, capfd: py
         ("POST", at, {"path": f"/{TOKEN}/a.md", "content": "x"}),
         ("POST", f"{at}/{made['id']}", {"content": f"now {TOKEN}"}),
         ("POST", f"{at}/{made['id']}", {"path": f"/{TOKEN}"}),
+        ("POST", "/v1/memory_stores", {"name": "x", "description": f"with {TOKEN}"}),
+        ("POST", f"/v1/memory_stores/{store}", {"metadata": {"key": TOKEN}}),
+        ("POST", "/v1/reverie/memory_stores", {"name": "x", "purpose": TOKEN}),
+        ("POST", "/v1/reverie/projects", {"name": f"https://me:{TOKEN}@github.com/ours/x"}),
     ):
         status, answer = ask(served, served.anna, method, path, body)
         assert status == 400 and TOKEN not in json.dumps(answer), answer

@@ -38,7 +38,7 @@ def test_words_find_a_memory_at_once_and_follow_its_changes(served: Served) -> N
     assert found[0]["path"] == "/staging.md" and "8081" in found[0]["content"] and "stage" in found[0]["terms"]
     memories = client(served, served.anna).beta.memory_stores.memories
     memories.update(made.id, memory_store_id=store.id, content="The kettle is blue.")
-    assert [one["path"] for one in _recall(served, served.anna, "blue kettle")["data"]][0] == "/staging.md"
+    assert next(one["path"] for one in _recall(served, served.anna, "blue kettle")["data"]) == "/staging.md"
     memories.update(made.id, memory_store_id=store.id, path="/kitchen.md", content="Nothing here.")
     assert [one["path"] for one in _recall(served, served.anna, "blue kettle")["data"]] == []
     memories.delete(made.id, memory_store_id=store.id)
