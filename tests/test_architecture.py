@@ -150,6 +150,7 @@ def test_broad_excepts_stand_at_the_edges_only() -> None:
     """Errors stop in few places: a pipeline stage, a background task, a tool call, a server, code of other packages."""
     allowed = {"context/pipeline.py", "runtime/tasks.py", "tools/run.py", "runtime/live.py", "plugins.py"}
     allowed.add("server/worker.py")
+    allowed.add("server/app.py")
     for path in MODULES:
         for node in nodes(path):
             if not isinstance(node, ast.ExceptHandler):
@@ -198,6 +199,7 @@ READS_ITS_OWN = {  # package data, /proc, and the measurements over data of our 
     "layers/l6_dreaming/lock.py",
     "cli/team/supervisor.py",
     "server/job_schema.py",
+    "server/migrating.py",
 }
 
 

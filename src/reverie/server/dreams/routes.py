@@ -103,7 +103,7 @@ def _session_routes(site: Site) -> list[Route]:
         return rows.show(await sessions.extract(call.connection, call.who, call.id("session"), body))
 
     return [
-        site.route("POST", at, upload, writes=True),
+        site.route("POST", at, upload, writes=True, most_body=sessions.MOST_SENT),
         site.route("GET", at, page),
         site.route("GET", one, retrieve),
         site.route("DELETE", one, delete, writes=True),

@@ -13,6 +13,7 @@ os.environ |= {"MEM0_TELEMETRY": "False", "OPENAI_API_KEY": "unused"}
 from mem0 import Memory
 
 from reverie.memory.recall.encoder import Encoder
+from reverie.parsing import load_json
 
 
 class OurEncoder:
@@ -26,8 +27,8 @@ class OurEncoder:
         return self._encoder.encode(list(texts)).tolist()
 
 
-given = json.load(sys.stdin)
-os.environ["MEM0_DIR"] = given["folder"]
+given = load_json(sys.stdin.buffer.read())
+os.environ |= {"MEM0_DIR": given["folder"]}
 store = {"path": f"{given['folder']}/qdrant", "embedding_model_dims": 384, "on_disk": True}
 memory = Memory.from_config(
     {
