@@ -84,6 +84,7 @@ SHOWN_ONLY = {
     "l7-agents.md": "the order of a request",
     "l7-messages.md": "a letter as the agent sees it",
     "mcp.md": "what `reverie lab mcp` prints",
+    "serve-dreams.md": "a server of your own (tests/integration/server/dreams)",
 }
 """Pages with blocks of language `text`, and what they show."""
 
