@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -193,3 +193,16 @@ def read_cursor(query: Mapping[str, str], parts: int) -> list[str] | None:
     if len(found) != parts or any("\x00" in one for one in found):
         raise ApiError(400, "page: is not a `next_page` of this list.")
     return found
+
+
+def read_time_cursor(query: Mapping[str, str]) -> tuple[datetime | None, str | None]:
+    """Time and id of the last row of the page before; None for the first page of a list by time."""
+    cursor = read_cursor(query, 2)
+    return (take_moment({"page": cursor[0]}, "page"), cursor[1]) if cursor else (None, None)
+
+
+def make_time_page(rows: Sequence[Row], limit: int, show: Callable[[Row], dict[str, Any]]) -> dict[str, Any]:
+    """A page of a list by time: `rows` has one more than `limit` if another page follows."""
+    last = rows[limit - 1] if len(rows) > limit else None
+    following = make_cursor(format_time(last["created_at"]) or "", last["id"]) if last else None
+    return {"data": [show(row) for row in rows[:limit]], "next_page": following}

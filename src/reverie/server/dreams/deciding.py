@@ -9,8 +9,7 @@ from reverie.layers.l6_dreaming.proposal import ProposedChange
 from reverie.server import stores
 from reverie.server.database import Principal, Row
 from reverie.server.dreams import landing, rows
-from reverie.server.dreams.landing import FileChange
-from reverie.server.dreams.running import author_of
+from reverie.server.dreams.landing import FileChange, author_of
 from reverie.server.gate import Author
 from reverie.server.wire import ApiError, take_row
 

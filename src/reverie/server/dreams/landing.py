@@ -62,6 +62,14 @@ class FileChange:
         }
 
 
+def author_of(row: Row, reason: str = "") -> Author:
+    """A dream acts for whoever asked for it, but is not that person: it is a session. An extraction is the session that
+    it reads."""
+    session = row["id"] if row["kind"] == "dream" else row["session_ids"][0]
+    reason = reason or (f"dream {row['id']}" if row["kind"] == "dream" else f"extraction {row['id']}")
+    return Author("session_actor", session, row["token_id"], reason, session)
+
+
 def is_file_of_memory(path: str) -> bool:
     """Whether a dream sees this memory: Markdown without a hidden folder, as in a memory directory."""
     return path.endswith(".md") and not any(part.startswith(".") for part in path.split("/"))

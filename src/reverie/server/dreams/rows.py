@@ -16,9 +16,9 @@ from reverie.server.ids import new_id
 from reverie.server.wire import (
     ApiError,
     format_time,
-    make_cursor,
+    make_time_page,
     plain_id,
-    read_cursor,
+    read_time_cursor,
     take_flag,
     take_limit,
     take_moment,
@@ -262,8 +262,7 @@ async def page(connection: Connection, query: Mapping[str, str], statuses: Seque
     """One page, newest first."""
     if strange := [one for one in statuses if one not in STATUSES]:
         raise ApiError(400, f"statuses: {strange[0][:40]!r} is not one of {', '.join(STATUSES)}.")
-    limit, cursor = take_limit(query), read_cursor(query, 2)
-    before = (take_moment({"page": cursor[0]}, "page"), cursor[1]) if cursor else (None, None)
+    limit, (at, id) = take_limit(query), read_time_cursor(query)
     found = await connection.execute(
         "select * from dreams where kind = 'dream' and (%(all)s or archived_at is null) "
         "and (%(statuses)s::text[] is null or status = any (%(statuses)s)) "
@@ -276,15 +275,12 @@ async def page(connection: Connection, query: Mapping[str, str], statuses: Seque
             "statuses": list(statuses) or None,
             "after": take_moment(query, "created_at[gt]"),
             "before": take_moment(query, "created_at[lt]"),
-            "at": before[0],
-            "id": before[1],
+            "at": at,
+            "id": id,
             "limit": limit + 1,
         },
     )
-    rows = await found.fetchall()
-    last = rows[limit - 1] if len(rows) > limit else None
-    following = make_cursor(format_time(last["created_at"]) or "", last["id"]) if last else None
-    return {"data": [show(row) for row in rows[:limit]], "next_page": following}
+    return make_time_page(await found.fetchall(), limit, show)
 
 
 # -- settings ---------------------------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from reverie.server.database import Database, NoDatabase, Principal, Row
 from reverie.server.dreams import dreamer, landing, leases
 from reverie.server.dreams.landing import FileChange
 from reverie.server.dreams.leases import Lease, LeaseLost, Spent
-from reverie.server.gate import Author
 from reverie.server.wire import ApiError
 from reverie.storage.atomic import make_private_dir
 from reverie.types import JsonObject
@@ -294,7 +293,7 @@ async def _land(
     connection: Connection, row: Row, store: Row, changes: Sequence[FileChange]
 ) -> tuple[str, str | None, list[dict[str, Any]]]:
     """Where the result is, whether it waits, and a note per change."""
-    author = author_of(row)
+    author = landing.author_of(row)
     if row["output"] == "update_existing" and not row["waits"]:
         return store["id"], "landed", await landing.land(connection, store, changes, author)
     who = Principal(
@@ -303,14 +302,6 @@ async def _land(
     state, review = ("proposed", "pending") if row["waits"] else ("landed", None)
     made, notes = await landing.land_in_copy(connection, store, changes, author, who, state)
     return made["id"], review, notes
-
-
-def author_of(row: Row, reason: str = "") -> Author:
-    """A dream acts for whoever asked for it, but is not that person: it is a session. An extraction is the session that
-    it reads."""
-    session = row["id"] if row["kind"] == "dream" else row["session_ids"][0]
-    reason = reason or (f"dream {row['id']}" if row["kind"] == "dream" else f"extraction {row['id']}")
-    return Author("session_actor", session, row["token_id"], reason, session)
 
 
 async def run_dream(database: Database, id: str, worker: str, lease_s: float, folders: Path) -> None:

@@ -18,11 +18,10 @@ from reverie.server.ids import new_id
 from reverie.server.wire import (
     ApiError,
     format_time,
-    make_cursor,
+    make_time_page,
     plain_id,
-    read_cursor,
+    read_time_cursor,
     take_limit,
-    take_moment,
     take_row,
     take_text,
 )
@@ -150,18 +149,14 @@ async def delete(connection: Connection, id: str) -> None:
 
 async def page(connection: Connection, query: Mapping[str, str]) -> dict[str, Any]:
     """One page, newest first."""
-    limit, cursor = take_limit(query), read_cursor(query, 2)
-    before = (take_moment({"page": cursor[0]}, "page"), cursor[1]) if cursor else (None, None)
+    limit, (at, id) = take_limit(query), read_time_cursor(query)
     found = await connection.execute(
         f"select {_COLUMNS} from sessions where "
         "(%(at)s::timestamptz is null or (created_at, id) < (%(at)s, %(id)s)) "
         "order by created_at desc, id desc limit %(limit)s".encode(),
-        {"at": before[0], "id": before[1], "limit": limit + 1},
+        {"at": at, "id": id, "limit": limit + 1},
     )
-    rows = await found.fetchall()
-    last = rows[limit - 1] if len(rows) > limit else None
-    following = make_cursor(format_time(last["created_at"]) or "", last["id"]) if last else None
-    return {"data": [show(row) for row in rows[:limit]], "next_page": following}
+    return make_time_page(await found.fetchall(), limit, show)
 
 
 async def extract(connection: Connection, who: Principal, id: str, body: Mapping[str, Any]) -> Row:
