@@ -96,6 +96,31 @@ def test_a_stopped_worker_that_wakes_up_changes_nothing(served: Served, start_wo
     assert_once(served, ids)
 
 
+@pytest.mark.parametrize("lost", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_lost_inside_its_landing_leaves_nothing_half_done(
+    served: Served, start_worker: StartWorker, lost: signal.Signals
+) -> None:
+    import psycopg
+
+    ids = start_dreams(served, 1)
+    [(id, store)] = ids.items()
+    with psycopg.connect(served.dsn) as holder:
+        holder.execute("select 1 from reverie.stores where id = %s for update", (store,))
+        worker = start_worker(lease=LEASE_S)
+        until = time.monotonic() + 60
+        waiting = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+        while not query(served.dsn, waiting):  # it has begun to land, and waits for the store
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        worker.send_signal(lost)
+    start_worker(lease=LEASE_S)
+    wait_all(served, ids)
+    worker.send_signal(signal.SIGCONT)
+    time.sleep(2)
+    assert_once(served, ids)
+    assert query(served.dsn, "select attempt from dreams where id = %s", id)[0][0] > 1
+
+
 def test_a_database_that_restarts_during_dreams(
     served: Served, start_worker: StartWorker, postgres: EmbeddedPostgres
 ) -> None:
