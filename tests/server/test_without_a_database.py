@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from reverie.cli.app import commands
 from reverie.server.operation.limits import Limits
 from reverie.server.operation.measures import Measures, label
+from reverie.server.operation.postgres_programs import copy_for_others
 from reverie.server.wire import ApiError
 
 
@@ -78,3 +79,15 @@ def test_figures_of_all_processes_are_one_sum(tmp_path: Path) -> None:
     assert 'reverie_pool_connections{state="open"} 4' in text and "reverie_database_up 1" in text
     buckets = [line for line in text.splitlines() if line.startswith("reverie_request_seconds_bucket")]
     assert [line.rpartition(" ")[2] for line in buckets] == ["0"] * 2 + ["2"] * 10
+
+
+def test_programs_that_others_cannot_reach_are_copied_and_no_folder_is_opened(tmp_path: Path) -> None:
+    private = tmp_path / "private"
+    programs = private / "install" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "postgres").write_text("a program")
+    private.chmod(0o700)
+    first, second = (copy_for_others(programs, tmp_path) for _ in range(2))
+    assert first == second and first.is_relative_to(tmp_path) and not first.is_relative_to(private)
+    assert (first / "postgres").read_text() == "a program"
+    assert private.stat().st_mode & 0o077 == 0 and len(list(tmp_path.iterdir())) == 2
