@@ -15,29 +15,39 @@ from types import FrameType
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+from tests import warm
 from tests.counts import SOAK, count
 from tests.prefix_breaks import prefix_breaks
 
 # The suite tries the same examples every time, however slow the machine; the soak looks for new ones.
-settings.register_profile("suite", deadline=None, derandomize=not SOAK, max_examples=count(40, 1_000))
+settings.register_profile("suite", deadline=None, derandomize=not SOAK, max_examples=count(25, 1_000))
 settings.load_profile("suite")
 
 _MEMORY = Path("/dev/shm")
+_INTEGRATION = Path(__file__).parent / "integration"
+_USUAL = "not evals and not integration"
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Files of the suite are in memory if there is room: a disk takes a fifth of all time. The soak uses the disk."""
     # Where nobody handles Ctrl-C, `asyncio.run` does, and makes a text of the whole result of every test for nothing.
     signal.signal(signal.SIGINT, _interrupt)
-    if SOAK or "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK):
-        return
-    if shutil.disk_usage(_MEMORY).free > 2 * 2**30:
+    has_memory = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 2 * 2**30
+    if has_memory and not SOAK and "TMPDIR" not in os.environ:
         os.environ["TMPDIR"] = str(_MEMORY)
         tempfile.tempdir = None
+    if config.getoption("numprocesses", None):
+        warm.share()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A usual run does not import tests with programs of others: it would leave all of them out."""
+    is_asked_for = config.getoption("markexpr") != _USUAL or any("integration" in path for path in config.args)
+    return True if collection_path == _INTEGRATION and not is_asked_for else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -55,7 +65,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Says what a run leaves out, so that nobody takes it for everything."""
-    if config.getoption("markexpr") == "not evals and not integration":
+    if config.getoption("markexpr") == _USUAL:
         terminalreporter.write_line(
             "Left out: tests with programs and models of others (`make integration`), measurements (`make evals`)."
         )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "reverie"
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+SOURCE = TESTS.parent / "src" / "reverie"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Floors from the ground up. A module may import its own floor and those below it.
@@ -43,6 +48,15 @@ def text_of(path: Path) -> str:
 def nodes(path: Path) -> list[ast.AST]:
     """Every node of a module; each file is parsed once for all rules."""
     return list(ast.walk(ast.parse(text_of(path))))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_collector() -> Iterator[None]:
+    """The nodes are a million objects without a cycle; the collector looks at them again and again for nothing."""
+    gc.disable()
+    yield
+    nodes.cache_clear()
+    gc.enable()
 
 
 def room(path: Path) -> str:
@@ -93,6 +107,14 @@ def test_no_module_of_the_session_needs_itself() -> None:
         for name in free:
             del below[name]
     assert not below, f"an import cycle: {sorted(below)}"
+
+
+def test_collection_imports_no_sdk() -> None:
+    """Every worker collects every test: a fixture imports what takes long to import."""
+    heavy = re.compile(r"^(?:import|from) (?:acp|anthropic|langchain|langgraph|mcp|openai|textual)\b", re.MULTILINE)
+    tests = [path for path in TESTS.rglob("test_*.py") if "integration" not in path.parts]
+    heads = {str(path.relative_to(TESTS)): text_of(path).partition("\n\n\n")[0] for path in tests}
+    assert [name for name, head in heads.items() if heavy.search(head)] == []
 
 
 def test_modules_are_short_and_well_named() -> None:

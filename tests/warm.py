@@ -31,6 +31,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+_ADDRESS = "TEST_WARM_SERVER"
 _COLD = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "COVERAGE")
 """Variables that an interpreter reads when it starts."""
 _LOADED = (
@@ -81,7 +82,7 @@ class Process:
         order = {"args": args, "cwd": str(cwd), "env": dict(env), "terminal": terminal, "module": module}
         raw = json.dumps(order).encode("utf-8", "surrogateescape")
         self._line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._line.connect(_server())
+        self._line.connect(server())
         socket.send_fds(self._line, [len(raw).to_bytes(8, "big")], list(streams))
         self._line.sendall(raw)
         self.pid = int.from_bytes(self._line.recv(8), "big")
@@ -168,8 +169,10 @@ def _feed(end: int, text: bytes) -> None:
 
 
 @cache
-def _server() -> str:
-    """The address of this test run's server; it ends when this process does."""
+def server() -> str:
+    """The address of this test run's server; it ends when the process that started it does."""
+    if given := os.environ.get(_ADDRESS):
+        return given
     folder = tempfile.mkdtemp(prefix="warm-")
     address = f"{folder}/socket"
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -184,8 +187,13 @@ def _server() -> str:
     )
     listening.close()
     os.close(alive)
-    atexit.register(lambda: (os.close(kept), process.wait(10), shutil.rmtree(folder, ignore_errors=True)))
+    atexit.register(lambda: (os.close(kept), process.kill(), process.wait(), shutil.rmtree(folder, ignore_errors=True)))
     return address
+
+
+def share() -> None:
+    """One server for all processes that this one starts."""
+    os.environ[_ADDRESS] = server()
 
 
 def load() -> None:

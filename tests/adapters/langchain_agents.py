@@ -24,10 +24,6 @@ from tests.integration.programs import installed
 SYSTEM = "You look after a shop. " + "Read every file before you answer. " * 200
 LARGE = 3
 """This file is large."""
-VENDORS = [
-    "plain",
-    *(pytest.param(name, marks=pytest.mark.integration) for name in ("messages", "chat", "responses")),
-]
 
 
 class Mind:

@@ -13,12 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import anthropic
 import pytest
-from anthropic import Anthropic, AsyncAnthropic, beta_tool
 
 from reverie import sync
-from reverie.adapters.anthropic import AsyncReverieMemoryTool, Layers, ReverieMemoryTool, layers
 from reverie.errors import BlockingLimit
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
@@ -34,19 +31,28 @@ TOOL: Any = {
 FIRST: Any = {"role": "user", "content": "Check all the files of the archive."}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def sdk() -> None:
+    """Takes more than a second: only a process that runs one of these tests imports it."""
+    global anthropic, Anthropic, AsyncAnthropic, AsyncReverieMemoryTool, Layers, ReverieMemoryTool, layers, read_file
+    import anthropic
+    from anthropic import Anthropic, AsyncAnthropic
+
+    from reverie.adapters.anthropic import AsyncReverieMemoryTool, Layers, ReverieMemoryTool, layers
+
+    @anthropic.beta_tool
+    def read_file(name: str) -> str:
+        """Reads a file.
+
+        Args:
+            name: the name of the file.
+        """
+        return text_of(name)
+
+
 def text_of(name: str) -> str:
     lines = {"large": 6_000, "wide": 400}.get(name.partition("-")[0], 90)
     return f"{name}\n" + f"the ship of {name} carries pears and apples\n" * lines
-
-
-@beta_tool
-def read_file(name: str) -> str:
-    """Reads a file.
-
-    Args:
-        name: the name of the file.
-    """
-    return text_of(name)
 
 
 def reads(*names: str) -> list[str]:
@@ -290,13 +296,21 @@ def test_a_fact_of_one_conversation_is_recalled_in_another(tmp_path: Path) -> No
 LEFT_OPEN = """
 import sys
 from pathlib import Path
-from tests.adapters.test_anthropic import *
+
+from anthropic import Anthropic
+from reverie.adapters.anthropic import layers
+from reverie.library.engine import Engine
+from reverie.library.memory import Memory
+from tests.adapters.minds import Mind, serve
 
 home = Path(sys.argv[1])
 memory = Memory.open(home / "memory", home=home, cwd=home)
 said = "Please remember: I always want the prices of pears in euros, rounded to full euros."
 with serve(Mind()) as server:
-    ask(client(server, layers(open_engine(home, memory=memory))), [{"role": "user", "content": said}])
+    engine = Engine.open("office/1", model="anthropic:claude-sonnet-5-5", home=home, memory=memory)
+    client = Anthropic(base_url=server.url, api_key="simulated", max_retries=0, middleware=[layers(engine)])
+    asked = [{"role": "user", "content": said}]
+    client.messages.create(model="claude-sonnet-5-5", max_tokens=1_000, messages=asked)
 """
 
 

@@ -12,33 +12,45 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
-from langchain.agents.middleware import ModelRequest
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.tools import StructuredTool
-from langgraph.checkpoint.memory import InMemorySaver
 
-from reverie.adapters.langchain_messages import WireRequest
 from reverie.errors import BlockingLimit, UserError
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.simulator import Reply, Simulator
 from reverie.simulator.http import running
-from tests.adapters.langchain_agents import (
-    LARGE,
-    VENDORS,
-    Files,
-    Mind,
-    PlainChat,
-    asked,
-    chat_model,
-    make_agent,
-    open_layers,
-    thread,
-)
 from tests.integration.programs import installed
 
 TURNS = 3
+VENDORS = [
+    "plain",
+    *(pytest.param(name, marks=pytest.mark.integration) for name in ("messages", "chat", "responses")),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sdk() -> None:
+    """Takes more than a second: only a process that runs one of these tests imports it."""
+    global create_agent, ModelRequest, AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
+    global StructuredTool, InMemorySaver, WireRequest
+    global LARGE, Files, Mind, PlainChat, asked, chat_model, make_agent, open_layers, thread
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import ModelRequest
+    from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.tools import StructuredTool
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from reverie.adapters.langchain_messages import WireRequest
+    from tests.adapters.langchain_agents import (
+        LARGE,
+        Files,
+        Mind,
+        PlainChat,
+        asked,
+        chat_model,
+        make_agent,
+        open_layers,
+        thread,
+    )
 
 
 def billed(simulator: Simulator) -> tuple[int, int, int, int]:

@@ -7,14 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.store.base import BaseStore, PutOp
-from langgraph.store.memory import InMemoryStore
 
-from reverie.adapters.langgraph import ReverieStore
 from reverie.errors import ReverieError
 from reverie.library.memory import Memory
 
 ANN, BOB, OTHER = ("users", "ann"), ("users", "bob"), ("team", "logs")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sdk() -> None:
+    """Takes most of a second: only a process that runs one of these tests imports it."""
+    global BaseStore, PutOp, InMemoryStore, ReverieStore
+    from langgraph.store.base import BaseStore, PutOp
+    from langgraph.store.memory import InMemoryStore
+
+    from reverie.adapters.langgraph import ReverieStore
 
 
 @pytest.fixture

@@ -12,21 +12,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp.client.client import Client
-from mcp.shared.exceptions import MCPError
-from mcp_types import Implementation, ListRootsResult, Root
 
 from reverie import sync
-from reverie.connect.mcp.http import app, load_token, token_file
-from reverie.connect.mcp.server import MemoryServer
 from reverie.connect.mcp.tools import TOOLS
 from reverie.errors import UserError
-from reverie.lab.mcp.servers import wire_bytes
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
 from tests.connect.conftest import Machine
 
-Talk = Callable[[Client], Awaitable[Any]]
+Talk = Callable[["Client"], Awaitable[Any]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sdk() -> None:
+    """Takes most of a second: only a process that runs one of these tests imports it."""
+    global Client, MCPError, Implementation, ListRootsResult, Root
+    global app, load_token, token_file, MemoryServer, wire_bytes
+    from mcp.client.client import Client
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import Implementation, ListRootsResult, Root
+
+    from reverie.connect.mcp.http import app, load_token, token_file
+    from reverie.connect.mcp.server import MemoryServer
+    from reverie.lab.mcp.servers import wire_bytes
 
 
 def serve(machine: Machine, cwd: Path | None = None, **more: Any) -> MemoryServer:

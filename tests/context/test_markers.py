@@ -89,7 +89,7 @@ lost = st.tuples(st.just("lost"), st.integers(1, 45), st.booleans())
 turns = st.tuples(st.just("turn"), st.integers(1, 3), st.booleans())
 
 
-@settings(max_examples=count(60, 600), deadline=None)
+@settings(max_examples=count(30, 600), deadline=None)
 @given(st.lists(st.one_of(rounds, rounds, lost, turns), min_size=1, max_size=12), st.sampled_from(["5m", "1h"]))
 def test_every_request_reads_all_that_the_one_before_it_sent(steps: list[tuple[str, int, bool]], ttl: str) -> None:
     """Rounds of up to forty calls, answers that were lost after they had begun, turns of several messages."""

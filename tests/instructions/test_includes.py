@@ -269,7 +269,7 @@ markdown = st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=30).
 
 
 @given(markdown)
-@settings(max_examples=count(80, 5_000), deadline=None)
+@settings(max_examples=count(40, 5_000), deadline=None)
 def test_the_parser_never_raises_and_never_expands_code(text: str) -> None:
     from markdown_it import MarkdownIt
 
@@ -291,7 +291,7 @@ def test_the_parser_never_raises_and_never_expands_code(text: str) -> None:
 
 
 @given(markdown)
-@settings(max_examples=count(80, 5_000), deadline=None)
+@settings(max_examples=count(40, 5_000), deadline=None)
 def test_only_what_is_approved_is_read_from_outside(text: str) -> None:
     with TemporaryDirectory() as name:
         top = Path(os.path.realpath(name))

@@ -287,7 +287,7 @@ blocks = st.one_of(
 )
 
 
-@settings(max_examples=count(40, 1_200), deadline=None)
+@settings(max_examples=count(25, 1_200), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.lists(blocks, max_size=4)), max_size=12))
 def test_any_conversation_is_written_of_and_always_the_same(said_: list[tuple[str, list[TextBlock]]]) -> None:
     entries = [Entry(None, Message("user" if role == "user" else "assistant", tuple(b))) for role, b in said_]

@@ -269,7 +269,7 @@ def test_the_breaker_opens_after_three_failures_says_so_once_and_by_hand_still_w
     tmp_path: Path, own_home: Path, prefix_watch: Path, name: str
 ) -> None:
     flags(own_home, OFF + "[microcompact]\neconomic = false\n")
-    files(tmp_path, 99, 4_000)
+    files(tmp_path, 99, 6_000)
     # A script's faults are chosen by what is asked; by hand the directive carries a word of its own.
     by_hand = "when /please/\n  say <summary>By hand.</summary>\nend\n"
     model = script(tmp_path, READS + "\n[compaction]\n" + by_hand + FAULTS[name])

@@ -224,7 +224,7 @@ _tree = st.recursive(
 
 
 @given(st.lists(_tree, max_size=4))
-@settings(max_examples=count(40, 1_500), deadline=None)
+@settings(max_examples=count(25, 1_500), deadline=None)
 def test_what_is_written_is_what_is_played(trees: list[tuple[str, list[list[dict[str, Any]]]]]) -> None:
     script = Script.parse("\n---\n".join(text for text, _ in trees))
     expected = [reply for _, replies in trees for reply in replies]
@@ -235,7 +235,7 @@ def test_what_is_written_is_what_is_played(trees: list[tuple[str, list[list[dict
 
 
 @given(st.text())
-@settings(max_examples=count(50, 2_000), deadline=None)
+@settings(max_examples=count(30, 2_000), deadline=None)
 def test_no_text_crashes_the_parser(text: str) -> None:
     try:
         script = Script.parse(text)

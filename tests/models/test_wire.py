@@ -143,7 +143,7 @@ _messages = st.builds(
 
 
 @given(st.lists(_messages, min_size=1, max_size=5), st.lists(_messages, max_size=3), st.data())
-@settings(max_examples=count(40, 1_500), deadline=None)
+@settings(max_examples=count(25, 1_500), deadline=None)
 def test_rendering_is_pure_and_a_longer_conversation_continues_a_shorter(
     before: list[Message], more: list[Message], data: st.DataObject
 ) -> None:

@@ -84,7 +84,7 @@ def test_what_a_person_wants(text: str, want: object) -> None:
 
 
 @given(st.text(max_size=120))
-@hypothesis_settings(max_examples=count(50, 2_000), deadline=None)
+@hypothesis_settings(max_examples=count(30, 2_000), deadline=None)
 def test_whatever_is_typed_wants_something(text: str) -> None:
     assert read_want(text) is not None
 

@@ -237,7 +237,7 @@ LINES = st.lists(
 @example(kind=2, old="", new="[… cut to fit]", limit=40)
 @example(kind=2, old="- `make` → ok\n- `make` → ok\n- `make` → ok", new="- `make` → 3 failed (2×)", limit=40)
 @given(kind=st.integers(1, 9), old=LINES, new=LINES, limit=st.integers(40, 400))
-@hypothesis_settings(max_examples=count(75, 3_000), deadline=None)
+@hypothesis_settings(max_examples=count(40, 3_000), deadline=None)
 def test_a_merged_section_is_bounded_and_merging_again_changes_nothing(
     kind: int, old: str, new: str, limit: int
 ) -> None:

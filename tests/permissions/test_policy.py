@@ -370,7 +370,7 @@ def test_no_rule_is_suggested_that_would_allow_more() -> None:
     assert make_rule(call("Bash", command="*")) is None
 
 
-@settings(max_examples=count(50, 2_000), deadline=None)
+@settings(max_examples=count(30, 2_000), deadline=None)
 @given(
     st.lists(st.sampled_from(["a", "b", "*", "**", "?"]), min_size=1, max_size=5),
     st.lists(st.sampled_from("ab"), min_size=1, max_size=5),

@@ -9,6 +9,7 @@ import queue
 import socket
 import subprocess
 import sys
+import threading
 import time
 from http.client import HTTPConnection, IncompleteRead, RemoteDisconnected
 from pathlib import Path
@@ -79,9 +80,10 @@ def test_a_compressed_answer_passes_and_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("when", ["before the answer", "during the stream"])
 def test_a_client_that_leaves_ends_the_request_upstream(tmp_path: Path, when: str) -> None:
-    seen = queue.Queue[bool]()
+    seen, asked = queue.Queue[bool](), threading.Event()
 
     def reply(line: socket.socket) -> None:
+        asked.set()
         if when == "during the stream":
             chunked(START, ends=False)(line)
         seen.put(has_left(line))
@@ -93,7 +95,7 @@ def test_a_client_that_leaves_ends_the_request_upstream(tmp_path: Path, when: st
         if when == "during the stream":
             assert b"200 OK" in line.recv(1_000)
         else:
-            time.sleep(0.2)
+            assert asked.wait(15)
         line.close()
         assert seen.get(timeout=15)
 

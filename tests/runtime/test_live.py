@@ -351,7 +351,7 @@ def test_no_bytes_whatever_end_the_server(tmp_path: Path) -> None:
                 assert isinstance(json.loads(line)["ok"], bool)
             assert (await asyncio.to_thread(ask_live, path, {"do": "ping"}))["ok"]
 
-    @settings(max_examples=count(50, 2000), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=count(30, 2000), deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(junk, max_size=6))
     def check(pieces: list[bytes]) -> None:
         asyncio.run(serve(pieces))

@@ -163,7 +163,7 @@ def documents(draw: st.DrawFn) -> tuple[dict[str, Any], str, dict[KeyPath, int]]
 
 
 @pytest.mark.soak
-@settings(max_examples=count(50, 3_000), deadline=None)
+@settings(max_examples=count(30, 3_000), deadline=None)
 @given(documents())
 def test_lines_are_right_whatever_the_layout(made: tuple[dict[str, Any], str, dict[KeyPath, int]]) -> None:
     data, text, lines = made
@@ -173,7 +173,7 @@ def test_lines_are_right_whatever_the_layout(made: tuple[dict[str, Any], str, di
 
 
 @pytest.mark.soak
-@settings(max_examples=count(50, 3_000), deadline=None)
+@settings(max_examples=count(30, 3_000), deadline=None)
 @given(documents())
 def test_every_key_has_a_line(made: tuple[dict[str, Any], str, dict[KeyPath, int]]) -> None:
     found = find_key_lines(made[1])
@@ -284,7 +284,7 @@ def test_a_number_of_many_digits_is_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-@settings(max_examples=count(50, 3_000), deadline=None)
+@settings(max_examples=count(30, 3_000), deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_end_in_values_or_a_sentence(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
     path = tmp_path_factory.mktemp("fuzz") / "x.toml"

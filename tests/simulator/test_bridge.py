@@ -29,8 +29,9 @@ HELLO = [{"role": "user", "content": "hi"}]
 
 @pytest.fixture(autouse=True, scope="module")
 def _sdk() -> None:
-    """Imported only where these tests run."""
+    """Imported only where these tests run, and before a thread waits for requests."""
     global openai
+    pytest.importorskip("anthropic")
     openai = pytest.importorskip("openai")
 
 

@@ -58,7 +58,7 @@ def repeated(history: list[Ask]) -> list[Ask]:
 
 
 @pytest.mark.soak
-@settings(max_examples=count(60, 1_500), deadline=None)
+@settings(max_examples=count(30, 1_500), deadline=None)
 @given(histories)
 def test_billed_tokens_always_add_up_to_the_prompt(history: list[Ask]) -> None:
     meter, now = Meter(), 0.0
@@ -75,7 +75,7 @@ def test_billed_tokens_always_add_up_to_the_prompt(history: list[Ask]) -> None:
 
 
 @pytest.mark.soak
-@settings(max_examples=count(60, 1_500), deadline=None)
+@settings(max_examples=count(30, 1_500), deadline=None)
 @given(histories)
 def test_no_request_reads_more_than_was_written_before_it(history: list[Ask]) -> None:
     """A model of its own: prefixes some earlier request paid to write, by their text alone."""
@@ -98,7 +98,7 @@ def test_no_request_reads_more_than_was_written_before_it(history: list[Ask]) ->
 
 
 @pytest.mark.soak
-@settings(max_examples=count(60, 1_500), deadline=None)
+@settings(max_examples=count(30, 1_500), deadline=None)
 @given(
     st.lists(st.sampled_from(["1h", "5m"]), min_size=1, max_size=4).map(lambda t: sorted(t, key=("1h", "5m").index)),
     st.lists(st.floats(0, 7_200), min_size=1, max_size=6),
@@ -127,7 +127,7 @@ def test_moving_the_clock_past_a_lifetime_loses_exactly_what_it_should(ttls: lis
 
 
 @pytest.mark.soak
-@settings(max_examples=count(50, 1_000), deadline=None)
+@settings(max_examples=count(30, 1_000), deadline=None)
 @given(histories)
 def test_the_price_is_what_the_usage_says(history: list[Ask]) -> None:
     meter, now = Meter(), 0.0
@@ -142,7 +142,7 @@ def test_the_price_is_what_the_usage_says(history: list[Ask]) -> None:
 
 
 @pytest.mark.soak
-@settings(max_examples=count(60, 1_000), deadline=None)
+@settings(max_examples=count(30, 1_000), deadline=None)
 @given(histories)
 def test_two_meters_fed_the_same_agree_to_the_last_token(history: list[Ask]) -> None:
     one, other, now = Meter(), Meter(), 0.0

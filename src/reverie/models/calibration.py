@@ -7,6 +7,7 @@ that grew are corrected. Surprising figures count less and absurd ones not at al
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import replace
 from functools import cache
 
@@ -62,7 +63,7 @@ class Calibrator:
 
     def estimate(self, features: Features) -> float:
         """Tokens this content adds to the prompt; negative where content leaves it."""
-        return sum(w * x for w, x in zip(self.weights, features.values, strict=True))
+        return sum(map(operator.mul, self.weights, features.values))
 
     def observe(self, features: Features, growth: int) -> Calibrator:
         """Learns that the prompt grew by `growth` tokens for these features; ignores growth that is not positive."""

@@ -6,6 +6,7 @@ punctuation, breaks, bytes beyond ASCII) are better than its length. `calibratio
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable
 from enum import IntEnum
@@ -79,10 +80,10 @@ class Features:
         return Features(tuple(amounts.get(feature, 0.0) for feature in Feature))
 
     def __add__(self, other: Features) -> Features:
-        return Features(tuple(a + b for a, b in zip(self.values, other.values, strict=True)))
+        return Features(tuple(map(operator.add, self.values, other.values)))
 
     def __sub__(self, other: Features) -> Features:
-        return Features(tuple(a - b for a, b in zip(self.values, other.values, strict=True)))
+        return Features(tuple(map(operator.sub, self.values, other.values)))
 
     def __getitem__(self, feature: Feature) -> float:
         return self.values[feature]

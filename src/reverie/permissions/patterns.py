@@ -81,7 +81,7 @@ def _find_rule(
             return rule
     if call.tool == "Bash":
         return find_for_command(str(call.input.get("command", "")), fitting)
-    paths = list_paths(call)
+    paths = list_paths(call) if fitting else ()
     for rule in fitting:
         if paths and combine(_path_matches(rule.pattern or "", path, call.cwd) for path in paths):
             return rule

@@ -19,12 +19,15 @@ from tests.cli.terminal import PROMPT, Terminal
 LAYERS = ("1 tool results", "3 session notes", "4 compaction", "5 extraction", "6 dreaming", "6 undone", "7 agents")
 
 
-def test_the_demo_tells_three_days_from_real_sessions_and_leaves_nothing(reverie: Command, tmp_path: Path) -> None:
-    folder = tmp_path / "temporary"
+def test_the_demo_tells_three_days_from_real_sessions_and_draws_the_same_picture_every_time(
+    reverie: Command, tmp_path: Path
+) -> None:
+    folder, pictures = tmp_path / "first", [tmp_path / "one.svg", tmp_path / "two.svg"]
     folder.mkdir()
     reverie.extra["TMPDIR"] = str(folder)
+    (folder / "reverie-demo-picture").mkdir()
     began = time.monotonic()
-    shown = reverie("demo").stdout
+    shown = reverie("demo", "--svg", str(pictures[0])).stdout
     assert time.monotonic() - began < 60
     for layer in LAYERS:
         assert f"▸ {layer}" in shown
@@ -35,22 +38,30 @@ def test_the_demo_tells_three_days_from_real_sessions_and_leaves_nothing(reverie
     tuesday = shown[shown.index("Tuesday") :]
     assert f"From memory, {learnt[1]}" in tuesday, "the next session knows"
     assert "every byte is restored" in tuesday
-    assert list(folder.iterdir()) == []
+    assert [path.name for path in folder.iterdir()] == ["reverie-demo-picture"], "only what is somebody else's is left"
     assert not reverie.home.exists()
     assert list(reverie.work.iterdir()) == []
+    _figures_are_those_of_the_ledger(reverie, tmp_path / "again", pictures[1])
+    picture = pictures[0].read_bytes()
+    drawn = [[re.sub(r"[\d.]+", "0", line) for line in _texts(one.read_bytes())] for one in pictures]
+    assert drawn[0] == drawn[1]
+    root = ElementTree.fromstring(picture)
+    texts = "".join(root.itertext())
+    assert "Which pier is the default?" in texts and "every byte is restored" in texts
+    assert b"http" not in picture.replace(b"http://www.w3.org/2000/svg", b""), "it needs no network"
 
 
-def test_the_figures_are_those_of_its_ledger_and_it_does_not_read_the_users_settings(
-    reverie: Command, tmp_path: Path
-) -> None:
-    reverie.extra["TMPDIR"] = str(tmp_path)
+def _figures_are_those_of_the_ledger(reverie: Command, temporary: Path, picture: Path) -> None:
+    """Plays the demo again, and keeps it; the settings of the user are not read."""
+    (temporary / "reverie-demo-picture").mkdir(parents=True)
+    reverie.extra["TMPDIR"] = str(temporary)
     reverie.home.mkdir()
     (reverie.home / "settings.toml").write_text("this is no TOML")
     reverie.extra["REVERIE_MODEL"] = "nonsense"
-    shown = reverie("demo", "--keep").stdout
+    shown = reverie("demo", "--keep", "--svg", str(picture)).stdout
     assert "every byte is restored" in shown
     del reverie.extra["REVERIE_MODEL"]
-    (folder,) = tmp_path.glob("reverie-demo-*")
+    (folder,) = (path for path in temporary.glob("reverie-demo-*") if path.name != "reverie-demo-picture")
     reverie.home, reverie.work = folder / "home", folder / "ferry-times"
     (reverie.home / "settings.toml").write_text(f'[catalogue]\nfiles = ["{folder / "catalogue.toml"}"]\n')
     booked = json.loads(reverie("cost", "--all", "--json").stdout)["total"]
@@ -59,21 +70,6 @@ def test_the_figures_are_those_of_its_ledger_and_it_does_not_read_the_users_sett
     assert abs(float(cost[1]) - booked["cost_usd"]) < 0.002 and abs(float(cost[2]) - booked["uncached_usd"]) < 0.002
     assert f"{booked['hit_rate']:.0%} read from the cache" in shown
     assert {"monday", "tuesday"} <= set(reverie("sessions", "list").stdout.split())
-
-
-def test_the_demo_draws_the_same_picture_every_time(reverie: Command, tmp_path: Path) -> None:
-    reverie.extra["TMPDIR"] = str(tmp_path)
-    (tmp_path / "reverie-demo-picture").mkdir()
-    for name in ("one.svg", "two.svg"):
-        reverie("demo", "--svg", str(tmp_path / name))
-    assert (tmp_path / "reverie-demo-picture").is_dir(), "a folder of somebody else's is left alone"
-    picture = (tmp_path / "one.svg").read_bytes()
-    drawn = [re.sub(r"[\d.]+", "0", line) for line in _texts(picture)]
-    assert drawn == [re.sub(r"[\d.]+", "0", line) for line in _texts((tmp_path / "two.svg").read_bytes())]
-    root = ElementTree.fromstring(picture)
-    texts = "".join(root.itertext())
-    assert "Which pier is the default?" in texts and "every byte is restored" in texts
-    assert b"http" not in picture.replace(b"http://www.w3.org/2000/svg", b""), "it needs no network"
 
 
 def _texts(picture: bytes) -> list[str]:

@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from reverie.cli.full_screen.blocks import Answer, Call, Message, Thinking
-from reverie.cli.full_screen.markdown import GrowingMarkdown
-from tests.cli.full_screen.stage import Stage, lines_of, play
-
 LOOK = """
 think The port must be in the server.
 say Let me **look**.
@@ -25,6 +21,15 @@ say ## Result
 | See [the page](javascript:alert(1)), [the docs](https://example.com) and
 | <b>this</b>.
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def screen() -> None:
+    """Takes a quarter of a second: only a process that runs one of these tests imports it."""
+    global Answer, Call, Message, Thinking, GrowingMarkdown, Stage, lines_of, play
+    from reverie.cli.full_screen.blocks import Answer, Call, Message, Thinking
+    from reverie.cli.full_screen.markdown import GrowingMarkdown
+    from tests.cli.full_screen.stage import Stage, lines_of, play
 
 
 def text_of(markdown: GrowingMarkdown, columns: int) -> list[str]:

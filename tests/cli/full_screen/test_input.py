@@ -6,13 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from textual import events
-from textual.widgets import Static
 
-from reverie.cli.full_screen.composer import Offers
 from reverie.runtime.tasks import TaskHandle
 from reverie.types import Origin, Purpose, TextBlock
-from tests.cli.full_screen.stage import Stage, play
 
 EDIT = """
 call Read {"file_path": "server.py"}
@@ -21,6 +17,17 @@ call Edit {"file_path": "server.py", "old_string": "port = 1", "new_string": "po
 ---
 say It says: {result}
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def screen() -> None:
+    """Takes a quarter of a second: only a process that runs one of these tests imports it."""
+    global events, Static, Offers, Stage, play
+    from textual import events
+    from textual.widgets import Static
+
+    from reverie.cli.full_screen.composer import Offers
+    from tests.cli.full_screen.stage import Stage, play
 
 
 @pytest.mark.parametrize(

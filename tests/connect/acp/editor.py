@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,6 @@ from acp.client import ClientSideConnection
 from tests import warm
 
 Answer = Callable[[schema.ToolCallUpdate, list[schema.PermissionOption]], schema.RequestPermissionResponse]
-
-
-def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Runs an async test."""
-
-    @wraps(test)
-    def run(*args: Any, **more: Any) -> None:
-        asyncio.run(test(*args, **more))
-
-    return run
 
 
 def choose(option: str, reason: str = "") -> Answer:

@@ -6,16 +6,15 @@ import asyncio
 import json
 import time
 from base64 import b64encode
+from collections.abc import Callable, Coroutine
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import pytest
-from acp import RequestError, embedded_text_resource, image_block, resource_block, resource_link_block, text_block
-from acp.schema import ClientCapabilities, FileSystemCapabilities, McpServerStdio
 
 from reverie.context.ledger import Ledger, Totals
 from reverie.models.catalogue import Catalogue
-from tests.connect.acp.editor import Editor, choose, in_loop, running
 from tests.tools.mcp.small import entry
 
 PIXEL = b64encode(bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de")).decode()
@@ -36,6 +35,27 @@ call Write {"file_path": "never.txt", "content": "no"}
 ---
 say Third answer.
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sdk() -> None:
+    """Takes most of a second: only a process that runs one of these tests imports it."""
+    global RequestError, embedded_text_resource, image_block, resource_block, resource_link_block, text_block
+    global ClientCapabilities, FileSystemCapabilities, McpServerStdio, Editor, choose, running
+    from acp import RequestError, embedded_text_resource, image_block, resource_block, resource_link_block, text_block
+    from acp.schema import ClientCapabilities, FileSystemCapabilities, McpServerStdio
+
+    from tests.connect.acp.editor import Editor, choose, running
+
+
+def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Runs an async test."""
+
+    @wraps(test)
+    def run(*args: Any, **more: Any) -> None:
+        asyncio.run(test(*args, **more))
+
+    return run
 
 
 @pytest.fixture

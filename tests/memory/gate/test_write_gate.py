@@ -42,7 +42,7 @@ def test_no_writer_on_no_tier_stores_a_secret(house: House, writer: Writer, name
     assert house.inbox.list() == []
 
 
-@settings(deadline=None, max_examples=count(60, 500), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=count(30, 500), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(TOKENS) + sorted(FORMS)), st.integers(0, 9_999), st.sampled_from(list(Writer)))
 def test_a_refusal_never_repeats_the_secret(tmp_path: Path, form: str, seed: int, writer: Writer) -> None:
     text = (TOKENS.get(form) or FORMS[form])(Draw(seed))

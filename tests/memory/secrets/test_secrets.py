@@ -84,7 +84,7 @@ def test_a_real_memory_directory_raises_no_alarm(many_memories: Path) -> None:
     assert len(flagged) <= 0.01 * len(files), flagged
 
 
-@settings(deadline=None, max_examples=count(60, 600))
+@settings(deadline=None, max_examples=count(30, 600))
 @given(
     st.sampled_from(sorted(TOKENS) + sorted(FORMS)),
     st.integers(0, 10_000),
@@ -98,7 +98,7 @@ def test_a_secret_planted_on_any_line_of_a_memory_is_found(name: str, seed: int,
     assert find_secrets(text), name
 
 
-@settings(deadline=None, max_examples=count(60, 600))
+@settings(deadline=None, max_examples=count(30, 600))
 @given(st.sampled_from(sorted(TOKENS)), st.integers(0, 10_000), st.integers(0, len(PROSE)))
 def test_a_token_planted_between_any_two_words_is_found_where_it_is(name: str, seed: int, at: int) -> None:
     secret = TOKENS[name](Draw(seed))
@@ -109,7 +109,7 @@ def test_a_token_planted_between_any_two_words_is_found_where_it_is(name: str, s
     assert secret not in redact(text)
 
 
-@settings(deadline=None, max_examples=count(80, 800))
+@settings(deadline=None, max_examples=count(40, 800))
 @given(st.text(max_size=400))
 def test_any_text_can_be_scanned_and_places_are_inside_it(text: str) -> None:
     last = 0

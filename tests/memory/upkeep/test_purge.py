@@ -244,7 +244,7 @@ def test_every_form_of_any_value_is_found_and_goes(value: str, before: str, afte
         assert not forms.count_in_line(forms.replace_in_line(hidden))
 
 
-@settings(deadline=None, max_examples=count(60, 600))
+@settings(deadline=None, max_examples=count(30, 600))
 @given(
     VALUES,
     st.recursive(

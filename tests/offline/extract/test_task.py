@@ -261,7 +261,7 @@ def test_two_days_of_messages_have_each_their_own_date() -> None:
     assert "2026-06-15" in text and "2026-06-11" in text
 
 
-@settings(max_examples=count(60, 1_000), deadline=None)
+@settings(max_examples=count(30, 1_000), deadline=None)
 @given(st.lists(st.text(max_size=120), min_size=1, max_size=4))
 def test_any_talk_gets_an_answer_and_the_same_one(texts: list[str]) -> None:
     talk = [one for text in texts for one in (person(text or "x"), agent("Done."))]
@@ -281,7 +281,7 @@ CLAUSES = [
 ]
 
 
-@settings(max_examples=count(60, 1_000), deadline=None)
+@settings(max_examples=count(30, 1_000), deadline=None)
 @given(st.lists(st.sampled_from(CLAUSES), min_size=1, max_size=5))
 def test_it_says_nothing_that_was_not_said(clauses: list[str]) -> None:
     typed = ". ".join(clauses)

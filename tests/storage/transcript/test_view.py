@@ -264,7 +264,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=count(75, 3_000), deadline=None)
+@settings(max_examples=count(40, 3_000), deadline=None)
 @given(steps)
 def test_any_history_is_sendable_and_reads_back_the_same(history: list[tuple[str, object]]) -> None:
     log = new_log()

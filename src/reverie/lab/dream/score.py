@@ -7,6 +7,7 @@ change, and how much can be lost.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from reverie.layers.l6_dreaming.loss import loss
@@ -110,6 +111,7 @@ def _flat(data: bytes) -> str:
     return _plain(decode(data))
 
 
+@lru_cache(maxsize=2_000)
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import time
 from collections.abc import Sequence
@@ -65,7 +66,18 @@ def measure_mem0(
         }
         source = files("reverie.lab.serve").joinpath("programs", "mem0_times.py")
         done = subprocess.run(
-            [program, str(source)], input=json.dumps(given), capture_output=True, text=True, cwd=scratch
+            [program.absolute(), str(source)],
+            input=json.dumps(given),
+            capture_output=True,
+            text=True,
+            cwd=scratch,
+            env={
+                "PATH": os.defpath,
+                "HOME": scratch,
+                "MEM0_DIR": scratch,
+                "MEM0_TELEMETRY": "False",
+                "OPENAI_API_KEY": "-",
+            },
         )
     if done.returncode:
         raise ReverieError(f"mem0 failed: {done.stderr.strip().splitlines()[-1:]}")

@@ -110,6 +110,8 @@ def write_out_dates(
     """Writes out the relative dates of a text from that day; in a rule only those that are certainly dates. `written`
     are statements that have a day of their own."""
     lines = text.splitlines(keepends=True)
+    if not any(map(_HINT.search, lines)):
+        return text
     whole = tongue_of(text)
 
     def its_day(line: str) -> date:

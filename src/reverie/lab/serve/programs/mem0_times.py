@@ -2,16 +2,13 @@
 encoder is ours, so that only the stores differ."""
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[4]))
-os.environ |= {"MEM0_TELEMETRY": "False", "OPENAI_API_KEY": "unused"}
-
 from mem0 import Memory
 
+sys.path.insert(0, str(Path(__file__).parents[4]))
 from reverie.memory.recall.encoder import Encoder
 from reverie.parsing import load_json
 
@@ -27,8 +24,7 @@ class OurEncoder:
         return self._encoder.encode(list(texts)).tolist()
 
 
-given = load_json(sys.stdin.buffer.read())
-os.environ |= {"MEM0_DIR": given["folder"]}
+given = load_json(sys.stdin.read())
 store = {"path": f"{given['folder']}/qdrant", "embedding_model_dims": 384, "on_disk": True}
 memory = Memory.from_config(
     {
