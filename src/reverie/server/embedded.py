@@ -105,6 +105,7 @@ class EmbeddedPostgres:
                     self._halt()  # a new password can be set only while it does not run
                     state = _SILENT
                 if state != _READY:
+                    self._forget_dead()
                     self._make(programs)
                     self._launch(programs)
             except BaseException:
@@ -175,7 +176,6 @@ class EmbeddedPostgres:
         return state
 
     def _launch(self, programs: Path) -> None:
-        self._forget_another_process()
         with suppress(OSError):
             if self.log.stat().st_size > _MOST_LOG:
                 self.log.replace(self.log.with_name("postgres.log.1"))
@@ -190,20 +190,17 @@ class EmbeddedPostgres:
             time.sleep(2)  # the last processes of one that was killed are about to notice
             self._run(programs, "pg_ctl", *given)
 
-    def _forget_another_process(self) -> None:
-        """Nothing listens here, but the process number in the old file may be that of another program by now."""
-        pid_file = self.data / "postmaster.pid"
-        try:
-            number = int(read_regular(pid_file, 4_096).split(b"\n", 1)[0])
-            os.kill(number, 0)
-        except (OSError, ValueError, OverflowError):
-            return  # PostgreSQL itself sees that nobody has this number
-        asked = ["ps", "-o", "comm=", "-p", str(number)]
-        with suppress(OSError):
-            said = subprocess.run(asked, capture_output=True, text=True, errors="replace", env=environment())
-            if said.stdout.strip() and "postgres" not in said.stdout:
-                remove(pid_file)
-                remove(self.sockets / ".s.PGSQL.5432.lock")
+    def _forget_dead(self) -> None:
+        """Nothing listens here. The process numbers in the files of the last one may belong to other programs by now,
+        or to processes that have ended and that nobody has waited for (in containers)."""
+        for path in (self.data / "postmaster.pid", self.sockets / ".s.PGSQL.5432.lock"):
+            with suppress(OSError, ValueError):
+                number = int(read_regular(path, 4_096).split(b"\n", 1)[0])
+                asked = ["ps", "-o", "stat=,comm=", "-p", str(number)]
+                said = subprocess.run(asked, capture_output=True, text=True, errors="replace", env=environment())
+                state, _, name = said.stdout.strip().partition(" ")
+                if state and (state.startswith("Z") or "postgres" not in name):
+                    remove(path)
 
     def _make(self, programs: Path) -> None:
         if self.user:

@@ -1,4 +1,4 @@
-"""`reverie serve people`, `teams` and `projects`: who uses the memory server, and with whom."""
+"""`reverie serve people`, `teams` and `projects`: who uses the memory server, and together with others."""
 
 from __future__ import annotations
 

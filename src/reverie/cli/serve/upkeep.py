@@ -36,7 +36,7 @@ def setup(organisation: str, person: str, dsn: str, dsn_file: Path | None, cwd: 
     """Make an organisation with its first administrator and a token, which is shown once.
 
     `reverie serve` does this by itself for its own database. With another database, run it once; each further run adds
-    one more organisation, which sees nothing of the others.
+    one more organisation, which cannot see the others.
     """
     where, name = find_database(cwd, dsn, dsn_file), person or this_user()
 

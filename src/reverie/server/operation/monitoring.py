@@ -3,6 +3,7 @@ administrators and for this machine."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _CACHED_S: Final = 1.0
 """Anybody may ask `/healthz`; the database is asked once per second at most."""
+_PATIENCE_S: Final = 3.0
+"""A load balancer does not wait for longer."""
 _FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
@@ -35,9 +38,9 @@ def monitoring_routes(site: Site) -> list[Route]:
         nonlocal schema, asked_at
         if time.monotonic() - asked_at > _CACHED_S:
             try:
-                async with site.database.as_owner() as connection:
+                async with asyncio.timeout(_PATIENCE_S), site.database.as_owner() as connection:
                     schema = await _number(connection, "select max(number) as number from migrations")
-            except NoDatabase:
+            except (NoDatabase, TimeoutError):
                 schema = None
             asked_at = time.monotonic()
         return schema
