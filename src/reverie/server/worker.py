@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from traceback import format_tb
 from typing import TYPE_CHECKING, Any, Final
@@ -42,25 +43,25 @@ class WorkerOptions:
     sweep_s: int = 30
 
 
-def run_worker(options: WorkerOptions) -> None:
-    """Works until it is interrupted; a running dream is given back then."""
+def run_worker(options: WorkerOptions, ready: Callable[[], None]) -> None:
+    """Works until it is interrupted; a running dream is given back then. `ready` is called when it is connected."""
     make_private_dir(options.folders)
     sweep_folders(options.folders)
     logging.basicConfig(format="%(asctime)s %(message)s")  # ids and codes, never contents
     _log.setLevel(logging.INFO)
     for noisy in ("procrastinate", "psycopg.pool"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
-    asyncio.run(_run(options))
+    asyncio.run(_run(options, ready))
 
 
-async def _run(options: WorkerOptions) -> None:
+async def _run(options: WorkerOptions, ready: Callable[[], None]) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     connected = asyncio.Event()
     while not stopping.is_set():
-        working = asyncio.create_task(_work(options, connected))
+        working = asyncio.create_task(_work(options, connected, ready))
         waiting = asyncio.create_task(stopping.wait())
         await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
@@ -85,13 +86,15 @@ def _is_database(error: Exception) -> bool:
     return isinstance(error, NoDatabase | ConnectorException)
 
 
-async def _work(options: WorkerOptions, connected: asyncio.Event) -> None:
+async def _work(options: WorkerOptions, connected: asyncio.Event, ready: Callable[[], None]) -> None:
     """Two workers of the queue: the second one is for upkeep, which never waits for a dream. Raises if one ends."""
     size = options.jobs * 2 + 2
     async with Database.open(options.dsn, size=size, migrates=not connected.is_set()) as database:
         app = make_app(database, options)
         async with app.open_async():
-            connected.set()
+            if not connected.is_set():
+                connected.set()
+                ready()
             working = {
                 asyncio.create_task(
                     app.run_worker_async(

@@ -32,5 +32,5 @@ def command(dsn: str, dsn_file: Path | None, jobs: int, lease: float, sweep: int
     from reverie.server.worker import WorkerOptions, run_worker
 
     with started(where) as running:
-        click.echo("Worker ready (Ctrl-C stops it)")
-        run_worker(WorkerOptions(running, where.home / "server" / "dreams", jobs, lease, sweep))
+        options = WorkerOptions(running, where.home / "server" / "dreams", jobs, lease, sweep)
+        run_worker(options, lambda: click.echo("Worker ready (Ctrl-C stops it)"))

@@ -26,13 +26,10 @@ async def show_changes(connection: Connection, id: str, *, kind: str = "dream") 
     ids = [note[name] for note in notes for name in ("before_version", "after_version") if note[name]]
     found = await connection.execute("select id, content from versions where id = any (%s)", (ids,))
     texts = {one["id"]: one["content"] for one in await found.fetchall()}
+    edited = None
     if row["review"] == "pending":  # the proposal may have been edited
-        there = await connection.execute(
-            "select path, content from memories where store_id = %s", (row["output_store_id"],)
-        )
-        edited = {one["path"]: one["content"] for one in await there.fetchall()}
-    else:
-        edited = None
+        there = await landing.rows_at(connection, row["output_store_id"], [note["path"] for note in notes])
+        edited = {path: one["content"] for path, one in there.items()}
     return {"data": [_show(note, texts, edited) for note in notes], "summary": row["summary"], "review": row["review"]}
 
 
