@@ -92,7 +92,10 @@ class Database:
             await pool.open(wait=True, timeout=_WAIT_S)
         except (psycopg.OperationalError, PoolTimeout) as error:
             raise NoDatabase(f"The database does not answer: {_first_line(error)}") from error
-        except psycopg.ProgrammingError as error:
+        except psycopg.errors.FeatureNotSupported as error:
+            said = "it must be PostgreSQL 15 or newer, with the extension pgvector 0.7 or newer"
+            raise UserError(f"The database cannot be used ({said}): {_first_line(error)}") from error
+        except psycopg.DatabaseError as error:
             raise UserError(f"The database cannot be used: {_first_line(error)}") from error
         try:
             yield cls(pool)
