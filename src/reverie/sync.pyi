@@ -58,6 +58,7 @@ class Engine:
         whole: bool | None = None,
         seen: int = 0,
         allowance: float | None = None,
+        recalls: bool = True,
         **fields: Any,
     ) -> PreparedRequest:
         """Returns the request to send: old results cleared, the history compacted if it must be, memories that fit the

@@ -129,6 +129,13 @@ class Database:
             await self._see(connection, organisation_id, scopes)
             yield connection
 
+    async def vacuum(self, *tables: str) -> None:
+        """Clears the rows that no transaction sees any more. A table that somebody else vacuums is left to them."""
+        async with self._connection() as connection:
+            await connection.execute(b"set statement_timeout = 0")
+            await connection.execute(f"vacuum (skip_locked) {', '.join(tables)}".encode())
+            await connection.execute(b"reset statement_timeout")
+
     @staticmethod
     async def _see(connection: AsyncConnection[Row], organisation_id: str, scopes: Sequence[str]) -> None:
         await connection.execute(

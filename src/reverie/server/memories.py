@@ -249,6 +249,7 @@ async def share(connection: Connection, store_id: str, id: str, target: str, pat
     memory = await find(connection, store_id, id)
     path = path or str(memory["path"])
     source = {
+        "scope": str(memory["scope"]).partition(":")[0],
         "memory_store_id": memory["store_id"],
         "memory_id": memory["id"],
         "memory_version_id": memory["version_id"],

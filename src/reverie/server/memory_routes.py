@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reverie.server import audit, memories, stores, versions
+from reverie.server.clearing import Clearing
 from reverie.server.wire import ApiError, read_body, take_choice
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ _STORE = "/v1/memory_stores/{store}"
 def memory_routes(site: Site) -> list[Route]:
     at, version = f"{_STORE}/memories", f"{_STORE}/memory_versions"
     one, one_version = f"{at}/{{memory}}", f"{version}/{{version}}"
+    clearing = Clearing(lambda: site.database)
 
     async def create(call: Call) -> Any:
         body = await read_body(call.request, memories.FIELDS)
@@ -67,6 +69,7 @@ def memory_routes(site: Site) -> list[Route]:
         await read_body(call.request, ())
         done = await versions.redact(call.connection, call.id("store"), call.id("version"), call.author)
         await audit.record(call.connection, call.who, "redact version", call.id("version"))
+        clearing.soon()
         return done
 
     return [

@@ -40,7 +40,10 @@ _ACTOR_IDS: Final = {
 _COLUMNS: Final = (
     "v.id, v.store_id, v.memory_id, v.number, v.operation, v.path, v.sha256, v.size, v.trust, v.actor_type, "
     "v.actor_id, v.token_id, v.reason, v.session_id, v.message_id, v.created_at, v.redacted_at, v.redacted_by_type, "
-    "v.redacted_by_id, v.copied_from"
+    "v.redacted_by_id, "
+    # Who does not see the source learns the kind of its scope, not its ids.
+    "case when exists (select from stores s where s.id = v.copied_from ->> 'memory_store_id') then v.copied_from "
+    "else v.copied_from - array['memory_store_id', 'memory_id', 'memory_version_id'] end as copied_from"
 )
 _LARGEST_ANSWER: Final = 4_000_000  # bytes of contents in one answer of the change feed
 _MOST_NUMBER: Final = 2**63 - 1
@@ -126,7 +129,8 @@ async def add(
 
 async def find(connection: Connection, store_id: str, id: str) -> Row:
     found = await connection.execute(
-        "select * from versions where store_id = %s and id = %s", (plain_id(store_id), plain_id(id))
+        f"select {_COLUMNS}, v.content from versions v where v.store_id = %s and v.id = %s".encode(),
+        (plain_id(store_id), plain_id(id)),
     )
     return await take_row(found, "memory version", id)
 

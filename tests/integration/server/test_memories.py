@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from urllib.parse import quote
 import anthropic
 import pytest
 
+from reverie.server.ids import new_id
 from tests.integration.server.asking import ask
 from tests.integration.server.conftest import Served, client
 
@@ -208,6 +210,12 @@ def test_redaction_removes(served: Served, store: str) -> None:
         for (table,) in connection.execute("select tablename from pg_tables where schemaname = 'reverie'").fetchall():
             rows = connection.execute(f"select t::text from reverie.{table} t".encode()).fetchall()
             assert not [row for row in rows if "zebra" in row[0] or "quiet" in row[0]], table
+        count = "select vacuum_count from pg_stat_user_tables where relname = 'versions'"
+        until = time.monotonic() + 30
+        while not connection.execute(count).fetchone()[0]:  # soon the old rows leave the pages too
+            assert time.monotonic() < until
+            time.sleep(0.3)
+            connection.rollback()
         assert ("redact version", last) in connection.execute("select action, object from reverie.audit").fetchall()
 
 
@@ -281,6 +289,9 @@ def test_secrets_are_refused_and_not_shown(served: Served, store: str, capfd: py
     ):
         status, answer = ask(served, served.anna, method, path, body)
         assert status == 400 and TOKEN not in json.dumps(answer), answer
+    own = f"Anna is user:{served.ids['anna']}, key {new_id('apikey')}."  # ids are not secrets, tokens are
+    assert ask(served, served.anna, "POST", at, {"path": "/ids.md", "content": own})[0] == 200
+    assert ask(served, served.anna, "POST", at, {"path": "/t.md", "content": f"{own} {served.anna}"})[0] == 400
     printed = capfd.readouterr()
     assert TOKEN not in printed.out + printed.err
 

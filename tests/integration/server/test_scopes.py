@@ -290,9 +290,11 @@ def test_nothing_foreign_is_seen_or_changed(serve: Callable[[], Served]) -> None
         attempt_http(callers[who.id], chance, world, who)
     with psycopg.connect(served.dsn, options="-c search_path=reverie") as connection:
         scopes = {one.id: one.scopes for one in world.people}
+        written = "memory_id not in (select memory_id from versions where copied_from is not null)"  # not shared
         for statement in (
-            "select scope, content from memories",
-            "select scope, content from versions",
+            f"select scope, content from (select *, id as memory_id from memories) m where {written}",
+            f"select scope, content from versions where {written}",
+            "select scope, 'kiwi of ' || actor_id from versions",
             "select scope, reason from versions",
             "select scope, description from stores",
         ):

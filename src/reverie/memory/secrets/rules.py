@@ -156,4 +156,5 @@ PUBLIC: Final = late(
     r"|[\"'](?:n|x|y|x5t|x5t#S256|kid)[\"'][ \t]*:[ \t]*[\"'][A-Za-z0-9_=-]{20,}[\"']"
     r"|(?i:\bpeer)[ \t]*[:=]?[ \t]*[A-Za-z0-9+/]{43}="
     r"|(?<![A-Za-z0-9+/=_-])(?:pk_(?:live|test)_\w+|pk\.eyJ[\w.-]+|pk-lf-[\w-]+)"
+    r"|(?<![A-Za-z0-9+/=_-])(?:user:)?(?:user|svac|apikey)_1[0-9a-hjkmnp-tv-z]{25}\b"  # ids of the memory server
 )
