@@ -92,8 +92,11 @@ class Database:
             await pool.open(wait=True, timeout=_WAIT_S)
         except (psycopg.OperationalError, PoolTimeout) as error:
             raise NoDatabase(f"The database does not answer: {_first_line(error)}") from error
-        except psycopg.ProgrammingError as error:
-            raise UserError(f"The database cannot be used: {_first_line(error)}") from error
+        except psycopg.DatabaseError as error:
+            raise UserError(
+                f"The database cannot be used: {_first_line(error)}. It must be PostgreSQL 15 or newer, where this "
+                "user may create schemas, with pgvector 0.7 or newer (an administrator runs: create extension vector)."
+            ) from error
         try:
             yield cls(pool)
         finally:

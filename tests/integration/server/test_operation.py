@@ -73,11 +73,9 @@ def test_figures_logs_and_limits_have_no_contents(serve: Start, tmp_path: Path) 
     for secret in ("zebra", served.anna, served.ben):
         assert secret not in log.read_text() and secret not in text
     with psycopg.connect(served.dsn) as connection:
-        (row,) = connection.execute("select action, object, outcome from reverie.audit").fetchall()
+        (row,) = connection.execute("select action, object, outcome from audit").fetchall()
         assert row == ("refuse token", "127.0.0.1", "refused")
-        assert connection.execute("select count(*) from reverie.tokens where last_used_at is not null").fetchone() == (
-            3,
-        )
+        assert connection.execute("select count(*) from tokens where last_used_at is not null").fetchone() == (3,)
 
 
 def test_slow_and_large_requests_do_not_hold_the_database(served: Served) -> None:

@@ -121,7 +121,8 @@ def export(store: str, folder: Path, dsn: str, dsn_file: Path | None, cwd: Path,
     """Write the memories of STORE to a new or empty FOLDER: one file per memory, the same bytes."""
     from reverie.server.operation.folders import export_store
 
-    found = with_database(find_database(cwd, dsn, dsn_file), lambda database: export_store(database, store, folder))
+    where = find_database(cwd, dsn, dsn_file)
+    found = with_database(where, lambda database: export_store(database, store, folder, this_user()))
     answer(
         as_json, {"store": store, "folder": str(folder), "files": found}, f"Wrote {plural(found, 'file')} to {folder}."
     )

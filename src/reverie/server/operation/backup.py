@@ -16,7 +16,6 @@ from reverie.server.operation.postgres_programs import environment, find_client
 from reverie.storage.atomic import flush_folder, remove, storage_error
 
 _SCHEMAS: Final = (SCHEMA, "procrastinate")
-_EXTENSION: Final = "vector"
 _LOCK_S: Final = 30
 
 
@@ -24,15 +23,14 @@ def back_up(dsn: str, file: Path) -> int:
     """Writes everything to a new private file and returns its size. It is there whole or not at all."""
     if os.path.lexists(file):
         raise UserError(f"{file} exists already: choose another name.")
-    version, has_extension = _look(dsn)
-    program = find_client("pg_dump", version)
+    program = find_client("pg_dump", _version(dsn))
     part = file.with_name(f".{file.name}.part")
     try:
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
         part.chmod(0o600)
     except OSError as error:
         raise storage_error(error, file, "write") from error
-    wanted = [f"--schema={one}" for one in _SCHEMAS] + ([f"--extension={_EXTENSION}"] if has_extension else [])
+    wanted = [f"--schema={one}" for one in _SCHEMAS]
     try:
         _run(program, dsn, "--format=custom", "--no-owner", f"--file={part}", *wanted)
         size = part.stat().st_size
@@ -48,13 +46,12 @@ def back_up(dsn: str, file: Path) -> int:
 
 def bring_back(dsn: str, file: Path, *, replaces: bool = False) -> None:
     """Reads a backup into the database, in one transaction. What is there is replaced only if `replaces`."""
-    version, _ = _look(dsn)
+    version = _version(dsn)
     reads, runs = find_client("pg_restore", version), find_client("psql", version)
     _check_archive(reads, file)
-    if not replaces and asyncio.run(_has_accounts(dsn)):
+    has_accounts = asyncio.run(_has_accounts(dsn))  # also makes the role and the extension that the backup needs
+    if has_accounts and not replaces:
         raise UserError("The database is not empty: --replace deletes everything in it first, or name an empty one.")
-    if replaces:
-        asyncio.run(_has_accounts(dsn))  # the role must exist before its rights are given back
     with tempfile.TemporaryDirectory(prefix="reverie-restore-") as folder:
         script = Path(folder, "script.sql")
         _call([reads, "--no-owner", f"--file={script}", str(file)])
@@ -66,14 +63,13 @@ def bring_back(dsn: str, file: Path, *, replaces: bool = False) -> None:
         _run(runs, dsn, "-X", "-q", "-1", "-v", "ON_ERROR_STOP=1", *steps, f"--file={script}")
 
 
-def _look(dsn: str) -> tuple[int, bool]:
-    """The major version of the server, and whether it has the extension for vectors."""
+def _version(dsn: str) -> int:
+    """The major version of the server."""
     import psycopg
 
     try:
         with psycopg.connect(dsn, connect_timeout=10) as connection:
-            found = connection.execute("select count(*) from pg_extension where extname = %s", (_EXTENSION,)).fetchone()
-            return connection.info.server_version // 10_000, bool(found and found[0])
+            return connection.info.server_version // 10_000
     except psycopg.OperationalError as error:
         raise ReverieError(f"The database does not answer: {str(error).strip().splitlines()[0]}") from error
 

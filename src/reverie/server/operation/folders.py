@@ -12,6 +12,7 @@ from reverie.errors import UserError
 from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.server import memories
+from reverie.server.audit import record_by_server
 from reverie.server.gate import MOST_CONTENT, Author, check_content, check_path, hash_content
 from reverie.server.operation.operator import Operator
 from reverie.storage.atomic import create_exclusive, make_private_dir
@@ -33,14 +34,14 @@ class Imported:
     same: int = 0
 
 
-async def export_store(database: Database, store_id: str, folder: Path) -> int:
+async def export_store(database: Database, store_id: str, folder: Path, actor: str) -> int:
     """Writes every memory of a store to a new or empty folder, as of one moment; returns how many."""
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder} is not empty: name a new folder.")
     count = 0
     async with database.as_owner() as connection:
         await connection.execute(b"set transaction isolation level repeatable read, read only")
-        await _find_store(connection, store_id)
+        store = await _find_store(connection, store_id)
         make_private_dir(folder)
         async with connection.cursor(name="export") as cursor:
             cursor.itersize = _AT_ONCE
@@ -51,6 +52,8 @@ async def export_store(database: Database, store_id: str, folder: Path) -> int:
                 if not create_exclusive(target, row["content"].encode(), fsync=False):
                     raise UserError(f"{row['path']}: this disk has no two files of names that differ so little.")
                 count += 1
+    async with database.as_owner() as connection:
+        await record_by_server(connection, "export store", store_id, organisation=store["organisation_id"], actor=actor)
     return count
 
 
