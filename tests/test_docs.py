@@ -66,6 +66,8 @@ NOT_RUN = {
     "reverie cost --web": "opens a browser (tests/web/test_money.py)",
     "curl -H": "asks a web view that runs (tests/web)",
     "reverie simulate": "serves until it is stopped (tests/simulator/test_simulate_command.py)",
+    "reverie serve": "serves until it is stopped, or needs a database (tests/integration/server)",
+    "reverie memory login": "asks a server that runs (tests/integration/server)",
     "reverie models add": "downloads weights",
     "reverie memory login": "needs a memory server (tests/integration/server/test_client.py)",
     "reverie memory share": "needs a memory server (tests/integration/server/test_client.py)",
@@ -86,6 +88,8 @@ SHOWN_ONLY = {
     "l7-agents.md": "the order of a request",
     "l7-messages.md": "a letter as the agent sees it",
     "mcp.md": "what `reverie lab mcp` prints",
+    "serve-dreams.md": "a server of your own (tests/integration/server/dreams)",
+    "serve.md": "lines for nginx and systemd",
 }
 """Pages with blocks of language `text`, and what they show."""
 

@@ -298,15 +298,16 @@ class Memory:
 
         return await self._written(extract(await self._ready(), self.open_model, messages, origin))
 
-    async def dream(self, *, review: bool = False) -> Dreamt:
+    async def dream(self, *, review: bool = False, guidance: str = "") -> Dreamt:
         """Tidies memory now: joins duplicates, dates relative days, corrects the index. The result is one version.
 
-        With `review` the result waits for `confirm` or `reject`. Raises `ReverieError` if the dream fails; memory does
+        With `review` the result waits for `confirm` or `reject`. `guidance` tells a model what to pay attention to; the
+        embedded one does not read it. Raises `ReverieError` if the dream fails; memory does
         not change then.
         """
         from reverie.library.learning import dream
 
-        return await self._written(dream(await self._ready(), self.open_model, review=review))
+        return await self._written(dream(await self._ready(), self.open_model, review=review, guidance=_text(guidance)))
 
     # -- closing -----------------------------------------------------------------------------------------------------
 
