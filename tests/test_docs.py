@@ -69,7 +69,6 @@ NOT_RUN = {
     "reverie serve": "serves until it is stopped, or needs a database (tests/integration/server)",
     "reverie memory login": "asks a server that runs (tests/integration/server)",
     "reverie models add": "downloads weights",
-    "reverie memory login": "needs a memory server (tests/integration/server/test_client.py)",
     "reverie memory share": "needs a memory server (tests/integration/server/test_client.py)",
     "reverie lab recall": "data of your own (tests/lab/test_recall.py)",
     "reverie lab dream SCENARIOS": "data of your own (tests/lab/test_dream.py)",
