@@ -68,6 +68,19 @@ async def join_project(connection: Connection, project: str, person: str) -> Non
     )
 
 
+async def scopes_of(connection: Connection, person: str | None) -> list[str]:
+    """What a person or service sees now; nothing if it is disabled or gone."""
+    found = await connection.execute(
+        "select array['user:' || p.id, 'organisation:' || p.organisation_id] "
+        "|| array(select 'team:' || m.team_id from team_members m where m.person_id = p.id) "
+        "|| array(select 'project:' || m.project_id from project_members m where m.person_id = p.id) as scopes "
+        "from people p where p.id = %s and p.disabled_at is null",
+        (person,),
+    )
+    row = await found.fetchone()
+    return list(row["scopes"]) if row else []
+
+
 async def add_token(
     connection: Connection, person: str, *, name: str = "", days: float | None = None, may_write: bool = True
 ) -> NewToken:

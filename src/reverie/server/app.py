@@ -6,7 +6,7 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,7 @@ from reverie.server.dreams.routes import dream_routes
 from reverie.server.gate import Author
 from reverie.server.ids import new_id
 from reverie.server.memory_routes import memory_routes
-from reverie.server.operation.limits import RATE, Limits, receive_body
+from reverie.server.operation.limits import RATE, Limits, announced_length, receive_body
 from reverie.server.operation.measures import Measures, label
 from reverie.server.operation.monitoring import monitoring_routes
 from reverie.server.operation.request_log import write_error, write_line
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 _MOST_CONNECTIONS: Final = 2_000
 _WHO: Final = "reverie.who"
+_PREPARED: Final = "reverie.prepared"
+_SMALL_BODY: Final = 64_000
+"""Of a caller that is not known yet; before a larger one is read, the token is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,11 @@ class Call:
     def query(self) -> dict[str, str]:
         return dict(self.request.query_params)
 
+    @property
+    def prepared(self) -> Any:
+        """What the `prepare` of the route has made of the body."""
+        return self.request.scope[_PREPARED]
+
     def id(self, name: str) -> str:
         return str(self.request.path_params[name])
 
@@ -77,6 +85,7 @@ class Call:
 
 
 Answer = Callable[[Call], Awaitable[Any]]
+Prepare = Callable[["Request"], Awaitable[Any]]
 
 
 class Site:
@@ -111,17 +120,25 @@ class Site:
         return self._database
 
     def route(
-        self, method: str, path: str, answer: Answer, *, writes: bool = False, most_body: int = MOST_BODY
+        self,
+        method: str,
+        path: str,
+        answer: Answer,
+        *,
+        writes: bool = False,
+        most_body: int = MOST_BODY,
+        prepare: Prepare | None = None,
     ) -> Route:
         """A route that runs `answer` as the caller and returns its JSON; an error in it rolls everything back. A body
-        of at most `most_body` bytes is read before the transaction begins."""
+        of at most `most_body` bytes is read before the transaction begins; so is what `prepare` does with it, because
+        a request that takes long must not hold a connection to the database."""
         from starlette.responses import JSONResponse
         from starlette.routing import Route
 
         async def respond(request: Request) -> Response:
             began, request_id = time.perf_counter(), new_id("req")
             try:
-                body = await self._run(request, answer, writes, most_body)
+                body = await self._run(request, answer, writes, most_body, prepare)
                 response: Response = JSONResponse(body, headers={"request-id": request_id})
             except ApiError as error:
                 response = error_response(error, request_id)
@@ -141,14 +158,31 @@ class Site:
 
         return Route(path, respond, methods=[method])
 
-    async def _run(self, request: Request, answer: Answer, writes: bool, most_body: int) -> Any:
+    async def _run(
+        self, request: Request, answer: Answer, writes: bool, most_body: int, prepare: Prepare | None
+    ) -> Any:
         token = read_token(request)
-        self.limits.check(hash_token(token), request.client.host if request.client else "")
-        request = await receive_body(request, most_body)
+        hashed = hash_token(token)
+        self.limits.check(hashed, request.client.host if request.client else "")
+        if announced_length(request) > _SMALL_BODY and not self.limits.knows(hashed):
+            await self._check_token(request, token)
+        with self.limits.one_upload(hashed) if prepare else nullcontext():
+            request = await receive_body(request, most_body)
+            request.scope[_PREPARED] = await prepare(request) if prepare else None
         try:
             return await self._run_once(request, token, answer, writes)
         except StalePlan:
             return await self._run_once(request, token, answer, writes)
+
+    async def _check_token(self, request: Request, token: str) -> None:
+        """Whoever has no token cannot fill the memory of the server with bodies."""
+        try:
+            async with self.database.as_token(token):
+                pass
+        except UnknownToken:
+            with suppress(ApiError):
+                await receive_body(request, 0)  # dropped as it arrives, so that the client sees the answer
+            raise
 
     async def _run_once(self, request: Request, token: str, answer: Answer, writes: bool) -> Any:
         from starlette.requests import Request as NewRequest

@@ -10,7 +10,7 @@ from typing import Final
 from reverie.server.database import Database, NoDatabase
 
 _WAIT_S: Final = 2.0  # the transaction ends meanwhile, and the next redactions join
-_TABLES: Final = ("versions", "memories")
+_TABLES: Final = ("versions", "memories", "recall_words", "recall_vectors", "dreams")
 
 
 class Clearing:

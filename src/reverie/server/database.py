@@ -21,6 +21,8 @@ _WAIT_S: Final = 10.0
 _RECONNECT_S: Final = 2.0
 """Then the next request tries again, so that the pause between attempts does not grow with the time without one."""
 _STATEMENT_MS: Final = 30_000
+_IDLE_MS: Final = 60_000
+"""A process that is stopped inside a transaction loses it, and with it the locks that others wait for."""
 
 
 class NoDatabase(ReverieError):
@@ -79,7 +81,8 @@ class Database:
                     kwargs={
                         "row_factory": dict_row,
                         "autocommit": True,
-                        "options": f"{options} -c statement_timeout={_STATEMENT_MS}",
+                        "options": f"{options} -c statement_timeout={_STATEMENT_MS} "
+                        f"-c idle_in_transaction_session_timeout={_IDLE_MS}",
                     },
                     min_size=min(2, size),
                     max_size=size,

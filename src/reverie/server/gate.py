@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import unquote
 
+from reverie.memory.secrets.carriers import count_announcing
 from reverie.memory.secrets.new_secret import find_new_secret
 from reverie.memory.secrets.scan import find_secrets, redact
 from reverie.memory.taxonomy import Trust, is_index
@@ -25,6 +26,7 @@ UNMARKED: Final = "unmarked"
 _MOST_REASON: Final = 500
 _MOST_ID: Final = 200
 _IN_A_THREAD: Final = 4_096  # a scan of 100 KB takes 140 ms; the other requests go on
+_MOST_ANNOUNCING: Final = 5_000  # 100 KB of nothing but `key=` would take seconds
 _HIDDEN: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -47,7 +49,8 @@ class Author:
             kind, id = "session_actor", session_id
         else:
             kind, id = "user_actor" if who.kind == "person" else "service_account_actor", who.person_id
-        return cls(kind, id, who.token_id, shorten(redact(_decode(reason)), _MOST_REASON), session_id, message_id)
+        said = shorten(redact(_decode(reason)[: 4 * _MOST_REASON]), _MOST_REASON)
+        return cls(kind, id, who.token_id, said, session_id, message_id)
 
     @property
     def is_person(self) -> bool:
@@ -95,6 +98,12 @@ def check_content(content: str) -> str:
 async def check_secrets(path: str, content: str, before: str = "") -> None:
     """Refuses a secret that is not in `before`. A long text is read in a thread."""
     check_words("path", path.replace("/", " ").replace("_", " "))
+    if len(content) > _IN_A_THREAD and count_announcing(content) > _MOST_ANNOUNCING:
+        raise ApiError(
+            400,
+            f"content: more than {_MOST_ANNOUNCING:,} of its words announce a secret (`key`, `token`), and each place "
+            "has to be checked; divide the text.",
+        )
     if len(content) < _IN_A_THREAD:
         found = find_new_secret(path, content, before)
     else:

@@ -170,6 +170,7 @@ async def redact(connection: Connection, store_id: str, id: str, author: Author)
     store with these bytes: each is redacted by itself."""
     if author.session_id:
         raise ApiError(403, "A session may not redact versions; a person or a service may.")
+    await _redact_in_dreams(connection, plain_id(store_id), plain_id(id))  # a landing locks the dream first, too
     store = await stores.find(connection, store_id, locks=True)
     version = await find(connection, store_id, id)
     same = list[str]()
@@ -190,6 +191,19 @@ async def redact(connection: Connection, store_id: str, id: str, author: Author)
         if gone.rowcount:
             await add(connection, store, version["memory_id"], "deleted", author, path=None)
     return show(version) | {"same_content": same}
+
+
+async def _redact_in_dreams(connection: Connection, store_id: str, id: str) -> None:
+    """Removes path, hashes and reason of a version from the dreams that have read or made it."""
+    await connection.execute(
+        "update dreams set changes = (select jsonb_agg(case when %(id)s in (n->>'before_version', n->>'after_version') "
+        "then n || jsonb_build_object('path', '', 'why', 'redacted', 'before_sha256', null, 'after_sha256', null, "
+        "'state', case n->>'state' when 'proposed' then 'left' else n->>'state' end) else n end order by place) "
+        "from jsonb_array_elements(changes) with ordinality as t (n, place)) "
+        "where %(store)s in (store_id, output_store_id) and exists (select from jsonb_array_elements(changes) as n "
+        "where %(id)s in (n->>'before_version', n->>'after_version'))",
+        {"id": id, "store": store_id},
+    )
 
 
 async def changes(connection: Connection, store_id: str, query: Mapping[str, str]) -> dict[str, Any]:

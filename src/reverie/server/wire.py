@@ -37,6 +37,7 @@ MOST_BODY: Final = 2_000_000
 PAGE_SIZE: Final = 20
 MOST_PER_PAGE: Final = 100
 MOST_FULL_PER_PAGE: Final = 20
+_MOST_DIGITS: Final = 20
 
 
 class ApiError(ReverieError):
@@ -148,17 +149,23 @@ def take_word(query: Mapping[str, str], name: str) -> str | None:
 def take_number(query: Mapping[str, str], name: str, *, most: int) -> int:
     """A whole number of the query; 0 if it is not given."""
     given = query.get(name, "0")
-    if not given.isascii() or not given.isdigit() or int(given[:20]) > most:
+    number = _read_digits(given)
+    if number is None or number > most:
         raise ApiError(400, f"{name}: must be a whole number of 0 to {most:,}.")
-    return int(given)
+    return number
 
 
 def take_limit(query: Mapping[str, str], *, full: bool = False) -> int:
     """The size of a page; with contents at most 20."""
-    given = query.get("limit", str(PAGE_SIZE))
-    if not given.isascii() or not given.isdigit() or not 1 <= int(given[:9]) <= MOST_PER_PAGE:
+    number = _read_digits(query.get("limit", str(PAGE_SIZE)))
+    if number is None or not 1 <= number <= MOST_PER_PAGE:
         raise ApiError(400, f"limit: must be 1 to {MOST_PER_PAGE}.")
-    return min(int(given), MOST_FULL_PER_PAGE) if full else int(given)
+    return min(number, MOST_FULL_PER_PAGE) if full else number
+
+
+def _read_digits(given: str) -> int | None:
+    """None if it is not a number, or longer than any that is allowed."""
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS else None
 
 
 async def take_row(found: Any, what: str, id: str) -> Row:

@@ -122,3 +122,9 @@ HASH_WORDS: Final = late(
     r"|pod|container|instance|device|serial|model|uuid|guid|id|ids|public key|pubkey|certificate|cert|thumbprint"
     r"|nonce|version)\b[^\n]{0,24}$"
 )
+
+
+def count_announcing(text: str) -> int:
+    """How many places the grammar has to judge, which is what makes a check long."""
+    lower = text.lower()
+    return sum(lower.count(word) for word, _ in CARRIERS)

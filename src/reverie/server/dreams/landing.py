@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _CHANGED: Final = "somebody changed it meanwhile"
 _LONGEST_NAME: Final = 240
+_LONGEST_FILE: Final = 240
+"""Bytes of a file name: disks have 255, and the files of a dream are written beside a temporary one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,10 @@ def author_of(row: Row, reason: str = "") -> Author:
 
 
 def is_file_of_memory(path: str) -> bool:
-    """Whether a dream sees this memory: Markdown without a hidden folder, as in a memory directory."""
-    return path.endswith(".md") and not any(part.startswith(".") for part in path.split("/"))
+    """Whether a dream sees this memory: Markdown without a hidden folder, as in a memory directory, with names that a
+    disk can have."""
+    parts = path.split("/")
+    return path.endswith(".md") and not any(one.startswith(".") or len(one.encode()) > _LONGEST_FILE for one in parts)
 
 
 async def read_files(connection: Connection, store_id: str) -> dict[str, Row]:

@@ -3,7 +3,7 @@ compares the attempt, so a worker that was away too long changes nothing. Times 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -73,7 +73,7 @@ async def take(database: Database, id: str, worker: str, seconds: float) -> tupl
             row = await found.fetchone()
     except errors.UniqueViolation:
         async with database.as_owner() as connection:
-            await _queue(connection, id, _BUSY_S)
+            await _queue(connection, id, _BUSY_S, only=("pending",))  # meanwhile another worker may have it
         return None
     return None if row is None else (Lease(id, row["attempt"], seconds), row)
 
@@ -235,12 +235,14 @@ def _started(job: str) -> str:
     )
 
 
-async def _queue(connection: Connection, id: str, pause_s: float) -> None:
+async def _queue(
+    connection: Connection, id: str, pause_s: float, *, only: Sequence[str] = ("pending", "running")
+) -> None:
     """A new job for a dream. The old one is not used again: a worker that wakes up would end it."""
     await connection.execute(
         "update dreams set status = 'pending', lease_until = null, job_id = queue_dream(id, store_id, null, "
-        "clock_timestamp() + make_interval(secs => %s)) where id = %s and status in ('pending', 'running')",
-        (pause_s, id),
+        "clock_timestamp() + make_interval(secs => %s)) where id = %s and status = any (%s)",
+        (pause_s, id, list(only)),
     )
 
 

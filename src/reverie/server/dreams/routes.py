@@ -48,17 +48,20 @@ def dream_routes(site: Site) -> list[Route]:
         return await deciding.show_changes(call.connection, call.id("dream"))
 
     async def land(call: Call) -> Any:
-        await audit.record(call.connection, call.who, "dream.land", call.id("dream"))
-        return rows.show(await deciding.land(call.connection, call.who, call.id("dream")))
+        landed = await deciding.land(call.connection, call.who, call.id("dream"))
+        await audit.record(call.connection, call.who, "dream.land", landed["id"])
+        return rows.show(landed)
 
     async def discard(call: Call) -> Any:
-        await audit.record(call.connection, call.who, "dream.discard", call.id("dream"))
-        return rows.show(await deciding.discard(call.connection, call.id("dream")))
+        dropped = await deciding.discard(call.connection, call.id("dream"))
+        await audit.record(call.connection, call.who, "dream.discard", dropped["id"])
+        return rows.show(dropped)
 
     async def undo(call: Call) -> Any:
         id = call.id("dream")
+        undone = await deciding.undo(call.connection, id, Author.of(call.who, reason=f"undo of dream {id}"))
         await audit.record(call.connection, call.who, "dream.undo", id)
-        return await deciding.undo(call.connection, id, Author.of(call.who, reason=f"undo of dream {id}"))
+        return undone
 
     return [
         site.route("POST", at, create, writes=True),
@@ -81,9 +84,8 @@ def _session_routes(site: Site) -> list[Route]:
 
     async def upload(call: Call) -> Any:
         scope = await membership.read_scope(call.connection, call.who, call.query.get("scope", "user"))
-        given = await sessions.read_upload(call.request)
         name = call.query.get("name", "")
-        made = await sessions.create(call.connection, call.who, given, scope=scope, name=name)
+        made = await sessions.create(call.connection, call.who, call.prepared, scope=scope, name=name)
         await audit.record(call.connection, call.who, "session.upload", made["id"])
         return sessions.show(made)
 
@@ -103,7 +105,7 @@ def _session_routes(site: Site) -> list[Route]:
         return rows.show(await sessions.extract(call.connection, call.who, call.id("session"), body))
 
     return [
-        site.route("POST", at, upload, writes=True, most_body=sessions.MOST_SENT),
+        site.route("POST", at, upload, writes=True, most_body=sessions.MOST_SENT, prepare=sessions.read_upload),
         site.route("GET", at, page),
         site.route("GET", one, retrieve),
         site.route("DELETE", one, delete, writes=True),

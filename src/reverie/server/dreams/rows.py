@@ -12,6 +12,7 @@ from reverie.models.registry import EMBEDDED, split_name
 from reverie.quick import dataclass
 from reverie.server import stores
 from reverie.server.database import Principal, Row
+from reverie.server.gate import check_words
 from reverie.server.ids import new_id
 from reverie.server.wire import (
     ApiError,
@@ -63,6 +64,7 @@ class WantedDream:
         instructions = None
         if body.get("instructions") is not None:
             instructions = take_text(body, "instructions", least=1, most=_MOST_INSTRUCTIONS)
+            check_words("instructions", instructions)
         output = _object(body.get("output_behavior") or {"type": "create_new"}, "output_behavior")
         updates = output.get("type") == "update_existing"
         if not updates and output.get("type") != "create_new":

@@ -21,6 +21,7 @@ from reverie.parsing import Unparsable, load_json
 from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.server import stores
+from reverie.server.accounts import scopes_of
 from reverie.server.database import Database, NoDatabase, Principal, Row
 from reverie.server.dreams import dreamer, landing, leases
 from reverie.server.dreams.landing import FileChange
@@ -172,14 +173,18 @@ class DreamRun:
             raise DreamError("memory_store_too_large", f"A store that dreams may have {_MOST_MEMORY:,} characters.")
         sessions = list[tuple[str, bytes, float]]()
         async with self._database.as_owner() as connection:
+            # Whoever asked for it may have left a team since, or the organisation.
+            scopes = [row["scope"], *await scopes_of(connection, row["created_by"])]
             for id in row["session_ids"]:
                 found = await connection.execute(
-                    "select transcript, created_at from sessions where id = %s and organisation_id = %s",
-                    (id, row["organisation_id"]),
+                    "select transcript, created_at from sessions "
+                    "where id = %s and organisation_id = %s and scope = any (%s)",
+                    (id, row["organisation_id"], scopes),
                 )
                 session = await found.fetchone()
                 if session is None:
-                    raise DreamError("session_unavailable", f"The session {id} was deleted.")
+                    said = f"The session {id} was deleted, or whoever asked for this does not see it any more."
+                    raise DreamError("session_unavailable", said)
                 sessions.append((id, session["transcript"], session["created_at"].timestamp()))
         return Inputs(files, sessions, store["counter"])
 

@@ -14,6 +14,7 @@ from reverie.quick import dataclass
 from reverie.server import stores
 from reverie.server.database import Principal, Row
 from reverie.server.dreams import rows
+from reverie.server.gate import check_words
 from reverie.server.ids import new_id
 from reverie.server.wire import (
     ApiError,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 MOST_SENT: Final = 32_000_000
 MOST_BYTES: Final = 64_000_000
 """Of a transcript; a dream skips larger ones."""
+MOST_LINES: Final = 250_000
+"""64 MB of `{}` would be 20 million records: little to send, and hours to read."""
 MOST_SESSIONS: Final = 10_000
 """Per scope: whoever has more deletes old ones first."""
 _MOST_NAME: Final = 200
@@ -48,7 +51,10 @@ _COLUMNS: Final = "id, scope, name, format, size, records, sha256, uploaded_by, 
 class Transcript:
     """An uploaded transcript, checked."""
 
-    data: bytes
+    packed: bytes
+    """With gzip."""
+    size: int
+    sha256: str
     format: str
     records: int
 
@@ -91,6 +97,8 @@ def _read(sent: bytes) -> Transcript:
             raise ApiError(400, f"The gzip data cannot be read: {error}.") from error
     if len(data) > MOST_BYTES:
         raise ApiError(413, f"A transcript may have {MOST_BYTES:,} bytes.")
+    if data.count(b"\n") > MOST_LINES:
+        raise ApiError(413, f"A transcript may have {MOST_LINES:,} lines.")
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
     records = list[Record]()
     for number, line in lines:
@@ -103,7 +111,8 @@ def _read(sent: bytes) -> Transcript:
     if not any(record.message is not None for record in records):
         raise ApiError(400, "The transcript has no message: it must be one of Reverie or of Claude Code.")
     ours = any("origins" in record.data for record in records)
-    return Transcript(data, "reverie" if ours else "claude_code", len(records))
+    packed, hash = gzip.compress(data, 6, mtime=0), sha256(data).hexdigest()
+    return Transcript(packed, len(data), hash, "reverie" if ours else "claude_code", len(records))
 
 
 async def create(connection: Connection, who: Principal, given: Transcript, *, scope: str = "", name: str = "") -> Row:
@@ -112,10 +121,10 @@ async def create(connection: Connection, who: Principal, given: Transcript, *, s
     if scope not in who.scopes:
         raise ApiError(403, "You are not a member of this scope.")
     name = take_text({"name": name}, "name", most=_MOST_NAME)
+    check_words("name", name)
     counted = await connection.execute("select count(*) as n from sessions where scope = %s", (scope,))
     if (await take_row(counted, "session", ""))["n"] >= MOST_SESSIONS:
         raise ApiError(400, f"There are {MOST_SESSIONS:,} sessions already: delete old ones first.")
-    packed = await asyncio.to_thread(gzip.compress, given.data, 6, mtime=0)
     added = await connection.execute(
         "insert into sessions "
         "(id, organisation_id, scope, uploaded_by, name, format, transcript, size, records, sha256) "
@@ -127,10 +136,10 @@ async def create(connection: Connection, who: Principal, given: Transcript, *, s
             who.person_id,
             name,
             given.format,
-            packed,
-            len(given.data),
+            given.packed,
+            given.size,
             given.records,
-            sha256(given.data).hexdigest(),
+            given.sha256,
         ),
     )
     return await take_row(added, "session", "")

@@ -12,6 +12,7 @@ from reverie.errors import UserError
 from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.server import memories
+from reverie.server.accounts import scopes_of
 from reverie.server.audit import record_by_server
 from reverie.server.gate import MOST_CONTENT, Author, check_content, check_path, hash_content
 from reverie.server.operation.operator import Operator
@@ -63,7 +64,7 @@ async def import_files(
     """Writes the files of a folder to a store in the name of a person, through the gate. Hidden files are left out."""
     connection = operator.connection
     store, who = await _find_store(connection, store_id), await operator.find("person", person)
-    if store["scope"] not in await _scopes_of(operator, who):
+    if store["scope"] not in await scopes_of(connection, who["id"]):
         raise UserError(f"{who['name']} is not a member of {store['scope']}, to which the store belongs.")
     kind = "user_actor" if who["kind"] == "person" else "service_account_actor"
     author = Author(kind, who["id"], reason="imported from a folder")
@@ -106,15 +107,3 @@ async def _find_store(connection: AsyncConnection[Row], id: str) -> Row:
         if row is not None:
             return row
     raise UserError(f"There is no store {id[:80]!r}.")
-
-
-async def _scopes_of(operator: Operator, who: Row) -> list[str]:
-    found = await operator.connection.execute(
-        "select array['user:' || p.id, 'organisation:' || p.organisation_id] "
-        "|| array(select 'team:' || m.team_id from team_members m where m.person_id = p.id) "
-        "|| array(select 'project:' || m.project_id from project_members m where m.person_id = p.id) as scopes "
-        "from people p where p.id = %s",
-        (who["id"],),
-    )
-    row = await found.fetchone()
-    return list(row["scopes"]) if row else []

@@ -6,7 +6,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from reverie.quick import dataclass
@@ -20,6 +22,7 @@ _UNKNOWN_RATE, _UNKNOWN_BURST = 20.0, 200.0
 _AUDIT_RATE, _AUDIT_BURST = 1.0, 20.0
 _MOST_KEYS: Final = 10_000
 _NOTED_S: Final = 3_600.0
+_MOST_UPLOADS: Final = 4
 _IDLE_S: Final = 15.0
 _WHOLE_S: Final = 300.0
 _DRAINED: Final = 4_000_000
@@ -64,6 +67,7 @@ class Limits:
         self._audited = Buckets(_AUDIT_RATE, _AUDIT_BURST)
         self._known: OrderedDict[bytes, float] = OrderedDict()
         """Tokens that worked, and when that was written down."""
+        self._uploads = Counter[bytes]()
 
     def check(self, token: bytes, address: str) -> None:
         """Raises 429. `token` is its hash. A token that worked before does not pay for others at its address, which
@@ -86,6 +90,23 @@ class Limits:
             self._known.popitem(last=False)
         return is_due
 
+    def knows(self, token: bytes) -> bool:
+        """Whether the token worked lately."""
+        return token in self._known
+
+    @contextmanager
+    def one_upload(self, token: bytes) -> Generator[None]:
+        """Raises 429 while the token sends `_MOST_UPLOADS` others: each of them is in memory as a whole."""
+        if self._uploads[token] >= _MOST_UPLOADS:
+            said = f"Another {_MOST_UPLOADS} uploads of this token are on their way: send one after the other."
+            raise ApiError(429, said, headers={"retry-after": "2"})
+        self._uploads[token] += 1
+        try:
+            yield
+        finally:
+            self._uploads[token] -= 1
+            self._uploads += Counter()  # drops those without one
+
     def forget(self, token: bytes) -> None:
         """The token does not work any more."""
         self._known.pop(token, None)
@@ -95,12 +116,19 @@ class Limits:
         return self._audited.take(address.encode()) == 0.0
 
 
+def announced_length(request: Request) -> float:
+    """The length of the body as the request says; without end if it does not say."""
+    length = request.headers.get("content-length", "0")
+    if "transfer-encoding" in request.headers:
+        return math.inf
+    return int(length[:20]) if length.isascii() and length.isdigit() else 0
+
+
 async def receive_body(request: Request, most: int) -> Request:
     """The same request with its body in memory, so that a slow client holds no connection to the database."""
     from starlette.requests import ClientDisconnect, Request
 
-    length = request.headers.get("content-length", "0")
-    announced = int(length[:20]) if length.isascii() and length.isdigit() else 0
+    announced = announced_length(request) if "transfer-encoding" not in request.headers else 0
     data, seen = bytearray(), 0
     chunks = request.stream()
     try:

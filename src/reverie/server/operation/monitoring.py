@@ -7,7 +7,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
-from reverie.server.database import NoDatabase, Row, UnknownToken
+from reverie.server.database import NoDatabase, Row, UnknownToken, hash_token
 from reverie.server.operation.measures import Labels, label
 from reverie.server.wire import ApiError, error_response, read_token
 
@@ -54,7 +54,9 @@ def monitoring_routes(site: Site) -> list[Route]:
     async def metrics(request: Request) -> Response:
         try:
             if not _is_local(site, request):
-                async with site.database.as_token(read_token(request)) as (_connection, who):
+                token = read_token(request)
+                site.limits.check(hash_token(token), request.client.host if request.client else "")
+                async with site.database.as_token(token) as (_connection, who):
                     if not who.is_admin:
                         raise ApiError(403, "Figures are for administrators, and for this machine.")
         except ApiError as error:

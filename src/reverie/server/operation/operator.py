@@ -123,8 +123,11 @@ class Operator:
         )
 
     async def remove(self, kind: Kind, row: Row) -> None:
-        """With its stores, memories, tokens and memberships. Versions that a person wrote in other stores stay."""
-        await self.connection.execute("delete from stores where scope = %s", (f"{_SCOPES[kind]}:{row['id']}",))
+        """With its stores, memories, uploaded sessions, dreams, tokens and memberships. Versions that a person wrote in
+        other stores stay."""
+        for table in ("sessions", "dreams", "dream_settings", "stores"):
+            scope = f"{_SCOPES[kind]}:{row['id']}"
+            await self.connection.execute(f"delete from {table} where scope = %s".encode(), (scope,))
         await self.connection.execute(f"delete from {_TABLES[kind]} where id = %s".encode(), (row["id"],))
         await self.note(f"remove {kind}", row["id"])
 
