@@ -235,7 +235,7 @@ def _read_caller(client: StoreClient) -> Caller:
     raw = client.me()
     try:
         return Caller.read(raw)
-    except (KeyError, TypeError):
+    except (LookupError, TypeError, AttributeError):
         raise UserError(f"{client.address.url} does not answer as a memory server does.") from None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote, urlsplit
 
 from reverie.errors import ReverieError, StorageError, UserError
+from reverie.memory.secrets.scan import redact
 from reverie.parsing import Unparsable, load_json
 from reverie.quick import dataclass
 from reverie.runtime.loopback import is_here
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 PAGE: Final = 100
 _LARGEST: Final = 32_000_000
 _SAID: Final = 300
+_SLOWEST_S: Final = 120.0
+"""For one answer, however steadily it drips."""
 
 
 class StoreUnreachable(StorageError):
@@ -119,7 +122,7 @@ class StoreClient:
         import httpx
 
         try:
-            headers = {"x-reverie-reason": quote(reason[:_SAID], errors="replace")} if reason else {}
+            headers = {"x-reverie-reason": quote(redact(reason)[:_SAID], errors="replace")} if reason else {}
             left = self._timeout_s if self._until is None else min(self._timeout_s, self._until - time.monotonic())
             if left <= 0:
                 raise StoreUnreachable("The memory server answers slowly; the sync goes on later.")
@@ -132,7 +135,7 @@ class StoreClient:
                 headers=headers,
                 timeout=left,
             ) as answer:
-                said = _read(answer)
+                said = _read(answer, time.monotonic() + max(left, _SLOWEST_S) if self._until is None else self._until)
                 status, wait = answer.status_code, answer.headers.get("retry-after", "")
         except httpx.HTTPError as error:
             why = str(error).strip() or type(error).__name__
@@ -179,10 +182,12 @@ def at_store(store: str, *more: str, own: bool = False) -> str:
     )
 
 
-def _read(answer: httpx.Response) -> bytes:
+def _read(answer: httpx.Response, until: float) -> bytes:
     data = bytearray()
     for piece in answer.iter_bytes():
         data += piece
+        if time.monotonic() > until:
+            raise StoreUnreachable("The memory server answers slowly; the sync goes on later.")
         if len(data) > _LARGEST:
             raise StoreUnreachable("The answer of the memory server is too large.")
     return bytes(data)

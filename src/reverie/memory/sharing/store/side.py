@@ -5,7 +5,8 @@ write names the text that it replaces; if somebody was faster, the next round me
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from hashlib import sha256
+from typing import Any, Final
 
 from reverie.memory.sharing.rounds import Part
 from reverie.memory.sharing.shared_files import Files
@@ -13,6 +14,9 @@ from reverie.memory.sharing.store.client import PAGE, StoreClient, StoreRefused,
 from reverie.memory.sharing.store.state import StoreState, There, hash_of
 from reverie.memory.topic_file import decode, encode
 from reverie.permissions.memory_paths import PermissionRefused
+
+_MOST_CONTENT: Final = 102_400
+_MOST_BYTES: Final = 1_000_000_000
 
 
 class StoreSide:
@@ -33,6 +37,7 @@ class StoreSide:
         self._check_name = check_name
         self._reasons = reasons
         self._texts: dict[str, bytes] = {}
+        self._size = 0
         self._trust: dict[str, str] = {}
         self.refused: list[str] = []
         """What the server refused, each as a sentence about a file."""
@@ -49,8 +54,11 @@ class StoreSide:
                 after = 0
                 continue
             for change in changes:
+                number = int(change["number"])
+                if number <= after:  # else a wrong server keeps us here for ever
+                    raise StoreRefused("The memory server sends changes out of order.", 0)
                 self._learn(change)
-                state.last, state.last_id = int(change["number"]), str(change["id"])
+                after, state.last, state.last_id = number, number, str(change["id"])
             after = state.last
             if not answer["has_more"] or not changes:
                 return
@@ -68,6 +76,8 @@ class StoreSide:
             if not self._part.holds(name):
                 continue
             try:
+                if "" in name.split("/"):  # `//team/x.md` is not a private file
+                    raise PermissionRefused(name)
                 self._check_name(f"{self._part.prefix}{name}")
             except PermissionRefused:
                 odd.append(f"{self._part.prefix}{name} was left out: it has a name that a memory cannot have.")
@@ -137,7 +147,10 @@ class StoreSide:
             return
         self._state.there[id] = There(id, str(path), str(sha), str(change.get("trust") or ""))
         if change.get("content") is not None:
-            self._texts[str(sha)] = encode(str(change["content"]))
+            self._texts[str(sha)] = _checked(change["content"], str(sha))
+            self._size += len(self._texts[str(sha)])
+            if self._size > _MOST_BYTES:
+                raise StoreRefused(f"The memory server sends more than {_MOST_BYTES:,} bytes.", 0)
 
     def _note(self, answer: Mapping[str, Any]) -> None:
         """Our own write. Its number counts as seen only if nobody wrote in between."""
@@ -159,8 +172,16 @@ class StoreSide:
                 raise
             self._state.there.pop(memory.id, None)
             return None
-        data = encode(str(found["content"]))
+        data = _checked(found["content"], str(found["content_sha256"]))
         now = There(memory.id, str(found["path"]), str(found["content_sha256"]), str(found.get("trust") or ""))
         self._state.there[memory.id] = now
         self._texts[now.sha] = data
         return data if now.path == memory.path else None
+
+
+def _checked(content: Any, sha: str) -> bytes:
+    """The bytes of a content that has this hash, as every precondition and comparison assumes."""
+    data = encode(content) if isinstance(content, str) else b"\0"
+    if sha256(data).hexdigest() != sha or len(data) > _MOST_CONTENT or b"\0" in data:
+        raise StoreRefused("The memory server sends a content that does not have its hash, or is too large.", 0)
+    return data

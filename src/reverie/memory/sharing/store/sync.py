@@ -99,7 +99,7 @@ def sync_store(memory: OpenedMemory, *, dry_run: bool = False, within_s: float |
         except ReverieError as error:
             note_failure(folder, str(error))
             raise
-        except (KeyError, TypeError) as error:  # a field of an answer is missing
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:  # an answer is wrong
             note_failure(folder, said := f"{memory.settings.memory.store} does not answer as a memory server does.")
             raise StoreRefused(said, 0) from error
         if not dry_run:
