@@ -264,6 +264,8 @@ def serve(dsn: str, listener: socket.socket, options: Options | None = None) -> 
     """Serves until interrupted."""
     import uvicorn
 
+    from reverie.server.operation.request_heads import ImpatientProtocol
+
     options = options or Options()
     config = uvicorn.Config(
         create_app(dsn, options),
@@ -271,6 +273,7 @@ def serve(dsn: str, listener: socket.socket, options: Options | None = None) -> 
         access_log=False,
         timeout_graceful_shutdown=10,
         limit_concurrency=_MOST_CONNECTIONS,
+        http=ImpatientProtocol,
         ssl_certfile=options.certificate,
         ssl_keyfile=options.key,
         server_header=False,

@@ -182,6 +182,8 @@ def _changed_metadata(now: Mapping[str, str], given: Any, *, may_remove: bool) -
         raise ApiError(400, "metadata: must be an object.")
     changed = dict(now)
     pairs = cast("dict[str, Any]", given)
+    if len(pairs) > 2 * _MOST_PAIRS:  # all of the old ones can go, and be replaced; each new one is checked
+        raise ApiError(400, f"metadata: may have {_MOST_PAIRS} pairs.")
     for key in pairs:
         if pairs[key] is None and may_remove:
             changed.pop(key, None)

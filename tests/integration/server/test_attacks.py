@@ -79,6 +79,36 @@ def _send_slowly(served: Served, token: str, size: int) -> None:
         time.sleep(1)  # all are there at the same time, and none is complete
 
 
+def test_connections_that_send_nothing_or_little_are_closed(shared: Served) -> None:
+    host, _, port = urlsplit(shared.url).netloc.partition(":")
+    silent, half, again = [socket.create_connection((host, int(port)), timeout=20) for _ in range(3)]
+    with silent, half, again:
+        half.sendall(b"GET /healthz HTTP/1.1\r\nhost: a\r\n")
+        again.sendall(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+        assert again.recv(65_536).startswith(b"HTTP/1.1 200")
+        again.sendall(b"GET /heal")
+        began = time.monotonic()
+        for one in (silent, half, again):
+            assert one.recv(1) == b""
+        assert time.monotonic() - began < 15
+
+
+def test_thousands_of_pairs_are_refused_at_once(shared: Served) -> None:
+    began = time.monotonic()
+    body = {"name": "many", "metadata": {f"key {number}": "value" for number in range(50_000)}}
+    assert ask(shared, shared.anna, "POST", "/v1/memory_stores", body)[0] == 400
+    assert time.monotonic() - began < 3
+
+
+def test_owner_functions_do_not_look_among_temporary_tables(shared: Served) -> None:
+    found = query(
+        shared.dsn,
+        "select proname, proconfig from pg_proc where prosecdef and pronamespace = 'reverie'::regnamespace",
+    )
+    assert len(found) == 5
+    assert all(settings and settings[0].endswith(", pg_temp") for _, settings in found), found
+
+
 def test_a_small_upload_of_millions_of_records_is_refused_quickly(shared: Served) -> None:
     began = time.monotonic()
     status, answer = post(shared, "/v1/reverie/sessions", shared.anna, gzip.compress(b"{}\n" * 20_000_000, 1))
