@@ -135,6 +135,7 @@ def test_names_cannot_leave_their_part_and_reasons_have_no_secret(hostile: Hosti
         "/a/../../x.md",
         "/.git/x.md",
         "/MEMORY.md",
+        "/memory.md",
         "/team/x.md",
         "/a//x.md",
         "/a\\x.md",

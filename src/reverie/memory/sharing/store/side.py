@@ -12,6 +12,7 @@ from reverie.memory.sharing.rounds import Part
 from reverie.memory.sharing.shared_files import Files
 from reverie.memory.sharing.store.client import PAGE, StoreClient, StoreRefused, at_store
 from reverie.memory.sharing.store.state import StoreState, There, hash_of
+from reverie.memory.taxonomy import INDEX
 from reverie.memory.topic_file import decode, encode
 from reverie.permissions.memory_paths import PermissionRefused
 
@@ -76,7 +77,9 @@ class StoreSide:
             if not self._part.holds(name):
                 continue
             try:
-                if "" in name.split("/"):  # `//team/x.md` is not a private file
+                # `//team/x.md` is not a private file, and some disks write `memory.md` into the index.
+                is_index = name.rpartition("/")[2].casefold() == INDEX.casefold() and name not in ours
+                if is_index or "" in name.split("/"):
                     raise PermissionRefused(name)
                 self._check_name(f"{self._part.prefix}{name}")
             except PermissionRefused:
