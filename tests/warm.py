@@ -308,7 +308,7 @@ def _become(order: dict[str, Any], fds: list[int]) -> Callable[[], object]:
     return lambda: runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
-def _to_the_end(work: Callable[[], object]) -> int:
+def to_the_end(work: Callable[[], object]) -> int:
     """Does the work and what an interpreter does when it ends, without taking the modules down one by one."""
     try:
         work()
@@ -330,4 +330,4 @@ def _to_the_end(work: Callable[[], object]) -> int:
 
 if __name__ == "__main__":
     load()
-    os._exit(_to_the_end(_serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))))
+    os._exit(to_the_end(_serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))))
