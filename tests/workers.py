@@ -54,12 +54,9 @@ def fork(config: pytest.Config, paths: Iterable[Path]) -> None:
     if threading.active_count() > 1:
         return
     warm.load()
-    capture: Any = config.pluginmanager.getplugin("capturemanager")
-    capture.suspend_global_capture(in_=True)
     waiting: list[tuple[int, tuple[int, int]]] = []
     for _ in config.getoption("tx"):
         waiting.append(_fork(end for _, pipes in waiting for end in pipes))
-    capture.resume_global_capture()
     start = gateway_io.create_io
 
     def create_io(spec: Any, execmodel: Any) -> Any:
@@ -95,4 +92,8 @@ def _fork(others: Iterable[int]) -> tuple[int, tuple[int, int]]:
     sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
     atexit._clear()
     random.seed()
-    os._exit(warm.to_the_end(lambda: exec(eval(sys.stdin.readline() or "''"), {"__name__": "__main__"})))
+    code = 1
+    try:
+        code = warm.to_the_end(lambda: exec(eval(sys.stdin.readline() or "''"), {"__name__": "__main__"}))
+    finally:
+        os._exit(code)  # whatever happens: this process never returns to what its parent was doing
