@@ -25,8 +25,11 @@ from execnet.gateway_base import Popen2IO
 
 from tests import warm
 
-_LIBRARIES = ("anthropic", "openai", "mcp.client.stdio", "mcp.server.lowlevel", "acp", "starlette", "uvicorn", "jinja2")
-"""What tests import later, in functions; nearly every worker needs all of them."""
+_LIBRARIES = (
+    *("anthropic", "openai", "mcp.client.stdio", "mcp.server.lowlevel", "acp", "starlette", "uvicorn", "jinja2"),
+    "langchain.agents.middleware",
+)
+"""What tests import later, in functions: most workers need most of them."""
 
 
 class _Forked(Popen2IO):
@@ -73,7 +76,8 @@ def _import(root: Path, paths: Iterable[Path]) -> None:
             with suppress(Exception, pytest.skip.Exception):  # a worker imports it again, and tells why
                 importlib.import_module(".".join(path.relative_to(root).with_suffix("").parts))
     for name in _LIBRARIES:
-        importlib.import_module(name)
+        with suppress(ImportError):
+            importlib.import_module(name)
 
 
 def _fork(others: Iterable[int]) -> tuple[int, tuple[int, int]]:
