@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -354,6 +356,28 @@ def test_a_provider_that_is_down_leaves_the_defaults_and_says_so(capfd: pytest.C
 
 def make_provider() -> InMemoryProvider:
     return InMemoryProvider({"dream": InMemoryFlag("it", {"it": False})})
+
+
+def test_closed_flags_leave_nothing_behind(world: World) -> None:
+    """A server opens and closes them for every conversation."""
+    world.file.write_text("dream = false\n", encoding="utf-8")
+    left = list[weakref.ref[object]]()
+    for _ in range(5):
+        provider = make_provider()
+        left.append(weakref.ref(provider))
+        flags = Flags(provider)
+        assert not flags.on("dream")
+        flags.close()
+        flags.close()
+        other = world.open()
+        assert flags.on("dream") and not other.on("dream"), "closed flags have the defaults"
+        other.close()
+    del flags, provider
+    until = time.monotonic() + 5
+    while any(one() is not None for one in left) and time.monotonic() < until:
+        time.sleep(0.01)  # OpenFeature shuts providers down in threads
+        gc.collect()
+    assert [one() for one in left] == [None] * 5
 
 
 def test_a_provider_named_in_settings(world: World) -> None:

@@ -58,6 +58,7 @@ class Engine:
         whole: bool | None = None,
         seen: int = 0,
         allowance: float | None = None,
+        recalls: bool = True,
         **fields: Any,
     ) -> PreparedRequest:
         """Returns the request to send: old results cleared, the history compacted if it must be, memories that fit the
@@ -190,7 +191,7 @@ class Memory:
         """Rejects it for the user: what waits is dropped, an inferred statement is removed from its memory."""
     def extract(self, messages: Sequence[dict[str, Any]], *, origin: str | None = None) -> Extracted:
         """Learns from a conversation, turn by turn, as a session does after each turn."""
-    def dream(self, *, review: bool = False) -> Dreamt:
+    def dream(self, *, review: bool = False, guidance: str = "") -> Dreamt:
         """Tidies memory now: joins duplicates, dates relative days, corrects the index. The result is one version."""
     def close(self) -> None:
         """Waits for running calls and closes the index. A closed memory raises `UserError`; closing twice is fine."""

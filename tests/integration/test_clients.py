@@ -11,13 +11,29 @@ from typing import Any
 
 import pytest
 
+from tests.integration.clients import (
+    AIDER_ENVIRONMENT,
+    AIDER_FILE,
+    CLAUDE_ENVIRONMENT,
+    CODEX_OPTIONS,
+    FIRST,
+    OPENCODE_ENVIRONMENT,
+    SECOND,
+    agent_script,
+    aider,
+    aider_script,
+    claude_code,
+    claude_options,
+    codex,
+    opencode,
+    opencode_settings,
+)
 from tests.integration.programs import DRIVERS, Run, installed, last_object, objects, serve
 
 pytestmark = pytest.mark.integration
 
 LONG = 2_000
 """The least tokens of the long result, as clients pass it on."""
-FIRST, SECOND = {"port": 8080, "where": "server.log"}, {"port": 8080, "where": "in the log"}
 SCHEMA = json.dumps(
     {
         "type": "object",
@@ -26,18 +42,11 @@ SCHEMA = json.dumps(
         "additionalProperties": False,
     }
 )
-AGENT = f"""
-when /And where/
-  say {json.dumps(SECOND)}
-end
-call read_log {{"name": "server.log"}}
----
-say {json.dumps(FIRST)}
-"""
+AGENT = agent_script()
 
 
 def test_claude_code(run: Run) -> None:
-    claude = installed("claude", "lib/python*/site-packages/claude_agent_sdk/_bundled/claude")
+    claude = claude_code()
     script = """
     when /Look around/
       call Bash {"command": "ls -a", "description": "list"}
@@ -63,9 +72,8 @@ def test_claude_code(run: Run) -> None:
     end
     """
     with serve(script) as server:
-        environment = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "simulated"}
-        environment |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-        common = ("--allowedTools", "Bash,Agent", "--output-format", "json", "--model", "claude-opus-5-5")
+        environment = {**CLAUDE_ENVIRONMENT, "ANTHROPIC_BASE_URL": server.url}
+        common = claude_options("Bash,Agent")
 
         def ask(*arguments: str) -> dict[str, Any]:
             return json.loads(run(claude, "-p", *arguments, *common, **environment))
@@ -86,7 +94,7 @@ def test_claude_code(run: Run) -> None:
 
 
 def test_codex(run: Run, tmp_path: Path) -> None:
-    codex = installed("node", "node_modules/.bin/codex")
+    program = codex()
     script = """
     when /And where/
       say In the log.
@@ -110,10 +118,9 @@ def test_codex(run: Run, tmp_path: Path) -> None:
         schema = tmp_path / "schema.json"
         schema.write_text(SCHEMA, encoding="utf-8")
         environment = {"CODEX_HOME": str(home), "OPENAI_API_KEY": "simulated"}
-        common = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--json")
 
         def ask(*arguments: str | Path) -> list[dict[str, Any]]:
-            events = objects(run(codex, "exec", *arguments, *common, **environment))
+            events = objects(run(program, "exec", *arguments, *CODEX_OPTIONS, **environment))
             assert events[-1]["type"] == "turn.completed", events
             return [event["item"] for event in events if event["type"] == "item.completed"]
 
@@ -133,7 +140,7 @@ def test_codex(run: Run, tmp_path: Path) -> None:
 
 
 def test_opencode(run: Run, tmp_path: Path) -> None:
-    opencode = installed("node", "node_modules/.bin/opencode")
+    program = opencode()
     script = """
     when /And where/
       say In the log.
@@ -144,23 +151,14 @@ def test_opencode(run: Run, tmp_path: Path) -> None:
     say The port is 8080.
     """
     with serve(script) as server:
-        options = {"baseURL": f"{server.url}/v1", "apiKey": "simulated"}
-        models = {"claude-opus-5": {}, "claude-haiku-4-5": {}}
-        settings = {
-            "autoupdate": False,
-            "share": "disabled",
-            "model": "anthropic/claude-opus-5",
-            "small_model": "anthropic/claude-haiku-4-5",
-            "provider": {"anthropic": {"options": options, "models": models}},
-        }
-        (tmp_path / "work" / "opencode.json").write_text(json.dumps(settings), encoding="utf-8")
-        environment = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-        first = objects(run(opencode, "run", "--format", "json", "Which port?", **environment))
+        settings = opencode_settings(baseURL=f"{server.url}/v1")
+        (tmp_path / "work" / "opencode.json").write_text(settings, encoding="utf-8")
+        first = objects(run(program, "run", "--format", "json", "Which port?", **OPENCODE_ENVIRONMENT))
         (call,) = [event["part"] for event in first if event["type"] == "tool_use"]
         assert call["state"]["status"] == "completed" and "3000" in call["state"]["output"]
         said = [event["part"]["text"] for event in first if event["type"] == "text"]
         assert said[-1] == "The port is 8080."
-        assert "In the log." in run(opencode, "run", "--continue", "And where was it?", **environment)
+        assert "In the log." in run(program, "run", "--continue", "And where was it?", **OPENCODE_ENVIRONMENT)
         main = [row for row in server.rows if row.model == "claude-opus-5"]
         assert len(main) == 3 and main[1].usage.prompt - main[0].usage.prompt > LONG
         assert [row.usage.cache_read_input_tokens for row in main] == [0, main[0].usage.prompt, main[1].usage.prompt]
@@ -169,20 +167,11 @@ def test_opencode(run: Run, tmp_path: Path) -> None:
 
 def test_aider(run: Run, tmp_path: Path) -> None:
     """aider has no tools: its tool call is the edit that it finds in the answer, and the long result is a file."""
-    aider = installed("aider", "bin/aider")
-    edit = "server.py\n<<<<<<< SEARCH\nPORT = {}\n=======\nPORT = {}\n>>>>>>> REPLACE"
-    script = ""
-    for asked, before, after in (("9090", 8080, 9090), ("7070", 9090, 7070)):
-        first, *rest = edit.format(before, after).splitlines()
-        script += f"when /make it {asked}/i\n  say {first}\n" + "".join(f"  | {line}\n" for line in rest) + "end\n"
+    common = aider()
     target = tmp_path / "work" / "server.py"
-    target.write_text("PORT = 8080\n" + "# a line that says nothing much\n" * 1_500, encoding="utf-8")
-    with serve(script + "say Hm.") as server:
-        environment = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "simulated"}
-        environment |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-        quiet = ("--no-git", "--yes-always", "--no-check-update", "--no-analytics", "--no-show-model-warnings")
-        plain = ("--no-stream", "--no-fancy-input", "--no-pretty", "--no-show-release-notes", "--edit-format", "diff")
-        common = (aider, "--model", "anthropic/claude-sonnet-4-5", *quiet, *plain)
+    target.write_text(AIDER_FILE, encoding="utf-8")
+    with serve(aider_script()) as server:
+        environment = {**AIDER_ENVIRONMENT, "ANTHROPIC_BASE_URL": server.url}
         assert "Applied edit" in run(*common, "--message", "Make it 9090", target.name, **environment)
         assert target.read_text().startswith("PORT = 9090\n")
         run(*common, "--restore-chat-history", "--message", "Now make it 7070", target.name, **environment)

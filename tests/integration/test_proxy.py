@@ -13,26 +13,36 @@ from typing import Any
 
 import pytest
 
+from reverie.library.read_tool import READ_TOOL
 from reverie.proxy.bodies import items_of, results_of
+from tests.integration.clients import (
+    AIDER_ENVIRONMENT,
+    AIDER_FILE,
+    CLAUDE_ENVIRONMENT,
+    CODEX_OPTIONS,
+    FIRST,
+    OPENCODE_ENVIRONMENT,
+    SECOND,
+    agent_script,
+    aider,
+    aider_script,
+    claude_code,
+    claude_options,
+    codex,
+    opencode,
+    opencode_settings,
+)
 from tests.integration.programs import DRIVERS, Run, installed, last_object, objects, serve
 from tests.integration.proxied_clients import Ask, Passage, passage
+from tests.proxy.proxied import proxy, stats
+from tests.proxy.reader import READ, Mind, assert_one_prefix, call, say, sent, thinking_upstream
 
 pytestmark = pytest.mark.integration
 
 LINES = "".join(f"{number:05} the server listens on port 8080\n" for number in range(1_900))
-FIRST, SECOND = {"port": 8080, "where": "server.log"}, {"port": 8080, "where": "in the log"}
-AGENT = f"""
-when /And where/
-  say {json.dumps(SECOND)}
-end
-call read_log {{"name": "server.log"}}
----
-call edit_file {{"name": "server.py", "old": "8080", "new": "9090"}}
----
-call read_log {{"name": "other.log"}}
----
-say {json.dumps(FIRST)}
-"""
+AGENT = agent_script(
+    'call edit_file {"name": "server.py", "old": "8080", "new": "9090"}', 'call read_log {"name": "other.log"}'
+)
 Task = Callable[[Ask], Any]
 
 
@@ -74,7 +84,8 @@ class Compared:
 
 
 def _only_results_differ(passed: Passage) -> None:
-    """A body that differs from what the client sent has fewer characters in a result, or markers; nothing else."""
+    """A body that differs from what the client sent has fewer characters in a result, markers, or the tool that reads
+    such results back; nothing else."""
     arrived, changed = list(passed.arrived), 0
     assert len(arrived) == len(passed.came)
     for came in passed.came:
@@ -93,6 +104,8 @@ def _without_results(raw: bytes) -> Any:
     api = "responses" if "input" in body else "chat" if _is_chat(body) else "messages"
     for result in list(results_of(api, body)):
         result.holder[result.key] = ""
+    if "tools" in body:
+        body["tools"] = [one for one in body["tools"] if READ_TOOL not in (one.get("function") or one).get("name", "")]
     holders = [(body, "system"), *((item, "content") for item in items_of(api, body))]
     for holder, key in holders if api == "messages" else []:
         if isinstance(holder.get(key), str):
@@ -112,7 +125,7 @@ def compared(run: Run, tmp_path: Path) -> Compared:
 
 
 def test_claude_code(compared: Compared) -> None:
-    claude = installed("claude", "lib/python*/site-packages/claude_agent_sdk/_bundled/claude")
+    claude = claude_code()
     script = """
     when /Look around/
       call Bash {"command": "ls -a", "description": "list"}
@@ -140,12 +153,8 @@ def test_claude_code(compared: Compared) -> None:
     """.replace("{work}", str(compared.work))
     agent = {"description": "look", "prompt": "Look around, please.", "subagent_type": "general-purpose"}
     script = script.replace("{agent}", json.dumps({**agent, "run_in_background": False}))
-    environment = {
-        "ANTHROPIC_API_KEY": "simulated",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "CLAUDE_CONFIG_DIR": "{home}",
-    }
-    common = ("--allowedTools", "Bash,Agent,Read,Edit", "--output-format", "json", "--model", "claude-opus-5-5")
+    environment = {**CLAUDE_ENVIRONMENT, "CLAUDE_CONFIG_DIR": "{home}"}
+    common = claude_options("Bash,Agent,Read,Edit")
 
     def task(ask: Ask) -> list[str]:
         first = json.loads(ask(claude, "-p", "Which port?", *common))
@@ -159,7 +168,7 @@ def test_claude_code(compared: Compared) -> None:
 
 
 def test_codex(compared: Compared) -> None:
-    codex = installed("node", "node_modules/.bin/codex")
+    program = codex()
     script = """
     when /And where/
       say In the log.
@@ -173,12 +182,11 @@ def test_codex(compared: Compared) -> None:
     ---
     say The port is 8080.
     """
-    common = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--json", "-m", "gpt-5")
 
     def task(ask: Ask) -> list[str]:
         said = list[str]()
         for arguments in (("Which port?",), ("resume", "--last", "And where was it?")):
-            events = objects(ask(codex, "exec", *arguments, *common))
+            events = objects(ask(program, "exec", *arguments, *CODEX_OPTIONS, "-m", "gpt-5"))
             assert events[-1]["type"] == "turn.completed", events
             said.append([event["item"] for event in events if event["type"] == "item.completed"][-1]["text"])
         return said
@@ -194,7 +202,7 @@ def test_codex(compared: Compared) -> None:
 
 
 def test_opencode(compared: Compared) -> None:
-    opencode = installed("node", "node_modules/.bin/opencode")
+    program = opencode()
     script = """
     when /And where/
       say In the log.
@@ -210,21 +218,12 @@ def test_opencode(compared: Compared) -> None:
     ---
     say The port is 8080.
     """.replace("{work}", str(compared.work))
-    models = {"claude-opus-5": {}, "claude-haiku-4-5": {}}
-    settings = {
-        "autoupdate": False,
-        "share": "disabled",
-        "model": "anthropic/claude-opus-5",
-        "small_model": "anthropic/claude-haiku-4-5",
-        "provider": {"anthropic": {"options": {"apiKey": "simulated"}, "models": models}},
-    }
-    environment = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-    environment |= {"OPENCODE_CONFIG_CONTENT": json.dumps(settings), "XDG_DATA_HOME": "{home}"}
+    environment = {**OPENCODE_ENVIRONMENT, "OPENCODE_CONFIG_CONTENT": opencode_settings(), "XDG_DATA_HOME": "{home}"}
 
     def task(ask: Ask) -> list[str]:
-        first = objects(ask(opencode, "run", "--format", "json", "Which port?"))
+        first = objects(ask(program, "run", "--format", "json", "Which port?"))
         said = [event["part"]["text"] for event in first if event["type"] == "text"]
-        second = objects(ask(opencode, "run", "--format", "json", "--continue", "And where was it?"))
+        second = objects(ask(program, "run", "--format", "json", "--continue", "And where was it?"))
         return [said[-1], *(event["part"]["text"] for event in second if event["type"] == "text")]
 
     through, _ = compared(
@@ -235,15 +234,7 @@ def test_opencode(compared: Compared) -> None:
 
 def test_aider(compared: Compared) -> None:
     """aider has no tools, and writes its history and its map of the files anew in every request."""
-    aider = installed("aider", "bin/aider")
-    edit = "server.py\n<<<<<<< SEARCH\nPORT = {}\n=======\nPORT = {}\n>>>>>>> REPLACE"
-    script = ""
-    for asked, before, after in (("9090", 8080, 9090), ("7070", 9090, 7070)):
-        first, *rest = edit.format(before, after).splitlines()
-        script += f"when /make it {asked}/i\n  say {first}\n" + "".join(f"  | {line}\n" for line in rest) + "end\n"
-    quiet = ("--no-git", "--yes-always", "--no-check-update", "--no-analytics", "--no-show-model-warnings")
-    plain = ("--no-stream", "--no-fancy-input", "--no-pretty", "--no-show-release-notes", "--edit-format", "diff")
-    common = (aider, "--model", "anthropic/claude-sonnet-4-5", *quiet, *plain)
+    common = aider()
 
     def task(ask: Ask) -> bool:
         (compared.work / ".aider.chat.history.md").unlink(missing_ok=True)
@@ -253,25 +244,25 @@ def test_aider(compared: Compared) -> None:
 
     through, _ = compared(
         "aider",
-        script + "say Hm.",
+        aider_script(),
         task,
-        {"server.py": "PORT = 8080\n" + "# a line that says nothing much\n" * 1_500},
-        per_run={"ANTHROPIC_API_KEY": "simulated", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        {"server.py": AIDER_FILE},
+        per_run=AIDER_ENVIRONMENT,
     )
     assert through.stats["total"]["results"] == 0
 
 
-@pytest.mark.parametrize(
-    ("folder", "driver", "wire"),
-    [
-        ("langchain", "langchain_agent.py", "anthropic"),
-        ("langchain", "langchain_agent.py", "chat"),
-        ("pydantic-ai", "pydantic_agent.py", "anthropic"),
-        ("pydantic-ai", "pydantic_agent.py", "chat"),
-        ("pydantic-ai", "pydantic_agent.py", "responses"),
-        ("openai-agents", "openai_agent.py", "responses"),
-    ],
-)
+AGENTS = [
+    ("langchain", "langchain_agent.py", "anthropic"),
+    ("langchain", "langchain_agent.py", "chat"),
+    ("pydantic-ai", "pydantic_agent.py", "anthropic"),
+    ("pydantic-ai", "pydantic_agent.py", "chat"),
+    ("pydantic-ai", "pydantic_agent.py", "responses"),
+    ("openai-agents", "openai_agent.py", "responses"),
+]
+
+
+@pytest.mark.parametrize(("folder", "driver", "wire"), AGENTS)
 def test_agents(compared: Compared, folder: str, driver: str, wire: str) -> None:
     python = installed(folder, "bin/python")
 
@@ -284,10 +275,34 @@ def test_agents(compared: Compared, folder: str, driver: str, wire: str) -> None
     assert len(through.stats["sessions"]) == (2 if folder == "langchain" else 1), "langchain asks once more, apart"
 
 
+@pytest.mark.parametrize(("folder", "driver", "wire"), AGENTS)
+def test_agents_get_results_read_back_and_see_nothing_of_it(
+    run: Run, tmp_path: Path, folder: str, driver: str, wire: str
+) -> None:
+    """The model reads a copy in a round of its own, and once more beside a call of the agent."""
+    python = installed(folder, "bin/python")
+    edit = {"name": "server.py", "old": "8080", "new": "9090"}
+    mind = Mind(
+        [{**call("read_log"), "input": {"name": "server.log"}}],
+        [say("Let me see."), READ],
+        [{**call("edit_file"), "input": edit}, READ],
+        [say(json.dumps(FIRST))],
+        otherwise=say(json.dumps(SECOND)),
+    )
+    (tmp_path / "work" / "server.py").write_text("PORT = 8080\n")
+    with thinking_upstream(mind) as (_, tee), proxy(tmp_path / "reverie", tee.url, layers=("1",)) as url:
+        addresses = {"ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": f"{url}/v1", "SIMULATOR": url}
+        answers = last_object(run(python, DRIVERS / driver, wire, **addresses))["answers"]
+        found = stats(url)
+    assert answers[:2] == [FIRST, SECOND] and (tmp_path / "work" / "server.py").read_text() == "PORT = 9090\n"
+    assert [len(text) > 10_000 for text in mind.results] == [True, True]
+    assert (found["total"]["rounds"], found["total"]["reads"], found["failures"]) == (1, 2, {})
+    assert_one_prefix(sent(tee)[:5], "input" if wire == "responses" else "messages")
+
+
 def test_the_command_starts_a_client_and_ends_with_it(run: Run, tmp_path: Path) -> None:
-    claude = installed("claude", "lib/python*/site-packages/claude_agent_sdk/_bundled/claude")
-    environment = {"ANTHROPIC_API_KEY": "simulated", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-    environment |= {"REVERIE_HOME": str(tmp_path / "reverie")}
+    claude = claude_code()
+    environment = {**CLAUDE_ENVIRONMENT, "REVERIE_HOME": str(tmp_path / "reverie")}
     reverie = (sys.executable, "-m", "reverie", "proxy")
     with serve("say The port is 8080.") as server:
         said = run(*reverie, "--upstream", server.url, "--", claude, "-p", "Which port?", **environment)

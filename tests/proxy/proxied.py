@@ -7,6 +7,7 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -35,6 +36,9 @@ class Upstream:
 
     url: str
     simulator: Simulator
+
+    def time(self) -> datetime:
+        return datetime.fromtimestamp(self.simulator.clock.now(), UTC)
 
 
 @contextmanager
@@ -89,16 +93,17 @@ class Agent:
     prompt: str = "Find the bug in this project, please."
     messages: list[dict[str, Any]] = field(default_factory=list)
     marks: int = 1
-    """How many of the last user messages have a marker."""
+    """How many of the last user messages have a marker; 0: there is none, also not on the system prompt."""
 
     def __post_init__(self) -> None:
         self.messages = self.messages or [{"role": "user", "content": [{"type": "text", "text": self.prompt}]}]
 
     def body(self) -> dict[str, Any]:
         copy = json.loads(json.dumps(self.messages))
-        for message in [one for one in copy if one["role"] == "user"][-self.marks :]:
-            message["content"][-1]["cache_control"] = {"type": "ephemeral"}
-        system = [{"type": "text", "text": "You are an agent. " * 400, "cache_control": {"type": "ephemeral"}}]
+        system = [{"type": "text", "text": "You are an agent. " * 400}]
+        users = [one for one in copy if one["role"] == "user"]
+        for block in [*system, *(one["content"][-1] for one in users[-self.marks :])] if self.marks else ():
+            block["cache_control"] = {"type": "ephemeral"}
         return {"model": "claude-sonnet-4-5", "max_tokens": 500, "system": system, "tools": TOOLS, "messages": copy}
 
     def step(self, result: str) -> dict[str, Any]:

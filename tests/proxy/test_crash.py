@@ -7,15 +7,18 @@ from another worker. Nothing that was decided is lost, because it is in the tran
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,15 +30,17 @@ from typing import Any
 
 import pytest
 
+from reverie.proxy.upkeep import Upkeep
 from tests.counts import SOAK, count
 from tests.proxy.proxied import Agent, same_but_cleared, stats
 
 pytestmark = pytest.mark.soak
 
 TALKS, STEPS, WORKERS, KILLS = count(8, 200), count(3, 8), count(2, 4), count(3, 20)
-FEW, MANY = count(10, 100), count(30, 2_000)
-GROWTH_KB = 64_000
-"""How much a worker may grow between the two counts: 32 conversations stay open, and the allocator keeps some."""
+WARM, SERVED = 300, (500, 2_000, 5_000)
+NOISE_KB = 20_000
+"""How much larger a worker may be after any of these counts of requests than after the first ones."""
+CLIENTS, EACH = 4, 10
 
 
 class _Server(ThreadingHTTPServer):
@@ -44,8 +49,9 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def answering() -> Generator[tuple[str, dict[str, list[Any]]]]:
-    """An upstream that answers each request with a call whose id follows from it; keeps the bodies by prompt."""
+def answering(pause: float = 0.1) -> Generator[tuple[str, dict[str, list[Any]]]]:
+    """An upstream that answers each request with a call whose id follows from it; keeps the bodies by prompt. It takes
+    a moment, so that a worker that is killed has requests; without a pause, it keeps nothing."""
     bodies = defaultdict[str, list[Any]](list)
 
     class Handler(BaseHTTPRequestHandler):
@@ -54,9 +60,10 @@ def answering() -> Generator[tuple[str, dict[str, list[Any]]]]:
             if len(raw) < int(self.headers["content-length"]):
                 return  # the worker was killed while it sent this
             messages = json.loads(raw)["messages"]
-            prompt = messages[0]["content"][0]["text"]
-            bodies[prompt].append(messages)
-            time.sleep(0.1)  # so that a worker that is killed has requests
+            prompt = messages[0]["content"][0]["text"][:40].strip()
+            if pause:
+                bodies[prompt].append(messages)
+                time.sleep(pause)
             call = f"toolu_{prompt.replace(' ', '_')}_{len(messages):04}"
             content = [{"type": "tool_use", "id": call, "name": "Bash", "input": {"n": len(messages)}}]
             raw = json.dumps({"id": f"msg_{call}", "content": content, "usage": {"input_tokens": 5}}).encode()
@@ -151,16 +158,67 @@ def test_workers_killed_at_random_lose_no_conversation(tmp_path: Path) -> None:
             same_but_cleared(before, after)
 
 
-@pytest.mark.skipif(not SOAK, reason="says something only after many requests: `make soak`")
+@pytest.mark.timeout(3_600)
+@pytest.mark.skipif(not SOAK, reason="says something only after thousands of requests: `make soak`")
 def test_the_memory_of_a_worker_is_flat(tmp_path: Path) -> None:
-    sizes = list[int]()
-    with answering() as (to, _), started(tmp_path, to, 1) as (url, process):
-        done = 0
-        for until in (FEW, MANY):
-            while done < until:
-                walk(url, Agent("", prompt=f"Conversation {done}"), done, range(10))
-                done += 10
-            lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
-            sizes.append(next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")))
-    print(f"{sizes[0]:,} KB after {FEW} requests, {sizes[1]:,} KB after {MANY}")
-    assert sizes[1] - sizes[0] < GROWTH_KB, sizes
+    """Requests of 50 to 400 KB in hundreds of conversations, several at a time: after a warm-up that fills the caches,
+    the process stays as large as it is."""
+    with answering(pause=0) as (to, _), started(tmp_path, to, 1) as (url, process):
+        assert workers_of(process.pid) == [], "one worker is the process itself"
+        sizes, asked = dict[int, int](), list[int]()
+        numbers, alone = itertools.count(), threading.Lock()
+
+        def talk() -> None:
+            while len(asked) < SERVED[-1]:
+                number = next(numbers)
+                agent = Agent(url, prompt=f"Conversation {number}".ljust(40) + varied(number, 48_000))
+                for step in range(EACH):
+                    asked.append(len(json.dumps(agent.body())))
+                    agent.step(varied(number + step, (10_000, 60_000, 35_000)[step % 3]))
+                    with alone:
+                        sizes[len(asked)] = resident_kb(process.pid)
+
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            for one in [pool.submit(talk) for _ in range(CLIENTS)]:
+                one.result()
+        found = stats(url)
+    assert found["failures"] == {} and found["total"]["requests"] == len(asked) >= SERVED[-1]
+    assert found["total"]["results"] > 0 and len(found["sessions"]) >= SERVED[-1] // EACH
+    assert 48_000 < min(asked) < 60_000 and 350_000 < max(asked) < 420_000
+
+    def around(count: int) -> float:
+        return statistics.median(size for at, size in sizes.items() if count - 50 <= at <= count)
+
+    after = {count: around(count) for count in (WARM, *SERVED)}
+    peak = max(size for at, size in sizes.items() if at > WARM)
+    print(", ".join(f"{size:,.0f} KB after {count} requests" for count, size in after.items()), f"peak {peak:,} KB")
+    assert max(after.values()) - after[WARM] < NOISE_KB, after
+    assert peak - after[WARM] < 2 * NOISE_KB, "what one request needs comes on top, for a moment"
+
+
+def test_what_was_closed_is_freed_after_some_requests() -> None:
+    class Closed:
+        def __init__(self) -> None:
+            self.own = self
+
+    gc.disable()
+    try:
+        left, upkeep = weakref.ref(Closed()), Upkeep(every=1_000)
+        upkeep.served(600)
+        assert left() is not None
+        upkeep.served(600)
+        assert left() is None
+    finally:
+        gc.enable()
+
+
+def varied(seed: int, size: int) -> str:
+    """A text of this many characters that is like no other, with lines as programs print them."""
+    chosen = random.Random(seed)
+    lines = (f"{chosen.getrandbits(64):016x} line {at} says something\n" for at in itertools.count())
+    return "".join(itertools.islice(lines, size // 36 + 1))[:size]
+
+
+def resident_kb(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))

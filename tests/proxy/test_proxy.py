@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reverie.library.read_tool import read_tool
 from tests.proxy.proxied import (
     AGENT,
     TOOLS,
@@ -81,6 +82,24 @@ def test_a_long_conversation_costs_less_and_the_direct_bill_is_foretold(tmp_path
     assert found["paid"] == pytest.approx(paid["cost_usd"])
     assert found["direct"] == pytest.approx(expected, rel=1e-6)
     assert found["requests"] == len(sizes)
+
+
+@pytest.mark.parametrize("size", [1_500, 9_000])
+def test_a_client_without_markers_pays_at_most_one_percent_more_whenever_it_ends(tmp_path: Path, size: int) -> None:
+    bills = list[list[float]]()
+    for way in ("direct", "proxy"):
+        with upstream() as server, proxy(tmp_path / way, server.url, clock=server.time) as url:
+            agent = Agent(server.url if way == "direct" else url, marks=0)
+            bills.append([])
+            for number in range(26):
+                server.simulator.clock.advance(600 if number in (4, 18) else 20)  # also after the cache has expired
+                agent.step(lines(number, size))
+                stats(url)  # the bills are written
+                bills[-1].append(server.simulator.ledger.totals()["cost_usd"])
+    ratios = [through / direct for direct, through in zip(*bills, strict=True)]
+    assert max(ratios) <= 1.01
+    assert ratios[1] == 1.0 and ratios[-1] < 0.6
+    assert sorted(ratios[-5:], reverse=True) == ratios[-5:], "each request saves more"
 
 
 def test_a_large_result_goes_to_disk_and_its_path_is_shown(tmp_path: Path) -> None:
@@ -173,7 +192,7 @@ def test_streams_of_all_three_apis_are_passed_on_as_they_are(tmp_path: Path) -> 
         assert stats(url)["total"]["output"] > 0
 
 
-def test_a_client_that_cannot_read_files_keeps_its_results(tmp_path: Path) -> None:
+def test_a_client_that_cannot_read_files_keeps_its_results_unless_it_gets_our_tool(tmp_path: Path) -> None:
     recorder = Recorder()
     with recorder.running() as to, proxy(tmp_path, to) as url:
         messages = [
@@ -183,8 +202,13 @@ def test_a_client_that_cannot_read_files_keeps_its_results(tmp_path: Path) -> No
         ]
         tools = [{**TOOLS[0], "name": "weather"}]
         body = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 5, "tools": tools, "messages": messages})
-        post(url, "/v1/messages", body.replace('"messages"', '"cache_control": null, "messages"').encode())
-    assert "rain " * 20_000 in recorder.bodies[0].decode()
+        raw = body.replace('"messages"', '"cache_control": null, "messages"').encode()
+        for one in (raw, raw.replace(b'"tools": [', b'"tools": [], "other": ['), raw.replace(b"rain", b"x")):
+            post(url, "/v1/messages", one)
+    first, *others = recorder.bodies
+    assert len(first) < 4_000 and json.loads(first)["tools"] == [*tools, read_tool("messages")]
+    untouched = [raw.replace(b'"tools": [', b'"tools": [], "other": ['), raw.replace(b"rain", b"x")]
+    assert others == untouched, "as they came"
 
 
 def test_an_upstream_that_is_gone_is_one_sentence(tmp_path: Path) -> None:

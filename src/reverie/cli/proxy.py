@@ -15,7 +15,10 @@ from reverie.errors import UserError
 _ANTHROPIC = "https://api.anthropic.com"
 _OPENAI = "https://api.openai.com"
 _UPSTREAM_HELP = f"The server that answers, without /v1.  [default: {_ANTHROPIC} and {_OPENAI}, by the API]"
-_LAYERS_HELP = 'Which layers work: 1 (large results to disk), 2 (old ones cleared), 4 (compaction); "" for none.'
+_LAYERS_HELP = (
+    "Which layers work: 1 (large results to disk), 2 (old ones cleared), 4 (compaction), and recall (adds memories of "
+    'the folder that fit a message, which costs tokens); "" for none.'
+)
 _TOKEN_HELP = (
     "File with the token that clients must give; made if it is missing.  [default: proxy/token below the home]"
 )
@@ -38,6 +41,7 @@ class _Proxy(click.Group):
     "reverie proxy --port 8790",
     "reverie proxy -- claude",
     "reverie proxy --layers 1,2 -- codex exec 'Fix the test'",
+    "reverie proxy --layers 1,2,recall,4 --learn -- claude",
     "reverie proxy --upstream http://127.0.0.1:8080",
     "reverie proxy stats",
 )
@@ -58,10 +62,11 @@ class _Proxy(click.Group):
 def command(ctx: click.Context, port: int, cwd: Path, **chosen: Any) -> None:
     """Run a local proxy that makes requests cheaper, for any client of Anthropic's or OpenAI's APIs.
 
-    Large tool results go to disk, old ones are cleared when that pays, and a full window is compacted. All other bytes
-    of a request stay as the client wrote them. It keeps two bills per conversation: what was sent, and what would have
-    been sent; `reverie proxy stats` shows both. With a program after `--`, the proxy serves only this program and ends
-    with it.
+    Large tool results go to disk, old ones are cleared when that pays, and a full window is compacted. The model reads
+    them back by their path, or with a tool that the proxy adds and answers. All other bytes of a request stay as the
+    client wrote them. It keeps two bills per conversation: what was sent, and what would have been sent; `reverie proxy
+    stats` shows both. With `recall` and `--learn`, clients read and write the memory of the folder (-C), the same that
+    `reverie chat` has there. With a program after `--`, the proxy serves only this program and ends with it.
     """
     ctx.obj = (port, cwd, chosen)
     if ctx.invoked_subcommand is None:
@@ -102,6 +107,11 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
         f"saved {paint.bold('$' + format(total['saved'], '.2f'))} ({1 - total['ratio']:.0%}); "
         f"{total['cache_share']:.0%} read from the cache"
     )
+    if total["reads"]:
+        own = plural(total["rounds"], "request")
+        yield f"read back with the tool of the proxy: {plural(total['reads'], 'result')}, in {own} of its own"
+    if total["recalled"]:
+        yield f"recall added {format_tokens(total['recalled'])} tokens of memories; their price is in what was paid"
     if found["failures"]:
         said = ", ".join(f"{name.replace('_', ' ')} {times}" for name, times in sorted(found["failures"].items()))
         yield paint.bad(f"failed inside Reverie, and passed on all the same: {said}")
@@ -146,6 +156,9 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     home = settings.places.home
     catalogue = Catalogue.load(settings.catalogue.files)
     token = _token(chosen, home)
+    uses_memory = chosen["learn"] or "recall" in layers
+    if uses_memory:
+        Memory.open(cwd=cwd).opened.require_on("the proxy can neither recall nor learn")
 
     def make_app() -> Any:
         return create_app(
@@ -156,7 +169,7 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
             },
             catalogue,
             layers=layers,
-            memory=Memory.open(cwd=cwd) if chosen["learn"] else None,
+            memory=Memory.open(cwd=cwd) if uses_memory else None,
             learns=chosen["learn"],
             window=chosen["window"],
             markers=not chosen["no_markers"],

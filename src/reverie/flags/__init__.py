@@ -6,7 +6,9 @@ Any OpenFeature provider works; without one, flags come from TOML files, which a
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from types import MappingProxyType
@@ -31,6 +33,8 @@ __all__ = ["FLAGS", "Flag", "Flags", "PrefixFlags"]
 N = TypeVar("N", int, float)
 V = TypeVar("V", bool, float)
 _domains = count(1)
+_unused = deque[str]()
+"""The domains of closed flags, for the next ones: OpenFeature never forgets a domain."""
 
 START_S = 2.0  # the longest wait in seconds for a provider to become ready
 
@@ -66,7 +70,7 @@ class Flags:
 
         _keep_quiet()
         # A separate domain: two sessions in one process may have different homes.
-        self._domain = f"reverie-{next(_domains)}"
+        self._domain = _next_domain()
         self._provider = provider
         self._warnings: list[str] = []
         self._told = set[str]()
@@ -155,11 +159,14 @@ class Flags:
         return found
 
     def close(self) -> None:
-        """Returns the provider to OpenFeature, which shuts it down."""
+        """Returns the provider to OpenFeature, which shuts it down. Who asks later gets the defaults."""
         from openfeature import api
-        from openfeature.provider.no_op_provider import NoOpProvider
 
-        api.set_provider(NoOpProvider(), self._domain)
+        domain, self._domain = self._domain, ""
+        if domain:
+            self._client = api.get_client()
+            api.set_provider(self._client.provider, domain)
+            _unused.append(domain)
 
     def _wait_until_ready(self) -> None:
         """Waits a moment for the provider. If it is down, the defaults count, and there is a warning."""
@@ -180,6 +187,12 @@ class Flags:
     def _warn(self, sentence: str) -> None:
         if sentence not in self._warnings:
             self._warnings.append(sentence)
+
+
+def _next_domain() -> str:
+    with suppress(IndexError):
+        return _unused.popleft()
+    return f"reverie-{next(_domains)}"
 
 
 def _find_flag(name: str, *, prefix: bool) -> Flag:

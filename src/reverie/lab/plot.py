@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from reverie.errors import StorageError, UserError
+from reverie.lab.replay.costs import SessionCosts, totals
 from reverie.lab.replay.policies import BASELINE, OURS
-from reverie.lab.replay.report import SessionCosts, totals
 from reverie.regular_files import refuse_special
 
 _COLOURS = {

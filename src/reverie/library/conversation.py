@@ -7,7 +7,7 @@ depend on the last answered request in the transcript, not on what this process 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,23 +17,27 @@ from reverie.context.request import end_of
 from reverie.context.ttl import choose_ttl
 from reverie.errors import BlockingLimit
 from reverie.events import Event, Notice, TaskChanged
-from reverie.layers.base import Break, BreakCause
 from reverie.library.forks import ApartFork
 from reverie.library.given import (
     GIVEN,
     TOLD,
+    KnownItem,
+    count_said,
     grouped,
     is_answer,
     is_said_by,
     joined,
     known_items,
+    recalled_text,
     said_by_user,
+    unsent_breaks,
     with_origin,
 )
 from reverie.library.recognition import recognise
 from reverie.library.wires.base import GivenMessage
 from reverie.library.wires.calls import open_call, with_unique_calls
 from reverie.memory.opening import OpenedMemory
+from reverie.memory.recall.reminder import has_reminder
 from reverie.models.base import Request, Response
 from reverie.models.window import output_caps
 from reverie.models.wire import model_id
@@ -43,22 +47,19 @@ from reverie.prompts import render
 from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.forks import SessionForks
 from reverie.session.parts import SessionParts, new_header, open_accounts
+from reverie.session.team_sync import SessionSyncs
 from reverie.storage.transcript.chain import can_be_parent, conversation
 from reverie.storage.transcript.records import (
-    Clears,
-    CompactBoundary,
-    Fold,
     Handed,
     Rewind,
     SessionHeader,
-    Undo,
     from_record,
 )
 from reverie.storage.transcript.session_log import Clock
 from reverie.storage.transcript.view import View
 from reverie.tools.base import Caller, ReadCache, ToolContext, ToolOutput
 from reverie.tools.registry import list_schemas, make_builtin_tools
-from reverie.types import Block, JsonObject, Message, Origin, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, JsonObject, Message, Origin, Record, ToolResultBlock, ToolUseBlock
 
 
 class ForeignConversation:
@@ -78,6 +79,7 @@ class ForeignConversation:
         self._answered: tuple[Message, ...] = ()
         """The messages of the last request that was answered."""
         self.tasks = Tasks(parts.background, self._task_changed)
+        self.syncs = SessionSyncs(parts, self.tasks, memory, emit) if memory is not None else None
         self._load()
         self.accounts = open_accounts(parts, emit, clock)
         forks = SessionForks(parts, self.accounts, emit, self._fork)
@@ -129,7 +131,20 @@ class ForeignConversation:
 
     def _fold(self) -> None:
         """Derives what is known from the records."""
-        self._known = [one for record in conversation(self.parts.log.records) for one in known_items(record)]
+        self._known, self._added = list[KnownItem](), list[tuple[int, str]]()
+        for record in conversation(self.parts.log.records):
+            self._known += known_items(record)
+            self._note_added(record)
+
+    def _note_added(self, record: Record) -> None:
+        if text := recalled_text(record):
+            self._added.append((count_said(self._known), text))
+
+    @property
+    def added(self) -> tuple[tuple[int, str], ...]:
+        """The memories that were added, each text with the number of items after it."""
+        total = count_said(self._known) if self._added else 0
+        return tuple((total - place, text) for place, text in self._added)
 
     @property
     def is_answered(self) -> bool:
@@ -176,7 +191,8 @@ class ForeignConversation:
 
     def _reminder(self) -> str:
         """The index of the memory, which the model sees from the first message on; rendered once."""
-        if self._memory is None or not self.parts.flags.on("recall"):
+        parts = self.parts
+        if self._memory is None or not parts.flags.on("recall") or parts.prefix_flag("recall.no_index"):
             return ""
         shown = [one.text for one in indexes(self._memory.directory.root, team=False) if one.text.strip()]
         if not shown:
@@ -190,9 +206,10 @@ class ForeignConversation:
         whole: bool | None = None,
         origin: Origin = Origin.ENTERED,
         seen: int = 0,
+        recalls: bool = True,
     ) -> None:
-        """Appends what is new in the caller's messages, and recalls what fits the newest of the user's. The results of
-        the first `seen` messages stay as they are."""
+        """Appends what is new in the caller's messages, and if wanted recalls what fits the newest of the user's. The
+        results of the first `seen` messages stay as they are."""
         handed = self._handed(given) if whole is None else 0
         given, whole = given[handed:], False if handed else whole
         found = recognise(
@@ -214,7 +231,11 @@ class ForeignConversation:
             await self._append(group, is_answer=is_answer and at == first, keeps=at >= seen)
             at += len(group)
         if query:
-            await self.layers.begin_turn(query)
+            end = len(self.parts.log.records)
+            shown = any(has_reminder(one.message.text) for one in new[asked:])
+            await self.layers.begin_turn(query if recalls and not shown else "")
+            for record in self.parts.log.records[end:]:
+                self._note_added(record)
 
     def _handed(self, given: Sequence[GivenMessage]) -> int:
         """Returns how many messages at the start are those that the last compaction by hand gave to the caller."""
@@ -280,10 +301,12 @@ class ForeignConversation:
     async def prepare(self, max_tokens: int) -> Request:
         """Runs the layers and returns the next request. Raises `BlockingLimit` if it does not fit the window."""
         talk = self.layers.conversation
+        if self.syncs is not None:
+            await self.syncs.start()
         if self._sent is not None and talk.account is not None:
             talk.account.failed(self._sent[0])  # nobody observed its response
         talk.sent, talk.sent_messages = end_of(self._answered), self._answered
-        talk.announced = tuple(self._unsent_breaks())
+        talk.announced = tuple(unsent_breaks(self.parts.log.records if self._answered else ()))
         request = await talk.prepare(max_tokens)
         used, limits = talk.budget().used, talk.thresholds
         limit = limits.window - max_tokens if talk.just_compacted else limits.blocking
@@ -297,29 +320,6 @@ class ForeignConversation:
             talk.account.sending(request, now)
         self._sent = (request, now, len(self._known))
         return request
-
-    def _unsent_breaks(self) -> Iterator[Break]:
-        """Yields why the next request may not continue the last one that was answered, from the records since then."""
-        found = dict[BreakCause, str]()
-        for record in reversed(self.parts.log.records if self._answered else ()):
-            if is_answer(record):
-                break
-            match from_record(record):
-                case Clears():
-                    found[BreakCause.CLEARED] = "tool results were cleared"
-                case Fold():
-                    found[BreakCause.FOLDED] = "old stretches were folded"
-                case CompactBoundary():
-                    found[BreakCause.COMPACTED] = "the conversation was compacted"
-                case Rewind() | Undo():
-                    found[BreakCause.TAKEN_BACK] = "the caller changed the history"
-                case SessionHeader():
-                    found[BreakCause.HEADER] = "the caller changed the system prompt, the tools or the model"
-                case _:
-                    pass
-        if BreakCause.COMPACTED in found:
-            found.pop(BreakCause.HEADER, None)  # a compaction records the header again
-        yield from (Break(cause, why) for cause, why in reversed(found.items()))
 
     async def observe(self, response: Response, given: Sequence[GivenMessage]) -> None:
         """Records a response and books it."""
@@ -379,9 +379,12 @@ class ForeignConversation:
         parts = self.parts
         try:
             await self.tasks.drain(parts.settings.background.exit_wait_s)
+            if self.syncs is not None:
+                await self.syncs.finish()
         finally:
             await self.layers.close()
             parts.log.close()
+            parts.flags.close()
             await parts.model.close()
 
 

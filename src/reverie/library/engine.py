@@ -19,6 +19,7 @@ from reverie.errors import PromptTooLong, StorageError, UserError
 from reverie.events import Event, Notice
 from reverie.library.asking import Ask, open_ask
 from reverie.library.conversation import ForeignConversation
+from reverie.library.given import without_injected
 from reverie.library.memory import Memory
 from reverie.library.opening import gather_parts, library_overrides, with_flags
 from reverie.library.prepared import (
@@ -147,6 +148,7 @@ class Engine:
         whole: bool | None = None,
         seen: int = 0,
         allowance: float | None = None,
+        recalls: bool = True,
         **fields: Any,
     ) -> PreparedRequest:
         """Returns the request to send: old results cleared, the history compacted if it must be, memories that fit
@@ -156,6 +158,7 @@ class Engine:
         should not find out. `origin` says who wrote the new user text ("typed", "entered", "pasted", "page", …).
         `seen` messages at the start were sent before without the engine: layer 1 leaves them, they may be cached.
         `allowance` is what clearing old results may cost in this request, in tokens of fresh input; it pays back later.
+        `recalls=False` adds no memory for the newest message.
         Other fields are passed on in the body. Raises `BlockingLimit` if the request cannot fit the window.
         """
         async with self._at_work() as state:
@@ -165,7 +168,7 @@ class Engine:
             self._set_prefix(state, system, messages, tools, fields.get("thinking"))
             is_read = isinstance(messages, ReadItems)
             given = messages.given if is_read else wire.read_messages(messages, continued=whole is False)
-            await state.take_in(given, whole=whole, origin=read_origin(origin), seen=seen)
+            await state.take_in(given, whole=whole, origin=read_origin(origin), seen=seen, recalls=recalls)
             if not state.parts.log.view.messages():
                 raise UserError("there is nothing to send: `messages` holds no message that a server accepts")
             request = await state.prepare(max_tokens or self._output_cap(state))
@@ -179,6 +182,8 @@ class Engine:
                 window=budget.window,
                 notices=notices,
                 recalled=tuple(name for name in state.parts.log.view.surfaced if name not in before),
+                added=state.added,
+                is_compacted=state.parts.log.view.boundaries > 0,
             )
 
     async def observe(self, response: object) -> None:
@@ -208,6 +213,8 @@ class Engine:
         async with self._at_work() as state:
             state.layers.end_turn(answered=answered)
             state.layers.idle(answered=answered)
+            if state.syncs is not None:
+                state.syncs.look()
 
     # -- more -----------------------------------------------------------------------------------------------------
 
@@ -233,7 +240,7 @@ class Engine:
     async def evidence(self) -> tuple[Evidence, ...]:
         """Returns what was said in the conversation, with its origins: `said` for `Memory.tool`."""
         async with self._at_work() as state:
-            return gather_evidence(state.parts.log.view.history)
+            return gather_evidence(without_injected(state.parts.log.view.history))
 
     async def compact(
         self, messages: Sequence[Mapping[str, Any]] = (), *, instructions: str = "", origin: str = "entered"

@@ -13,6 +13,7 @@ from reverie.agents.fork import AFRESH, ForkPoint
 from reverie.layers.l5_extraction.gates import WRITER
 from reverie.layers.l5_extraction.recordings import part_log
 from reverie.layers.l5_extraction.span import new_since
+from reverie.library.given import without_injected
 from reverie.quick import dataclass
 from reverie.runtime.parts import Parts
 from reverie.storage.transcript.records import SessionHeader
@@ -30,7 +31,7 @@ class ApartFork(ForkPoint):
     @property
     def learnable(self) -> Sequence[Entry]:
         """All messages: a turn of a foreign loop is long, and a compaction in it hides what the user said first."""
-        return self.view.history
+        return without_injected(self.view.history)
 
     def starting(self, purpose: Purpose) -> ForkPoint:
         talk, view = self.conversation, self.view

@@ -1,12 +1,25 @@
-"""Items of a caller in the transcript: their fingerprints, and which records answer a request of ours. Pure."""
+"""Items of a caller in the transcript: their fingerprints, which records answer a request of ours, and what was added.
+Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from reverie.layers.base import Break, BreakCause
 from reverie.library.wires.base import GivenMessage
 from reverie.quick import dataclass
+from reverie.storage.transcript.foreign import split_injected, words_of_user
+from reverie.storage.transcript.records import (
+    Clears,
+    CompactBoundary,
+    Fold,
+    Rewind,
+    SessionHeader,
+    Undo,
+    from_record,
+)
+from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, Record, TextBlock
 
 GIVEN = "given"
@@ -77,8 +90,55 @@ def with_origin(given: GivenMessage, origin: Origin) -> GivenMessage:
 
 
 def said_by_user(message: Message) -> str:
-    """What the user says in a message; nothing for results and for text of others."""
+    """What the user says in a message; nothing for results, for text of others, and for what a client adds in tags."""
     if message.role != "user":
         return ""
-    texts = (b.text for b in message.content if isinstance(b, TextBlock) and b.origin.is_users)
+    texts = (words_of_user(b.text) for b in message.content if isinstance(b, TextBlock) and b.origin.is_users)
     return "\n\n".join(text for text in texts if text.strip())
+
+
+def recalled_text(record: Record) -> str:
+    """The memories that a record shows; empty if it shows none."""
+    blocks = record.message.content if record.message is not None and record.data.get("isMeta") else ()
+    return "\n\n".join(b.text for b in blocks if isinstance(b, TextBlock) and b.origin is Origin.RECALLED)
+
+
+def count_said(known: Sequence[KnownItem]) -> int:
+    """How many items of the caller say something that counts."""
+    return sum(1 for one in known if one.fingerprint)
+
+
+def without_injected(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries with everything that a client added to the user's messages marked as not the user's."""
+    return [_without_injected(entry) if entry.message.role == "user" else entry for entry in entries]
+
+
+def _without_injected(entry: Entry) -> Entry:
+    message = entry.message
+    parts = [split_injected(block) if isinstance(block, TextBlock) else [block] for block in message.content]
+    blocks = tuple(block for own in parts for block in own)
+    return entry if blocks == message.content else replace(entry, message=replace(message, content=blocks))
+
+
+def unsent_breaks(records: Sequence[Record]) -> Iterator[Break]:
+    """Yields why the next request may not continue the last one that was answered, from the records since then."""
+    found = dict[BreakCause, str]()
+    for record in reversed(records):
+        if is_answer(record):
+            break
+        match from_record(record):
+            case Clears():
+                found[BreakCause.CLEARED] = "tool results were cleared"
+            case Fold():
+                found[BreakCause.FOLDED] = "old stretches were folded"
+            case CompactBoundary():
+                found[BreakCause.COMPACTED] = "the conversation was compacted"
+            case Rewind() | Undo():
+                found[BreakCause.TAKEN_BACK] = "the caller changed the history"
+            case SessionHeader():
+                found[BreakCause.HEADER] = "the caller changed the system prompt, the tools or the model"
+            case _:
+                pass
+    if BreakCause.COMPACTED in found:
+        found.pop(BreakCause.HEADER, None)  # a compaction records the header again
+    yield from (Break(cause, why) for cause, why in reversed(found.items()))

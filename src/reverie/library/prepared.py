@@ -25,7 +25,9 @@ class PreparedRequest:
 
     `breaks` is empty if the request continues the last one byte by byte. `tokens` is the estimated size of the prompt,
     `window` the size of the model's window. `notices` says what the layers did, in sentences. `recalled` names the
-    memories that were added for the newest message.
+    memories that were added for the newest message. For callers who send their own messages and not the body:
+    `added` has all texts of memories in it, each with how many of your messages follow the place, and `is_compacted`
+    says that the body has a summary instead of your first messages.
     """
 
     body: dict[str, Any]
@@ -34,6 +36,8 @@ class PreparedRequest:
     window: int = 0
     notices: tuple[str, ...] = ()
     recalled: tuple[str, ...] = ()
+    added: tuple[tuple[int, str], ...] = ()
+    is_compacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,13 @@ from reverie.layers.l1_tool_results.replacement import READ_TOOL
 
 __all__ = ["READ_ABOUT", "READ_TOOL", "read_tool"]
 
-READ_ABOUT = (
-    "Reads a tool result that was too large for the conversation and is kept in a file. "
-    "Give the path that is shown in its place; continue with `offset` if there is more."
-)
+READ_ABOUT = "Reads a tool result that is kept in a file: give its path, and `offset` (in characters) to read on."
 _SCHEMA = {
     "type": "object",
-    "properties": {
-        "path": {"type": "string", "description": "The path of the kept result"},
-        "offset": {"type": "integer", "description": "The character to begin at", "minimum": 0},
-    },
+    "properties": {"path": {"type": "string"}, "offset": {"type": "integer"}},
     "required": ["path"],
-    "additionalProperties": False,
 }
+"""Short, because it is in every request."""
 
 
 def read_tool(wire: str) -> dict[str, Any]:

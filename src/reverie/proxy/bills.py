@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from reverie.models.catalogue import Catalogue
-from reverie.models.prices import cost
+from reverie.models.prices import cost, input_equivalents
 from reverie.parsing import load_json
 from reverie.proxy.bodies import Api
 from reverie.proxy.caches import SharedEntries
@@ -70,23 +70,39 @@ class Bills:
             for shared in self._shared:
                 shared.close()
 
-    def book(self, api: Api, came: bytes, sent: bytes, client: str, usage: Usage, *, is_ours: bool = False) -> TwoBills:
+    def book(
+        self,
+        api: Api,
+        came: bytes,
+        sent: bytes,
+        client: str,
+        usage: Usage,
+        *,
+        is_ours: bool = False,
+        said: int | None = None,
+    ) -> TwoBills:
         """Bills one answered request; with zeros if the meters do not know its form. `is_ours`: without us there would
-        be no such request. Call it in a thread."""
+        be no such request. `said`: how many tokens of the answer would have been said directly; without it all of them,
+        and none in a request of ours. Call it in a thread."""
         direct = own = (0.0, 0.0)
         facts = self._catalogue.facts(_model(came))
+        directly = Usage(output_tokens=said or 0)
         if len(came) > _MOST_METERED:
             return TwoBills(0.0, 0.0, 0.0, 0.0, cost(usage, facts))
         with self._lock:
             now = self._clock().timestamp()
             try:
-                direct = (0.0, 0.0) if is_ours else self._bill(self._direct, api, came, client, now, usage)
-                own = self._bill(self._sent, api, sent, client, now, usage)
+                if is_ours:
+                    direct = cost(directly, facts), input_equivalents(directly, facts)
+                else:
+                    output = usage.output_tokens if said is None else said
+                    direct = self._bill(self._direct, api, came, client, now, output)
+                own = self._bill(self._sent, api, sent, client, now, usage.output_tokens)
             except (ApiError, ValueError, KeyError, TypeError, AttributeError, sqlite3.Error):
                 direct = own = (0.0, 0.0)
         return TwoBills(own[0], direct[0], own[1], direct[1], cost(usage, facts))
 
-    def _bill(self, meter: Meter, api: Api, raw: bytes, client: str, now: float, usage: Usage) -> tuple[float, float]:
+    def _bill(self, meter: Meter, api: Api, raw: bytes, client: str, now: float, output: int) -> tuple[float, float]:
         from reverie.simulator import chat, responses
 
         body: Mapping[str, Any] = load_json(raw)
@@ -98,7 +114,7 @@ class Bills:
             if api == "responses":
                 plain = responses.with_instructions(plain, body)
             opened = meter.open_chat(plain, now, caller)
-        billing = meter.begin(opened, usage.output_tokens)
+        billing = meter.begin(opened, output)
         meter.ledger.rows.clear()  # sums are in the book; a server that runs for weeks keeps none
         return billing.cost, billing.input_equivalents
 

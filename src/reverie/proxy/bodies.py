@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from reverie.models.wire import as_object
@@ -30,7 +29,6 @@ PATHS: Mapping[str, Api] = {
 }
 """Which paths are conversations. Some clients have the version in their base URL."""
 
-_MOST_MARKERS = 4
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output")
 
 
@@ -62,7 +60,7 @@ def items_of(api: Api, body: Mapping[str, Any]) -> list[JsonObject]:
     given = body.get(list_key(api))
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
-    return _objects(given)
+    return objects_of(given)
 
 
 def results_of(api: Api, body: Mapping[str, Any]) -> Iterator[GivenResult]:
@@ -80,13 +78,13 @@ def results_of(api: Api, body: Mapping[str, Any]) -> Iterator[GivenResult]:
 def _parts_of(api: Api, item: JsonObject) -> Iterator[tuple[str, JsonObject | None, str]]:
     """The calls (without a holder) and results of one item."""
     if api == "messages":
-        for given in _objects(item.get("content")):
+        for given in objects_of(item.get("content")):
             if given.get("type") == "tool_use":
                 yield str(given.get("id")), None, ""
             elif given.get("type") == "tool_result":
                 yield str(given.get("tool_use_id")), given, "content"
     elif api == "chat":
-        for call in _objects(item.get("tool_calls")):
+        for call in objects_of(item.get("tool_calls")):
             yield str(call.get("id")), None, ""
         if item.get("role") == "tool":
             yield str(item.get("tool_call_id")), item, "content"
@@ -96,7 +94,20 @@ def _parts_of(api: Api, item: JsonObject) -> Iterator[tuple[str, JsonObject | No
         yield str(item["call_id"]), None, ""
 
 
-def _objects(given: Json) -> list[JsonObject]:
+def new_results(api: Api, body: Mapping[str, Any], longer_than: int) -> int:
+    """The bytes of the results since the last answer whose texts have more characters than this."""
+    found = 0
+    for item in reversed(items_of(api, body)):
+        parts = list(_parts_of(api, item))
+        if item.get("role") == "assistant" or any(holder is None for _, holder, _ in parts):
+            break
+        contents = [holder.get(key) for _, holder, key in parts if holder is not None]
+        found += sum(len(json.dumps(one)) for one in contents if len(text_of(one) or "") > longer_than)
+    return found
+
+
+def objects_of(given: Json) -> list[JsonObject]:
+    """The objects of a list; of anything else, none."""
     return [as_object(one) for one in cast("list[Json]", given)] if isinstance(given, list) else []
 
 
@@ -106,7 +117,7 @@ def longest_text(api: Api, body: Mapping[str, Any]) -> int:
     for item in items_of(api, body):
         content = item.get("content")
         texts = [content] if item.get("role") != "tool" else []
-        for text in (*texts, *(part.get("text") for part in _objects(content) if part.get("type") != "tool_result")):
+        for text in (*texts, *(part.get("text") for part in objects_of(content) if part.get("type") != "tool_result")):
             found = max(found, len(text) if isinstance(text, str) else 0)
     return found
 
@@ -130,7 +141,7 @@ def text_of(content: Json) -> str | None:
     if not isinstance(content, list):
         return None
     texts = list[str]()
-    for given in _objects(content):
+    for given in objects_of(content):
         if given.get("type") not in ("text", "input_text", "output_text") or not isinstance(given.get("text"), str):
             return None
         texts.append(cast(str, given["text"]))
@@ -140,7 +151,7 @@ def text_of(content: Json) -> str | None:
 def tool_names(api: Api, body: Mapping[str, Any]) -> list[str]:
     """The names of the tools that the client offers; server tools by their type."""
     found = list[str]()
-    for named in _objects(body.get("tools")):
+    for named in objects_of(body.get("tools")):
         named = as_object(named.get("function")) or named
         found.append(str(named.get("name") or named.get("type") or ""))
     return found
@@ -168,89 +179,15 @@ def _with_parts(item: Json, changed: Mapping[int, JsonObject]) -> Json:
 
 
 def _with_text(result: GivenResult, text: str) -> JsonObject:
-    marker = _marker_inside(result.content)
+    marker = marker_inside(result.content)
     kept = {} if marker is None or "cache_control" in result.holder else {"cache_control": marker}
     return {**result.holder, result.key: text, **kept}
 
 
-def _marker_inside(content: Json) -> Json:
+def marker_inside(content: Json) -> Json:
     """The last cache marker inside a content that is replaced; it moves to the result."""
-    found = [part.get("cache_control") for part in _objects(content)]
+    found = [part.get("cache_control") for part in objects_of(content)]
     return next((one for one in reversed(found) if one is not None), None)
-
-
-def set_markers(body: JsonObject, users: int = 2) -> JsonObject:
-    """A body with cache markers at the end of the system prompt and of the last user messages. It shares the rest."""
-    given = body.get("messages")
-    items = list(cast("list[Json]", given)) if isinstance(given, list) else []
-    asked = [place for place, one in enumerate(items) if as_object(one).get("role") == "user"][-users:]
-    for place in asked:
-        items[place] = _marked(as_object(items[place]), "content")
-    return {**_marked(body, "system"), **({"messages": items} if items else {})}
-
-
-def has_free_marker(body: Mapping[str, Any], raw: bytes) -> bool:
-    """Whether `mark_before` can set one: the client has set fewer than all, or more than one in its messages."""
-    ends = (one for one in reversed(items_of("messages", body)) if _marker_inside(one.get("content")) is not None)
-    needed = 1 if raw.count(b'"cache_control"') < _MOST_MARKERS else 2
-    return sum(1 for _ in islice(ends, needed)) == needed
-
-
-def mark_before(body: JsonObject, results: Collection[ResultName]) -> JsonObject:
-    """A body with a marker at the end of the last user message before the first of these results, which were changed:
-    the server reads its cache up to there. If the client has set all markers, another one in its messages goes, which
-    reads nothing more; never its last one."""
-    if not results:
-        return body
-    items = items_of("messages", body)
-    changed_parts = {id(one.holder) for one in results_of("messages", body) if one.name in results}
-    parts = [_objects(one.get("content")) for one in items]
-    first = next((at for at, own in enumerate(parts) if any(id(one) in changed_parts for one in own)), len(items))
-    place = next((at for at in range(first - 1, -1, -1) if items[at].get("role") == "user"), len(items))
-    places = _markers(items)
-    later = next((at for at in places if at > place), None)
-    if first >= len(items) - 1 or later is None or place in places:
-        return body
-    changed = {place: _marked(items[place], "content", _marker_inside(items[later]["content"]))}
-    if _count_markers(body) >= _MOST_MARKERS:
-        if len(places) == 1:
-            return body
-        gone = later if later != places[-1] else places[0]
-        changed[gone] = {**items[gone], "content": _unmarked(items[gone]["content"])}
-    given = cast("list[Json]", body["messages"])
-    return {**body, "messages": [changed.get(at, one) for at, one in enumerate(given)]}
-
-
-def _count_markers(body: Mapping[str, Any]) -> int:
-    parts: list[Json] = [body]
-    for holder in (body, *items_of("messages", body)):
-        for key in ("tools", "system", "content"):
-            given = holder.get(key)
-            parts += cast("list[Json]", given) if isinstance(given, list) else []
-    return sum("cache_control" in as_object(part) for part in parts)
-
-
-def _markers(items: Sequence[JsonObject]) -> list[int]:
-    """The messages with a marker on one of their blocks."""
-    return [at for at, one in enumerate(items) if _marker_inside(one.get("content")) is not None]
-
-
-def _unmarked(content: Json) -> Json:
-    parts = cast("list[Json]", content)
-    return [{key: value for key, value in as_object(part).items() if key != "cache_control"} for part in parts]
-
-
-def _marked(holder: JsonObject, key: str, mark: Json = None) -> JsonObject:
-    mark = mark or {"type": "ephemeral"}
-    content = holder.get(key)
-    if isinstance(content, str) and content.strip():
-        return {**holder, key: [{"type": "text", "text": content, "cache_control": mark}]}
-    if isinstance(content, list) and content:
-        *before, end = cast("list[Json]", content)
-        last = as_object(end)
-        if last.get("type") in ("text", "tool_result", "image", "document") and last.get("text") != "":
-            return {**holder, key: [*before, {**last, "cache_control": mark}]}
-    return holder
 
 
 def dump(body: Mapping[str, Any]) -> bytes:

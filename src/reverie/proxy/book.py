@@ -1,6 +1,7 @@
 """What the proxy knows of conversations, in one small database for all workers: their states, and their two bills.
 
-A state is the hash of all messages up to an answer. It holds hashes, names and numbers; never a text and never a key.
+A state is the hash of all messages up to an answer. It holds hashes, names, numbers and our tools; never a text of a
+conversation and never a key.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from reverie.quick import dataclass
 
 _KEPT_S = 30 * 86_400.0
 _UNANSWERED_S = 86_400.0
+_PRUNE_S = 3_600.0
 _AT_ONCE = 500
 _TABLES = """
 create table if not exists states (hash blob primary key, conversation text not null, at real not null);
@@ -32,6 +34,7 @@ create table if not exists conversations (
   sent_meter real not null default 0, direct_meter real not null default 0,
   results integer not null default 0, compactions integer not null default 0
 );
+create table if not exists prompts (hash blob primary key, at real not null);
 create table if not exists failures (name text primary key, times integer not null);
 create table if not exists breaks (conversation text not null, cause text not null, times integer not null,
   primary key (conversation, cause));
@@ -42,9 +45,22 @@ _ADDED = {
     "root": "text not null default ''",
     "rewrites": "integer not null default 0",
     "passes": "text not null default ''",
+    "parent": "text not null default ''",
+    "tool": "text not null default ''",
+    "reads": "integer not null default 0",
+    "rounds": "integer not null default 0",
+    "recalled": "integer not null default 0",
+    "carried": "integer not null default 0",
+    "recall_meter": "real not null default 0",
+    "is_beside": "integer not null default 0",
+    "marked": "integer not null default -1",
+    "marked_at": "real not null default 0",
 }
-"""Columns of conversations that older books do not have: the hash of the newest answer, the conversation of which it is
-a branch, how often its client changed what was said before, and why it is passed on as it comes."""
+"""Columns of conversations that older books do not have: the hash of the newest answer, the conversation with which its
+branches began, how often its client changed what was said before, why it is passed on as it comes, the conversation of
+which it is a branch, the tool that we added to it, how many results were read with that, and in how many requests of
+ours, the tokens that recall added, those of them in the last request, what they cost so far, whether a model wrote
+its prompt, and how many messages the cache has because of our markers, and since when."""
 _INDEXES = """
 create index if not exists by_answer on conversations (said);
 create index if not exists by_request on conversations (asked) where tip is null;
@@ -88,6 +104,7 @@ class Book:
     def __init__(self, path: Path) -> None:
         make_private(path.parent)
         self._lock = Lock()
+        self._pruned = 0.0
         self._base = _connect(path)
         path.chmod(0o600)
         self._base.execute("delete from states where at < ?", (time.time() - _KEPT_S,))
@@ -151,7 +168,33 @@ class Book:
     def branch(self, name: str, parent: str) -> None:
         """Remembers of which conversation this one is a branch."""
         with self._work() as base:
-            base.execute("update conversations set root = ? where id = ?", (self._root(base, parent), name))
+            base.execute(
+                "update conversations set root = ?, parent = ?, tool = (select tool from conversations where id = ?)"
+                " where id = ?",
+                (self._root(base, parent), parent, parent, name),
+            )
+
+    def family(self, name: str) -> dict[str, int]:
+        """A conversation, and those of which it is a branch, the nearest first; each with how often our tool read."""
+        found = dict[str, int]()
+        with self._work() as base:
+            while name and name not in found:
+                row = base.execute("select reads, parent from conversations where id = ?", (name,)).fetchone()
+                found[name] = int(row[0]) if row else 0
+                name = str(row[1]) if row else ""
+        return found
+
+    def tool(self, name: str) -> str:
+        """The definition of our tool in a conversation; empty if it has none."""
+        with self._work() as base:
+            row = base.execute("select tool from conversations where id = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def set_tool(self, name: str, tool: str) -> str:
+        """Gives a conversation our tool, once: returns what counts, if another worker was first."""
+        with self._work() as base:
+            base.execute("update conversations set tool = ? where id = ? and tool = ''", (tool, name))
+        return self.tool(name)
 
     def branches(self, name: str) -> tuple[str, int]:
         """The conversation with which a branch began, and how many branches it has."""
@@ -188,10 +231,54 @@ class Book:
             base.execute("update conversations set stopped = ? where id = ?", (why, name))
 
     def meters(self, name: str) -> tuple[float, float]:
-        """What a conversation has cost as it was sent and as it came, by the meters, in tokens of fresh input."""
+        """What a conversation has cost as it was sent and as it came, by the meters, in tokens of fresh input. What
+        recall added is left out: the user asked for it."""
         with self._work() as base:
-            row = base.execute("select sent_meter, direct_meter from conversations where id = ?", (name,)).fetchone()
+            row = base.execute(
+                "select sent_meter - recall_meter, direct_meter from conversations where id = ?", (name,)
+            ).fetchone()
         return (float(row[0]), float(row[1])) if row else (0.0, 0.0)
+
+    def carried(self, name: str) -> int:
+        """The tokens of memories in the last request of a conversation."""
+        with self._work() as base:
+            row = base.execute("select carried from conversations where id = ?", (name,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def wrote(self, prompts: Sequence[bytes]) -> None:
+        """Remembers the hashes of texts that a model wrote for a tool: one may be the prompt of a sub-agent."""
+        now = time.time()
+        with self._work() as base:
+            base.executemany("insert or replace into prompts values (?,?)", [(one, now) for one in prompts])
+            if now > self._pruned + _PRUNE_S:
+                self._pruned = now
+                base.execute("delete from prompts where at < ?", (now - _UNANSWERED_S,))
+
+    def is_written(self, prompts: Sequence[bytes]) -> bool:
+        """Whether a model wrote one of these."""
+        some = prompts[:_AT_ONCE]
+        with self._work() as base:
+            row = base.execute(f"select 1 from prompts where hash in ({','.join('?' * len(some))})", some).fetchone()
+        return row is not None
+
+    def is_beside(self, name: str) -> bool:
+        """Whether a model wrote the prompt of this conversation."""
+        with self._work() as base:
+            row = base.execute("select is_beside from conversations where id = ?", (name,)).fetchone()
+        return bool(row and row[0])
+
+    def mark(self, name: str, covered: int, at: float) -> None:
+        """Remembers that the cache has this many messages because of our markers."""
+        with self._work() as base:
+            base.execute("update conversations set marked = ?, marked_at = ? where id = ?", (covered, at, name))
+
+    def marked(self, name: str, since: float) -> int:
+        """How many messages the cache has because of our markers, if it was used since then; else -1."""
+        with self._work() as base:
+            row = base.execute(
+                "select marked from conversations where id = ? and marked_at > ?", (name, since)
+            ).fetchone()
+        return int(row[0]) if row else -1
 
     def state_of(self, name: str) -> tuple[str, str, int, int]:
         """Why nothing is cleared in a conversation, why it is passed on as it comes (both may be empty), how many

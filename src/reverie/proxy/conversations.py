@@ -1,67 +1,71 @@
-"""Finds the conversation of a request by its content, and asks its engine what to send.
-
-Keeps a bounded number of engines open. A conversation that continues from an earlier point gets a copy of the
-transcript, so that decisions about the common start stay the same in both branches.
-"""
+"""Asks the engine of a conversation what to send, and tells it what was answered. Keeps a bounded number of engines
+open."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import shutil
-import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from weakref import WeakValueDictionary
 
-from reverie.errors import PromptTooLong
 from reverie.layers.base import BreakCause
+from reverie.layers.l1_tool_results.replacement import ResultLimits
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.library.prepared import PreparedRequest
-from reverie.library.wires import GivenMessage, wire_named
+from reverie.library.wires import wire_named
 from reverie.library.wires.reading import Readings
-from reverie.models.server_errors import ServerRefusal, model_error
+from reverie.models.window import scaled
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
+from reverie.proxy.asking import is_too_long, prepare
 from reverie.proxy.bodies import (
     Api,
     GivenResult,
     ResultName,
     change_results,
     dump,
-    has_free_marker,
     items_of,
     kept_by_server,
     last_calls,
     list_key,
     longest_text,
-    mark_before,
+    new_results,
     results_of,
     results_to_change,
-    set_markers,
     text_of,
     tool_names,
 )
 from reverie.proxy.book import Book, chain, extended, hashed
+from reverie.proxy.finding import Finder, count_answered, last_answer
+from reverie.proxy.markers import (
+    CACHED_S,
+    NO_MARKS,
+    Marks,
+    has_free_marker,
+    mark_before,
+    move_last_marker,
+    plan_marks,
+    set_markers,
+)
+from reverie.proxy.read_back import OwnCall, ReadResult, name_of, reads_files, with_items
+from reverie.proxy.recalled import add_memories, prompts_in
+from reverie.proxy.saved_reads import Hidden, SavedReads
 from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import Clock, utc_now
-from reverie.text.patterns import late
 from reverie.types import JsonObject
 
-Found: TypeAlias = Literal["known", "edited", "branch", "new"]
 _TAKEN_BACK = BreakCause.TAKEN_BACK.value
+_HEADER = BreakCause.HEADER.value
 _MOST_OPEN = 32
-_COLLECT_EVERY = 16
-_BRANCHES = 16
-"""The most branches of one conversation with a transcript of their own."""
-_REWRITES = 8
-"""How often a client may change what was said before, and once per ten requests on top."""
+_MOST_HELD = 32_000_000
+"""Bytes of the last requests of open conversations: large ones leave room for fewer."""
 _SHORT = 2_000
 """Characters of a result that no layer does anything about."""
+_LARGE = ResultLimits().default
+"""Characters of a result that surely goes to disk."""
 _MOST_SAID = 2_000_000
 """Characters of one text that no compaction makes fit: then nothing is tried."""
 SPARE = 0.01
@@ -70,19 +74,16 @@ _BYTES_PER_WRITE = 3.5
 """Bytes of a prompt for the price of one fresh token more, if all of it is written to the cache and not read."""
 _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
-_ANSWERS = 2
-"""The least answers of a conversation that gets cache markers: writing costs more than sending, and pays only if more
-requests follow."""
-_LONG = 80
-"""Characters of an answer that is not repeated by accident."""
-_READERS = late(r"(?i)read|view|cat|open|file|bash|shell|exec|command|terminal|run")
-"""Names of tools with which a model can read a file again."""
+_GOES_ON = ("tool_use", "pause_turn")
 _LAYER_FLAGS: Mapping[str, tuple[str, ...]] = {
     "1": ("tool_results", "tool_results.message_budget"),
     "2": ("microcompact.time", "microcompact.economic"),
     "4": ("compaction.auto", "compaction.reactive"),
+    "recall": ("recall",),
 }
 LAYERS = tuple(_LAYER_FLAGS)
+_TAKE_OUT = frozenset("12")
+"""Layers that take results out of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,17 @@ class Plan:
     """Whether the model reads a result that we took out: without us, there would be no such request."""
     kept: bool = False
     """Whether the server keeps the history, and the request has only what is new."""
+    given: JsonObject | None = None
+    """The request with our tool and what the server has seen of it, before a layer changed it; None without a tool."""
+    tool: str = ""
+    """The name of our tool."""
+    marks: Marks = NO_MARKS
+    is_round: bool = False
+    """Whether the client knows nothing of this request: it gives the model what it read with our tool."""
+    recalled: int = 0
+    """About how many tokens the memories in the request have."""
+    learns: bool = False
+    at: float = 0.0
 
 
 @dataclass(eq=False, slots=True)
@@ -109,6 +121,10 @@ class _Open:
     engine: Engine
     changed: Mapping[ResultName, str] | None = None
     """The results that the last request had changed; None at the start of a process."""
+    can_read: bool = True
+    """Whether layers 1 and 2 may work: the model can read what they take out."""
+    size: int = 0
+    """Bytes of the last request."""
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -132,106 +148,172 @@ class Conversations:
         self._layers = frozenset(layers)
         self._memory = memory
         self._learns = learns
+        self._recalls = memory is not None and "recall" in layers
         self._window = window
         self._markers = markers and bool(layers)
         self._clock = clock
         self._open = OrderedDict[str, _Open]()
+        self._finder = Finder(book, home)
+        self._saved = SavedReads(book, home)
         self._finding = asyncio.Lock()
-        self._closed = 0
         self._readings = Readings()
-        self.unpaid = dict[str, asyncio.Task[None]]()
-        """The bill of the last request that broke the cache, if it is not booked yet."""
+        self._closing = set[asyncio.Task[None]]()
+        self.unpaid = WeakValueDictionary[str, asyncio.Task[None]]()
+        """The bill of the last request that broke the cache, until it is booked."""
 
-    async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str) -> Plan:
-        """Decides what to send. Raises any `ReverieError`; then the request goes out as it came."""
+    async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str, *, is_near: bool = True) -> Plan:
+        """Decides what to send. `is_near`: the client is on this machine, and may read our files. Raises any
+        `ReverieError`; then the request goes out as it came."""
         model = str(body.get("model") or "")
         if kept := kept_by_server(api, body):  # only the server has the history: there is nothing to decide about
-            return Plan(raw, False, self._find_kept(kept, api, model, client), (), kept=True)
-        read = self._readings.read(wire_named(api), items_of(api, body), len(raw))
+            return self._plan_kept(raw, body, self._finder.find_kept(kept, api, model, client), kept)
+        read = items = self._readings.read(wire_named(api), items_of(api, body), len(raw))
         given = read.given
-        states = chain(f"{api} {model}", [one.identity for one in given])
+        seed = f"{api} {model}"
+        states = chain(seed, [one.identity for one in given])
         if not states:
             return Plan(raw, False)
         async with self._finding:
-            name, found = self._find(states, _last_answer(given), api, model, client)
-        results = list(results_of(api, body))
-        stopped, passes, answers, _ = self.book.state_of(name)
-        if passes:
+            name, found = self._finder.find(states, last_answer(given), api, model, client)
+        if self.book.state_of(name)[1]:
             return Plan(raw, False, name, tuple(states))
-        markers = self._markers and found == "known" and not stopped and answers >= _ANSWERS
-        markers = markers and api == "messages" and b'"cache_control"' not in raw and len(raw) > 4_000
-        if not self._has_work(api, body, raw, results):
-            return Plan(dump(set_markers(body)) if markers else raw, markers, name, tuple(states))
-        if (bill := self.unpaid.pop(name, None)) is not None:
+        if (bill := self.unpaid.get(name)) is not None:
             await asyncio.wait([bill])
-        opened = self._engine(name, model, api)
+        calls = last_calls(api, body)
+        again = f"{self._home / 'projects'}/" in calls and "/tool-results/" in calls
+        now = self._clock().timestamp()
+        plan = Plan(raw, False, name, tuple(states), reads_back=again, at=now)
+        is_first = found == "new" and not count_answered(given)
+        names = tool_names(api, body)
+        reads = is_near and reads_files(names)
+        tool, had = None, self.book.tool(name)
+        if had or (self._layers & _TAKE_OUT and not reads):
+            taken = new_results(api, body, scaled(_LARGE, self._window or 10**9)) if "1" in self._layers else 0
+            tool = self._saved.tool_of(name, api, body, size=len(raw), taken=taken, is_first=is_first)
+        if tool is not None:
+            came, body = body, self._saved.server_side(name, api, body, tool, seed)
+            key = list_key(api)
+            items = read if body[key] is came[key] else items_of(api, body)
+            plan = replace(plan, body=dump(body), is_changed=True, given=body, tool=name_of(tool))
+        marks = NO_MARKS
+        can_mark = self._markers and found == "known" and api == "messages" and len(raw) > 4_000
+        if can_mark and b'"cache_control"' not in raw:
+            marks = plan_marks(body, self.book.marked(name, now - CACHED_S), self._allowance(name, 0))
+        if marks:
+            plan = replace(plan, body=dump(set_markers(body, marks)), is_changed=True, marks=marks)
+        uses_memory = (self._learns or self._recalls) and not self._finder.is_beside(name, found, given, names)
+        plan, can_read = replace(plan, learns=self._learns and uses_memory), reads or tool is not None
+        results = list(results_of(api, body))
+        if not self._has_work(api, body, raw, results if can_read else (), uses_memory):
+            return plan
+        opened = self._engine(name, model, api, len(raw), can_read=can_read)
         async with opened.alone:
-            seen = _answered(given) if found == "new" else 0
-            can_mark = opened.changed is not None and (markers or has_free_marker(body, raw))
+            seen = count_answered(given) if found == "new" else 0
+            if tool is not None and self._is_dearer(name):
+                seen = len(items)  # the model reads too much of it again: new results stay
+            can_mark = opened.changed is not None and (marks or has_free_marker(body, raw))
             allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
-            made = await _prepare(opened.engine, api, body, read, seen=seen, allowance=allowance)
-        plan = self._patched(api, raw, body, made, results, markers, name, states)
+            spare = max(0.0, allowance - marks.price)
+            made = await prepare(opened.engine, api, body, items, seen=seen, allowance=spare, recalls=uses_memory)
+        plan = self._patched(plan, api, body, made, results)
         # A client that only completed the last answer breaks nothing.
-        return replace(plan, breaks=tuple(one for one in plan.breaks if found != "known" or one != _TAKEN_BACK))
+        breaks = [one for one in plan.breaks if found != "known" or one != _TAKEN_BACK]
+        if tool is not None and not had and not is_first:
+            breaks.append(_HEADER)
+        return replace(plan, breaks=tuple(dict.fromkeys(breaks)))
+
+    def _plan_kept(self, raw: bytes, body: JsonObject, name: str, kept: str) -> Plan:
+        """A request whose history the server keeps: only our tool goes on with it, if it began with one."""
+        plan = Plan(raw, False, name, kept=True)
+        if (known := self._saved.server_side_kept(name, body, kept)) is None:
+            return plan
+        body, tool = known
+        return replace(plan, body=dump(body), is_changed=True, given=body, tool=tool)
+
+    async def next_round(self, plan: Plan, api: Api, items: Sequence[JsonObject]) -> Plan:
+        """The request that gives the model what it read with our tool: the last one, the answer, and the results."""
+        given = plan.given or {}
+        body = sent = with_items(api, given, [*items_of(api, given), *items])
+        if api == "messages":
+            sent = set_markers(body, plan.marks) if plan.marks else move_last_marker(body)
+        plan = replace(plan, body=dump(sent), is_changed=True, given=body, results=0, compacted=False, breaks=())
+        plan = replace(plan, reads_back=True, is_round=True)
+        if not plan.asked_engine:
+            return plan
+        opened = self._engine(plan.conversation, str(body.get("model") or ""), api)
+        async with opened.alone:
+            made = await prepare(opened.engine, api, sent, items_of(api, sent), allowance=0)
+        return self._patched(plan, api, sent, made, list(results_of(api, sent)))
 
     async def shorter(self, plan: Plan, api: Api, raw: bytes, refusal: str) -> Plan | None:
         """The request again after a compaction, if the server said that it is too long; else None."""
-        opened, body = self._open.get(plan.conversation), as_object(load_json(raw))
+        opened, body = self._open.get(plan.conversation), plan.given or as_object(load_json(raw))
         if opened is None or not is_too_long(refusal):
             return None
         async with opened.alone:
             if not await opened.engine.recover(refusal):
                 return None
-            made = await _prepare(opened.engine, api, body, items_of(api, body), allowance=0)
-        return self._patched(api, raw, body, made, list(results_of(api, body)), False, plan.conversation, plan.states)
+            made = await prepare(opened.engine, api, body, items_of(api, body), allowance=0)
+        return self._patched(replace(plan, marks=NO_MARKS), api, body, made, list(results_of(api, body)))
 
     def _patched(
-        self,
-        api: Api,
-        raw: bytes,
-        body: JsonObject,
-        made: PreparedRequest,
-        results: Sequence[GivenResult],
-        markers: bool,
-        name: str,
-        states: Sequence[bytes],
+        self, plan: Plan, api: Api, body: JsonObject, made: PreparedRequest, results: Sequence[GivenResult]
     ) -> Plan:
-        told = tuple(one.cause for one in made.breaks)
-        again = f"{self._home / 'projects'}/" in (calls := last_calls(api, body)) and "/tool-results/" in calls
+        """The plan with what the engine decided about this body."""
+        plan = replace(plan, asked_engine=True, breaks=tuple(one.cause for one in made.breaks))
         change = results_to_change(results, results_of(api, made.body))
-        if change is None:  # a compaction: the messages are ours from here on
+        if change is None or made.is_compacted:  # the messages are ours from here on
             key = list_key(api)
-            body = {**body, key: made.body[key]}
-            return Plan(dump(body), True, name, tuple(states), True, 0, True, told, again)
-        body = change_results(api, body, results, change)
-        if markers:
-            body = set_markers(body)
-        opened = self._open.get(name)
+            return replace(plan, body=dump({**body, key: made.body[key]}), is_changed=True, compacted=True, recalled=0)
+        shown = add_memories(api, change_results(api, body, results, change), made.added)
+        body = shown.body
+        if plan.marks:
+            body = set_markers(body, plan.marks)
+        opened = self._open.get(plan.conversation)
         before = opened.changed if opened is not None else None
         if api == "messages" and before is not None:
             body = mark_before(body, {call for call, text in change.items() if before.get(call) != text})
         if opened is not None:
             opened.changed = change
-        is_changed = bool(change) or markers
-        raw = dump(body) if is_changed else raw
-        return Plan(raw, is_changed, name, tuple(states), True, len(change), False, told, again)
+        if not change and not shown.tokens:
+            return plan
+        return replace(plan, body=dump(body), is_changed=True, results=len(change), recalled=shown.tokens)
 
-    async def answered(self, plan: Plan, api: Api, message: JsonObject) -> None:
-        """Records an answer, so that the next request is recognised. Call it before the client has the end of it."""
+    async def answered(
+        self, plan: Plan, api: Api, message: JsonObject, shown: JsonObject | None = None, hidden: Hidden | None = None
+    ) -> None:
+        """Records an answer, so that the next request is recognised. Call it before the client has the end of it.
+        `shown`: what the client gets, if that is another answer; `hidden`: what the server has in its place."""
         if not plan.conversation:
             return
-        said = wire_named(api).read_answer(message)
-        states = [hashed("response", str(message["id"]))] if api == "responses" and message.get("id") else []
+        shown = shown or message
+        said = wire_named(api).read_answer(shown)
+        states = [hashed("response", str(shown["id"]))] if api == "responses" and shown.get("id") else []
         if not plan.kept:
             states.append(extended(plan.states[-1], [one.identity for one in said])[-1])
         if states:
-            self.book.answered(plan.conversation, *states, said=_last_answer(said))
+            self.book.answered(plan.conversation, *states, said=last_answer(said))
+        if self._learns or self._recalls:
+            self.book.wrote(prompts_in(said))
+        await self.heard(plan, api, message)
+        if hidden is not None:
+            folder = await self._engine(plan.conversation, str((plan.given or {}).get("model")), api).engine.folder()
+            self._saved.hide(folder, None if plan.kept else states[-1], said, hidden, str(shown.get("id")))
+
+    async def heard(self, plan: Plan, api: Api, message: JsonObject) -> None:
+        """Tells the engine what the server answered."""
         opened = self._open.get(plan.conversation)
         if plan.asked_engine and opened is not None:
             async with opened.alone:
                 await opened.engine.observe(message)
-                if self._learns and not _goes_on(api, message):
+                if plan.learns and wire_named(api).read_response(message).stop_reason not in _GOES_ON:
                     await opened.engine.end_turn()
+
+    async def read_saved(self, plan: Plan, api: Api, call: OwnCall) -> ReadResult:
+        """Answers a call of our tool."""
+        model = str((plan.given or {}).get("model") or "")
+        self.book.add(plan.conversation, reads=1)
+        return await self._saved.read(plan.conversation, call, lambda name: self._engine(name, model, api).engine)
 
     async def close(self) -> None:
         for opened in self._open.values():
@@ -239,76 +321,16 @@ class Conversations:
         self._open.clear()
         self.book.close()
 
-    # Which conversation.
-
-    def _find(
-        self, states: Sequence[bytes], said: bytes | None, api: Api, model: str, client: str
-    ) -> tuple[str, Found]:
-        """The conversation of a request, and how it was found. `said`: the newest answer in the request."""
-        found, how = self.book.find(states), "known"
-        if found is not None and (found.is_newest or found.asked == states[-1]):
-            name = found.conversation
-        elif said is not None and (name := self.book.said_last(said)):
-            self._rewritten(name)
-            how = "edited"
-        elif found is not None:
-            name, how = self._branch(found.conversation, api, model, client), "branch"
-        else:  # a client that asks again, because nobody answered, has the same conversation
-            name, how = self.book.unanswered(states[-1], client) or self._begin(api, model, client), "new"
-        self.book.asked(name, states[-1])
-        return name, how
-
-    def _find_kept(self, kept: str, api: Api, model: str, client: str) -> str:
-        """The conversation of which the server keeps the history."""
-        found = self.book.find([hashed("response", kept)])
-        if found is not None:
-            return found.conversation
-        name = self._begin(api, model, client)
-        self.book.answered(name, hashed("response", kept))
-        return name
-
-    def _begin(self, api: Api, model: str, client: str) -> str:
-        name = f"proxy-{uuid.uuid4().hex[:16]}"
-        self.book.begin(name, api, model, client)
-        return name
-
-    def _rewritten(self, name: str) -> None:
-        """Counts that a client changed what was said before. If it does so again and again, its cache breaks in every
-        request, and each time the transcript would have the history once more: then nothing is done."""
-        self.book.add(name, rewrites=1)
-        _, passes, requests, rewrites = self.book.state_of(name)
-        if not passes and rewrites > _REWRITES + requests / 10:
-            self.book.pass_on(name, "its client changes the history all the time: passed on as it comes")
-
-    def _branch(self, parent: str, api: Api, model: str, client: str) -> str:
-        """A conversation that goes on from an earlier point of another one. After many of them, all further ones are
-        one conversation without a transcript."""
-        root, branches = self.book.branches(parent)
-        if branches >= _BRANCHES:
-            name = f"{root}-more"
-            self.book.begin(name, api, model, client)
-            self.book.pass_on(
-                name, f"after {_BRANCHES} branches of one conversation, others are passed on as they come"
-            )
-            return name
-        name = self._begin(api, model, client)
-        self.book.branch(name, parent)
-        for path in self._home.glob(f"projects/*/{parent}.jsonl"):
-            shutil.copyfile(path, path.with_name(f"{name}.jsonl"))
-            path.with_name(f"{name}.jsonl").chmod(0o600)
-        return name
-
-    def _has_work(self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult]) -> bool:
-        """Whether a layer could do anything: a result that is not short and can be read again, or a full window."""
-        if not self._layers or (len(raw) > _MOST_SAID and longest_text(api, body) > _MOST_SAID):
+    def _has_work(self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult], asks: bool) -> bool:
+        """Whether a layer could do anything: a result that is not short, or a full window. `results`: those that can be
+        read back. `asks`: memories are recalled or written."""
+        if len(raw) > _MOST_SAID and longest_text(api, body) > _MOST_SAID:
             return False
-        if self._learns:
-            return True
+        if asks or not self._layers:
+            return asks
         if len(raw) > _FULL * 4 * (self._window or 200_000) and "4" in self._layers:
             return True
-        if not any(len(text_of(one.content) or "") > _SHORT for one in results):
-            return False
-        return any(_READERS.search(name) for name in tool_names(api, body))
+        return any(len(text_of(one.content) or "") > _SHORT for one in results)
 
     def _allowance(self, name: str, written_again: int) -> float:
         """What a clearing may cost now: what the conversation has saved so far, and a small part of its direct bill.
@@ -317,10 +339,19 @@ class Conversations:
         spare = (1 + SPARE) * direct - sent
         return max(0.0, spare) if spare >= written_again / _BYTES_PER_WRITE else 0.0
 
-    def _engine(self, name: str, model: str, api: Api) -> _Open:
+    def _is_dearer(self, name: str) -> bool:
+        """Whether a conversation has cost more so far than is promised."""
+        sent, direct = self.book.meters(name)
+        return sent > (1 + SPARE) * direct
+
+    def _engine(self, name: str, model: str, api: Api, size: int = 0, *, can_read: bool = True) -> _Open:
         found = self._open.pop(name, None)
+        if found is not None and can_read and not found.can_read:
+            self._close(found)
+            found = None
         if found is None:
-            flags = {flag: layer in self._layers for layer, names in _LAYER_FLAGS.items() for flag in names}
+            layers = self._layers if can_read else self._layers - _TAKE_OUT
+            flags = {flag: layer in layers for layer, names in _LAYER_FLAGS.items() for flag in names}
             engine = Engine.open(
                 name,
                 model=model,
@@ -329,68 +360,18 @@ class Conversations:
                 window=self._window,
                 home=self._home,
                 clock=self._clock,
-                flags={**flags, "extraction": self._learns, "dream": self._learns, "recall": False},
+                flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},
             )
-            found = _Open(engine)
-        self._open[name] = found
-        while len(self._open) > _MOST_OPEN:
+            found = _Open(engine, can_read=can_read)
+        self._open[name], found.size = found, size or found.size
+        while len(self._open) > _MOST_OPEN or sum(one.size for one in self._open.values()) > _MOST_HELD:
             oldest = next((key for key, one in self._open.items() if not one.alone.locked()), None)
             if oldest is None or oldest == name:
                 break
-            asyncio.get_running_loop().create_task(self._forget(self._open.pop(oldest)))
+            self._close(self._open.pop(oldest))
         return found
 
-    async def _forget(self, opened: _Open) -> None:
-        """Closes an engine. Its parts refer to each other: now and then they are collected, or memory would grow."""
-        await opened.engine.close()
-        self._closed += 1
-        if self._closed % _COLLECT_EVERY == 0:
-            gc.collect()
-
-
-def _last_answer(given: Sequence[GivenMessage]) -> bytes | None:
-    """The hash of the newest answer, if no other one is like it by accident: it is long, or has the id of a call."""
-    end = _answered(given)
-    begin = next((at + 1 for at in range(end - 1, -1, -1) if given[at].message.role != "assistant"), 0)
-    said = given[begin:end]
-    # A message that is recognised by something else than its fingerprint has the id of a call.
-    is_unique = any(len(one.message.text) >= _LONG or one.identity != one.fingerprint for one in said)
-    return hashed("answer", *(one.identity for one in said)) if is_unique else None
-
-
-def _answered(given: Sequence[GivenMessage]) -> int:
-    """How many messages an unknown conversation had up to its newest answer: the server may have cached them."""
-    return max((place + 1 for place, one in enumerate(given) if one.message.role == "assistant"), default=0)
-
-
-async def _prepare(
-    engine: Engine, api: Api, body: JsonObject, items: Sequence[JsonObject], *, allowance: float, seen: int = 0
-) -> PreparedRequest:
-    return await engine.prepare(
-        messages=items,
-        system=None if api == "chat" else body.get("instructions" if api == "responses" else "system", []),
-        tools=body.get("tools", []),
-        max_tokens=_limit(body),
-        whole=True,
-        seen=seen,
-        allowance=allowance,
-    )
-
-
-def is_too_long(refusal: str) -> bool:
-    """Whether a server refuses a prompt because of its length."""
-    said: Any = refusal
-    with suppress(ValueError):
-        said = load_json(refusal)
-    return isinstance(model_error(ServerRefusal.read(400, said, {}, "")), PromptTooLong)
-
-
-def _limit(body: JsonObject) -> int | None:
-    given = body.get("max_tokens") or body.get("max_completion_tokens") or body.get("max_output_tokens")
-    return given if isinstance(given, int) and given > 0 else None
-
-
-def _goes_on(api: Api, message: JsonObject) -> bool:
-    if api == "messages":
-        return message.get("stop_reason") in ("tool_use", "pause_turn")
-    return '"tool_calls"' in str(message) or "function_call" in str(message.get("output"))
+    def _close(self, opened: _Open) -> None:
+        task = asyncio.get_running_loop().create_task(opened.engine.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)

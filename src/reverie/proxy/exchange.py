@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from reverie.errors import ReverieError
 from reverie.library.wires import wire_named
@@ -24,6 +24,9 @@ from reverie.proxy.answers import Listener
 from reverie.proxy.bills import Bills
 from reverie.proxy.bodies import Api
 from reverie.proxy.conversations import Conversations, Plan
+from reverie.proxy.hidden_rounds import Call, Ending, HiddenRounds
+from reverie.proxy.recalled import price
+from reverie.proxy.upkeep import Upkeep
 from reverie.quick import dataclass
 from reverie.types import JsonObject
 
@@ -32,18 +35,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("reverie.proxy")
 _OURS = "Reverie"
+_AS_IT_IS = Ending()
 WORSE = 1.005
 """How much more a conversation may have cost before its line in the statistics says so."""
 _HOP = frozenset(("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "content-length"))
 _NOT_SENT = _HOP | {"host", "proxy-authorization", "accept-encoding"}
 _NOT_ANSWERED = _HOP | {"proxy-authenticate", "date", "server"}
-
-
-class _Call(NamedTuple):
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    api: Api | None
 
 
 @dataclass(eq=False, slots=True)
@@ -60,28 +57,38 @@ class Exchanges:
     _biller: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "bills"))
     """One thread, because the meters work on one bill at a time."""
     _billing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _upkeep: Upkeep = field(default_factory=Upkeep)
 
     async def send(
-        self, method: str, path: str, headers: Mapping[str, str], raw: bytes, api: Api | None
+        self, method: str, path: str, headers: Mapping[str, str], raw: bytes, api: Api | None, *, is_near: bool = True
     ) -> tuple[int, list[tuple[str, str]], AsyncIterator[bytes]]:
-        """Sends one request; returns the status, the headers and the bytes of the answer as they come."""
+        """Sends one request; returns the status, the headers and the bytes of the answer as they come. `is_near`: the
+        client is on this machine."""
         who = self._name(headers)
-        plan = await self._plan(api, raw, who, headers) if api is not None else Plan(raw, False)
-        call = _Call(method, path, headers, api)
-        response = await self._sent(call, plan.body)
-        if plan.asked_engine and response.status_code in (400, 413):
-            plan, response = await self._again(call, plan, raw, response)
-        is_read = response.is_stream_consumed  # to see why it was refused; then it is plain again
-        left_out = _NOT_ANSWERED | {"content-encoding"} if is_read else _NOT_ANSWERED
-        given = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in left_out]
+        plan = await self._plan(api, raw, who, headers, is_near) if api is not None else Plan(raw, False)
+        call = Call(method, path, headers, api)
+        plan, response = await self.send_plan(call, plan, raw)
         if api is None or not response.is_success:
-            return response.status_code, given, _passed(response)
+            return response.status_code, _headers(response), _passed(response)
         streams = "event-stream" in response.headers.get("content-type", "")
         encoding = response.headers.get("content-encoding", "").strip().lower()
+        if plan.tool and encoding in ("", "identity", "gzip", "deflate"):
+            rounds = HiddenRounds(self, call, api, plan, raw, who)
+            if streams:
+                return response.status_code, _headers(response, is_read=True), rounds.stream(response)
+            response, body = await rounds.plain(response)
+            return response.status_code, _headers(response, is_read=True), body
         listener = Listener(api, streams=streams, encoding=encoding)
-        return response.status_code, given, self._listened(response, listener, api, plan, raw, who)
+        return response.status_code, _headers(response), self._listened(response, listener, api, plan, raw, who)
 
-    async def _sent(self, call: _Call, body: bytes) -> httpx.Response:
+    async def send_plan(self, call: Call, plan: Plan, raw: bytes) -> tuple[Plan, httpx.Response]:
+        """Sends what was planned, and once more if the server finds it too long."""
+        response = await self._sent(call, plan.body)
+        if plan.asked_engine and response.status_code in (400, 413):
+            return await self._again(call, plan, raw, response)
+        return plan, response
+
+    async def _sent(self, call: Call, body: bytes) -> httpx.Response:
         passed = {name: value for name, value in call.headers.items() if name.lower() not in _NOT_SENT}
         base = self.upstreams.get(call.api or "") or self._upstream_of(call.path, call.headers)
         headers = {**passed, "accept-encoding": "identity"}
@@ -93,7 +100,7 @@ class Exchanges:
         is_messages = "anthropic-version" in headers or path.startswith("/v1/messages")
         return self.upstreams["messages" if is_messages else "chat"]
 
-    async def _again(self, call: _Call, plan: Plan, raw: bytes, refusal: httpx.Response) -> tuple[Plan, httpx.Response]:
+    async def _again(self, call: Call, plan: Plan, raw: bytes, refusal: httpx.Response) -> tuple[Plan, httpx.Response]:
         """Sends a prompt that the server finds too long once more, compacted. Any other refusal is passed on."""
         await refusal.aread()
         shorter = None
@@ -108,7 +115,7 @@ class Exchanges:
         await refusal.aclose()
         return shorter, await self._sent(call, shorter.body)
 
-    async def _plan(self, api: Api, raw: bytes, who: str, headers: Mapping[str, str]) -> Plan:
+    async def _plan(self, api: Api, raw: bytes, who: str, headers: Mapping[str, str], is_near: bool) -> Plan:
         if headers.get("content-encoding", "identity") != "identity":
             return Plan(raw, False)  # compressed by the client, for the server only
         try:
@@ -116,7 +123,7 @@ class Exchanges:
                 body = load_json(raw)
                 if not isinstance(body, dict):
                     return Plan(raw, False)
-                return await self.conversations.plan(api, raw, cast(JsonObject, body), who)
+                return await self.conversations.plan(api, raw, cast(JsonObject, body), who, is_near=is_near)
         except ReverieError as error:
             self.failed("passed_as_it_came")
             _log.warning("A request goes out as it came: %s", error)
@@ -132,14 +139,14 @@ class Exchanges:
                 listener.take(chunk)
                 if not recorded and (message := listener.message_of_stream()) is not None:
                     recorded = True
-                    await self._record(plan, api, message, raw, who)
+                    await self.record(plan, api, message, raw, who)
                 if not listener.streams:
                     held, chunk = chunk, held
                 if chunk:
                     yield chunk
             message = None if recorded else listener.message()
             if message is not None:
-                await self._record(plan, api, message, raw, who)
+                await self.record(plan, api, message, raw, who)
             elif not recorded and plan.conversation:
                 self.failed("answer_not_read")
             if held:
@@ -147,36 +154,47 @@ class Exchanges:
         finally:
             await response.aclose()
 
-    async def _record(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
+    async def record(
+        self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, ending: Ending | None = _AS_IT_IS
+    ) -> None:
+        """Records and bills an answer. Without an ending, the client gets nothing of it yet."""
         try:
             with guarded(_OURS):
-                await self.conversations.answered(plan, api, message)
+                if ending is None:
+                    await self.conversations.heard(plan, api, message)
+                else:
+                    await self.conversations.answered(plan, api, message, *ending)
         except ReverieError as error:
             self.failed("answer_not_recorded")
             _log.warning("An answer was not recorded: %s", error)
         if plan.conversation:
-            task = asyncio.create_task(self._book(plan, api, message, raw, who))
+            task = asyncio.create_task(self._book(plan, api, message, raw, who, ending is not None))
             self._billing.add(task)
             task.add_done_callback(self._billing.discard)
-            if plan.breaks:
+            if plan.breaks or plan.is_round or plan.marks.end >= 0:
                 self.conversations.unpaid[plan.conversation] = task
 
-    async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
+    async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, is_last: bool) -> None:
         try:
             with guarded(_OURS):
                 loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._biller, self._book_now, plan, api, message, raw, who)
+                await loop.run_in_executor(self._biller, self._book_now, plan, api, message, raw, who, is_last)
+                self._biller.submit(self._upkeep.served, len(raw))
         except ReverieError as error:
             self.failed("not_billed")
             _log.warning("A request was not billed: %s", error)
 
-    def _book_now(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str) -> None:
+    def _book_now(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, is_last: bool) -> None:
         usage = wire_named(api).read_response(message).usage
-        two = self.bills.book(api, raw, plan.body, who, usage, is_ours=plan.reads_back)
+        said = usage.output_tokens if plan.is_round else None  # without us, the last round is the whole answer
+        two = self.bills.book(api, raw, plan.body, who, usage, is_ours=plan.reads_back, said=said if is_last else 0)
         book, name = self.conversations.book, plan.conversation
+        carried = book.carried(name)
+        new = max(0, plan.recalled - carried)
         book.add(
             name,
-            requests=1,
+            requests=int(not plan.is_round),
+            rounds=int(plan.is_round),
             changed=int(plan.is_changed),
             results=plan.results,
             compactions=int(plan.compacted),
@@ -188,10 +206,15 @@ class Exchanges:
             direct=two.paid_directly,
             sent_meter=two.sent_tokens,
             direct_meter=two.direct_tokens,
+            recalled=new,
+            carried=plan.recalled - carried,
+            recall_meter=price(plan.recalled, new, usage),
         )
         for cause in plan.breaks:
             book.add_break(name, cause)
-        if two.sent == 0 and plan.is_changed:
+        if plan.marks.end >= 0 and usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0:
+            book.mark(name, plan.marks.end, plan.at)
+        if two.sent == 0 and plan.is_changed and not plan.kept:
             self.failed("not_billed")
             return
         sent, direct = book.meters(name)
@@ -219,6 +242,13 @@ class Exchanges:
         """A name for the client: the same for the same key, and useless to anyone else."""
         key = headers.get("x-api-key") or headers.get("authorization") or ""
         return hashlib.blake2b(key.encode("utf-8", "replace"), key=self.key, digest_size=6).hexdigest()
+
+
+def _headers(response: httpx.Response, *, is_read: bool = False) -> list[tuple[str, str]]:
+    """The headers for the client. A response that was read is plain again."""
+    is_plain = is_read or response.is_stream_consumed
+    left_out = _NOT_ANSWERED | {"content-encoding"} if is_plain else _NOT_ANSWERED
+    return [(name, value) for name, value in response.headers.multi_items() if name.lower() not in left_out]
 
 
 async def _passed(response: httpx.Response) -> AsyncIterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hmac
 import logging
 import socket
@@ -20,7 +21,7 @@ from reverie.proxy.book import Book
 from reverie.proxy.conversations import LAYERS, Conversations
 from reverie.proxy.exchange import Exchanges
 from reverie.proxy.stats import summary
-from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send
+from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send, is_here
 from reverie.storage.token_file import load_secret
 from reverie.storage.transcript.session_log import Clock, utc_now
 
@@ -162,7 +163,9 @@ class _Site:
         path = bytes(request.scope.get("raw_path") or b"/").decode("latin-1")  # as it came, with its escapes
         api = PATHS.get(path) if request.method == "POST" else None
         query = f"?{request.url.query}" if request.url.query else ""
-        sending = exchanges.send(request.method, path + query, dict(request.headers), bytes(raw), api)
+        host = request.client.host if request.client is not None else "localhost"
+        is_near = is_here(f"[{host}]" if ":" in host else host)
+        sending = exchanges.send(request.method, path + query, dict(request.headers), bytes(raw), api, is_near=is_near)
         try:
             sent = await _unless_gone(request, sending)
         except httpx.InvalidURL as error:
@@ -226,8 +229,11 @@ def _server(app: Any) -> Any:
 
 
 def serve(app: Any, listener: socket.socket) -> None:
-    """Serves until interrupted."""
-    _server(app).run(sockets=[listener])
+    """Serves until interrupted, as the only work of this process."""
+    server = _server(app)
+    gc.collect()
+    gc.freeze()  # what is loaded now stays: looking for garbage takes a fraction of the time
+    server.run(sockets=[listener])
 
 
 @contextmanager

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_SUMS = ("requests", "changed", "results", "compactions", "fresh", "read", "written", "output")
+_SUMS = (
+    *("requests", "rounds", "reads", "changed", "results", "compactions"),
+    *("fresh", "read", "written", "output", "recalled"),
+)
 
 
 def summary(rows: Sequence[Mapping[str, Any]], failures: Mapping[str, int]) -> dict[str, Any]:

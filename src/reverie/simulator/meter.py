@@ -33,7 +33,7 @@ from reverie.types import Usage
 
 _DIAGNOSED = 1_000
 _WORKSPACES = 64
-_FEW_CHARACTERS = 8_000_000
+_FEW_CHARACTERS = 4_000_000
 """Text of blocks whose counts a meter remembers if it keeps no requests."""
 
 

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reverie.errors import UserError
 from reverie.lab.proxy.headroom import headroom
 from reverie.lab.proxy.traffic import Server, Traffic, serving
+from reverie.lab.replay.costs import Progress, SessionCosts, columns, measure_each, totals
 from reverie.lab.replay.recorded import PREFIX_TOKENS, WINDOW, RecordedSession
 from reverie.lab.replay.run import PolicyOutcome
 from reverie.models.catalogue import Catalogue
 from reverie.proxy.bodies import APIS
 from reverie.proxy.server import create_app, running
-from reverie.quick import dataclass
 from reverie.runtime.loopback import address, listen
-from reverie.simulator.errors import ApiError
-from reverie.text.columns import table as columns_of
 
-columns = partial(columns_of, right=range(1, 99))
 DIRECT, PROXY, HEADROOM = "direct", "proxy", "headroom"
 AIM, WORST = 0.78, 1.01
 _WORDS = (
@@ -35,70 +29,27 @@ _WORDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SessionBills:
-    """One session, sent in each way."""
-
-    name: str
-    model: str
-    rounds: int
-    outcomes: dict[str, PolicyOutcome]
-
-    def ratio(self, way: str = PROXY) -> float:
-        return self.outcomes[way].dollars / self.outcomes[DIRECT].dollars
-
-    def highest(self, way: str = PROXY) -> float:
-        """The largest ratio if the session had ended after any of its rounds: a clearing is paid before it pays."""
-        pairs = zip(self.outcomes[way].by_round, self.outcomes[DIRECT].by_round, strict=True)
-        return max(own / direct for own, direct in pairs)
-
-
 def measure(
     sessions: Sequence[RecordedSession],
     *,
     prefix_tokens: int = PREFIX_TOKENS,
     window: int = WINDOW,
     other: Path | None = None,
-    progress: Callable[[int, int, str], None] = lambda _done, _all, _name: None,
-) -> list[SessionBills]:
+    progress: Progress = lambda _done, _all, _name: None,
+) -> list[SessionCosts]:
     """Sends every session in every way. `other`: the program headroom. Sessions that no server accepts are left out."""
-    done, refused = list[SessionBills](), list[str]()
-    jobs = [(session, prefix_tokens, window, other) for session in sessions]
-    for session, one in zip(sessions, _each(jobs), strict=True):
-        if isinstance(one, SessionBills):
-            done.append(one)
-        else:
-            refused.append(f"{session.name} is left out: {one}")
-        progress(len(done) + len(refused), len(sessions), refused[-1] if isinstance(one, str) else session.name)
-    if not done:
-        raise UserError(f"None of the sessions can be sent; {refused[0]}.")
-    return done
+    one = partial(_measure, prefix_tokens=prefix_tokens, window=window, other=other)
+    return measure_each(sessions, one, done_to="sent", progress=progress)
 
 
-_Job = tuple[RecordedSession, int, int, Path | None]
-
-
-def _each(jobs: Sequence[_Job]) -> Iterator[SessionBills | str]:
-    workers = min(os.cpu_count() or 1, len(jobs))
-    if workers == 1:
-        yield from map(_measure, jobs)
-        return
-    with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(_measure, jobs)
-
-
-def _measure(job: _Job) -> SessionBills | str:
-    session, prefix_tokens, window, other = job
-    try:
-        made = {
-            DIRECT: _direct(session, prefix_tokens),
-            PROXY: _through_proxy(session, prefix_tokens, window),
-        }
-        if other is not None:
-            made[HEADROOM] = _through_headroom(session, prefix_tokens, other)
-    except ApiError as error:
-        return str(error)
-    return SessionBills(session.name, session.model, len(session.rounds), made)
+def _measure(session: RecordedSession, prefix_tokens: int, window: int, other: Path | None) -> SessionCosts:
+    made = {
+        DIRECT: _direct(session, prefix_tokens),
+        PROXY: _through_proxy(session, prefix_tokens, window),
+    }
+    if other is not None:
+        made[HEADROOM] = _through_headroom(session, prefix_tokens, other)
+    return SessionCosts.of(session, made)
 
 
 def _send(session: RecordedSession, url: str, server: Server, prefix_tokens: int) -> PolicyOutcome:
@@ -123,32 +74,38 @@ def _through_headroom(session: RecordedSession, prefix_tokens: int, program: Pat
         return _send(session, url, server, prefix_tokens)
 
 
-def totals(done: Sequence[SessionBills]) -> dict[str, PolicyOutcome]:
-    return {way: PolicyOutcome.sum(each.outcomes[way] for each in done) for way in done[0].outcomes}
+def _ratio(each: SessionCosts, way: str = PROXY) -> float:
+    return each.outcomes[way].dollars / each.outcomes[DIRECT].dollars
 
 
-def holds(done: Sequence[SessionBills]) -> bool:
+def _highest(each: SessionCosts, way: str = PROXY) -> float:
+    """The largest ratio if the session had ended after any of its rounds: a clearing is paid before it pays."""
+    pairs = zip(each.outcomes[way].by_round, each.outcomes[DIRECT].by_round, strict=True)
+    return max(own / direct for own, direct in pairs)
+
+
+def holds(done: Sequence[SessionCosts]) -> bool:
     """Whether the total is low enough, and no session is too much above its direct bill."""
     whole = totals(done)
-    return whole[PROXY].dollars <= AIM * whole[DIRECT].dollars and max(each.ratio() for each in done) <= WORST
+    return whole[PROXY].dollars <= AIM * whole[DIRECT].dollars and max(_ratio(each) for each in done) <= WORST
 
 
-def summary(done: Sequence[SessionBills], prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> dict[str, Any]:
+def summary(done: Sequence[SessionCosts], prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> dict[str, Any]:
     """The figures for programs."""
     whole = totals(done)
     ways = [way for way in whole if way != DIRECT]
-    worst = {way: max(done, key=lambda each, way=way: each.ratio(way)) for way in ways}
+    worst = {way: max(done, key=lambda each, way=way: _ratio(each, way)) for way in ways}
     return {
         "total": {way: _figures(one, whole[DIRECT]) for way, one in whole.items()},
-        "worst": {way: {"session": one.name, "ratio": round(one.ratio(way), 4)} for way, one in worst.items()},
-        "highest_ratio_after_any_round": {way: round(max(each.highest(way) for each in done), 4) for way in ways},
-        "above_1_percent": {way: sum(each.ratio(way) > WORST for each in done) for way in ways},
+        "worst": {way: {"session": one.name, "ratio": round(_ratio(one, way), 4)} for way, one in worst.items()},
+        "highest_ratio_after_any_round": {way: round(max(_highest(each, way) for each in done), 4) for way in ways},
+        "above_1_percent": {way: sum(_ratio(each, way) > WORST for each in done) for way in ways},
         "sessions": [
             {
                 "session": each.name,
                 "model": each.model,
                 "rounds": each.rounds,
-                "highest": {way: round(each.highest(way), 4) for way in ways},
+                "highest": {way: round(_highest(each, way), 4) for way in ways},
                 "ways": {way: _figures(one, each.outcomes[DIRECT]) for way, one in each.outcomes.items()},
             }
             for each in done
@@ -171,7 +128,7 @@ def _figures(one: PolicyOutcome, direct: PolicyOutcome) -> dict[str, Any]:
     }
 
 
-def table(done: Sequence[SessionBills]) -> str:
+def table(done: Sequence[SessionCosts]) -> str:
     """The figures for people."""
     whole = totals(done)
     ways = [way for way in whole if way != DIRECT]
@@ -181,17 +138,17 @@ def table(done: Sequence[SessionBills]) -> str:
             each.name[:12],
             str(each.rounds),
             f"${each.outcomes[DIRECT].dollars:.2f}",
-            *(f"{each.ratio(way):.3f}" for way in ways),
-            f"{each.highest():.3f}",
+            *(f"{_ratio(each, way):.3f}" for way in ways),
+            f"{_highest(each):.3f}",
             str(each.outcomes[PROXY].announced_breaks),
             str(each.outcomes[PROXY].read_back),
         )
-        for each in sorted(done, key=lambda one: -one.ratio())
+        for each in sorted(done, key=lambda one: -_ratio(one))
     ]
     figures = {way: _figures(one, whole[DIRECT]) for way, one in whole.items()}
     keys = ("cost_usd", "ratio", "requests", "breaks", "read_again", "regret", "cache_read_share")
     sums = [("way", "USD", "of direct", "requests", "breaks", "again", "regret", "read")]
     sums += [(way, *(str(one[key]) for key in keys)) for way, one in figures.items()]
-    worst = max(done, key=lambda each: each.ratio())
-    verdict = f"The worst session pays {worst.ratio():.3f} of direct, all together {figures[PROXY]['ratio']:.3f}."
+    worst = max(done, key=lambda each: _ratio(each))
+    verdict = f"The worst session pays {_ratio(worst):.3f} of direct, all together {figures[PROXY]['ratio']:.3f}."
     return "\n".join([*columns([head, *rows]), "", *columns(sums), "", verdict, _WORDS])

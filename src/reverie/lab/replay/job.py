@@ -18,9 +18,10 @@ from threading import Thread
 from typing import Any
 
 from reverie.errors import ReverieError
+from reverie.lab.replay.costs import SessionCosts
 from reverie.lab.replay.policies import choose_policies
 from reverie.lab.replay.recorded import check_room
-from reverie.lab.replay.report import RunningTotals, SessionCosts, replay_file, session_figures
+from reverie.lab.replay.report import RunningTotals, replay_file, session_figures
 from reverie.parsing import load_json
 
 _MOST_ORDER = 16_000_000

@@ -1,28 +1,23 @@
-"""Replays many sessions under many policies, one process per processor, and adds up the costs."""
+"""Replays many sessions under many policies, and adds up the costs."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reverie.errors import ReverieError, UserError
+from reverie.errors import ReverieError
 from reverie.lab.replay.bound import foresight, lower_bound
+from reverie.lab.replay.costs import Progress, SessionCosts, columns, measure_each, totals
 from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
 from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, RecordedSession, load_session
 from reverie.lab.replay.run import PolicyOutcome, replay
 from reverie.lab.replay.uses import needs_of
-from reverie.quick import dataclass
 from reverie.simulator.errors import ApiError
-from reverie.text.columns import table as columns_of
 
-columns = partial(columns_of, right=range(1, 99))
-_TIE = 1e-9
 _COSTS = ("policy", "cost", "USD", "of cached", "read", "breaks", "unannounced", "cleared", "again", "regret", "best")
 _FILLED = ("policy", "over window", "compactions", "no model", "stopped", "note updates", "notes")
 _SHOWN = 40
@@ -33,29 +28,6 @@ _WORDS = (
     "have fitted. no model: compactions without a model. stopped: sessions in which a breaker ended auto-compaction. "
     "notes: the part of the cost for them, as a share of cached. reverie-1m: in a window of a million tokens."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SessionCosts:
-    """One session under every policy, and the costs with knowledge of the future."""
-
-    name: str
-    model: str
-    rounds: int
-    outcomes: dict[str, PolicyOutcome]
-    bound: float
-    foresight: float
-
-    @property
-    def cheapest(self) -> tuple[str, ...]:
-        """Ours or those of others with the least cost, without policies that were over the window."""
-        rivals = {name: out for name, out in self.outcomes.items() if name in (*OTHERS, OURS)}
-        fitting = {name: out for name, out in rivals.items() if not out.over_window} or rivals
-        least = min(outcome.cost for outcome in fitting.values()) * (1 + _TIE)
-        return tuple(name for name, outcome in fitting.items() if outcome.cost <= least)
-
-
-Progress = Callable[[int, int, str], None]
 
 
 def replay_all(
@@ -70,36 +42,8 @@ def replay_all(
 
     Sessions with messages that no server accepts are left out. UserError if none is left.
     """
-    done, refused = list[SessionCosts](), list[str]()
-    for session, one in zip(sessions, _each(sessions, [p.name for p in policies], prefix_tokens, window), strict=True):
-        if isinstance(one, SessionCosts):
-            done.append(one)
-        else:
-            refused.append(f"{session.name} is left out: {one}")
-        progress(len(done) + len(refused), len(sessions), refused[-1] if isinstance(one, str) else session.name)
-    if not done:
-        raise UserError(f"None of the sessions can be replayed; {refused[0]}.")
-    return done
-
-
-def _each(
-    sessions: Sequence[RecordedSession], names: Sequence[str], prefix_tokens: int, window: int
-) -> Iterator[SessionCosts | str]:
-    workers = min(os.cpu_count() or 1, len(sessions))
-    jobs = [(session, names, prefix_tokens, window) for session in sessions]
-    if workers == 1:
-        yield from map(_replay, jobs)
-        return
-    with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(_replay, jobs)
-
-
-def _replay(job: tuple[RecordedSession, Sequence[str], int, int]) -> SessionCosts | str:
-    """The costs of one session, or why a server would refuse it."""
-    try:
-        return _replay_session(*job)
-    except ApiError as error:
-        return str(error)
+    measure = partial(_replay_session, names=[p.name for p in policies], prefix_tokens=prefix_tokens, window=window)
+    return measure_each(sessions, measure, done_to="replayed", progress=progress)
 
 
 def replay_file(
@@ -164,12 +108,7 @@ def _replay_session(
     outcomes = {name: under(POLICIES[name]) for name in names}
     ahead = under(foresight(session, needs))
     bound = lower_bound(session, needs, prefix_tokens)
-    return SessionCosts(session.name, session.model, len(session.rounds), outcomes, bound, ahead.cost)
-
-
-def totals(done: Sequence[SessionCosts]) -> dict[str, PolicyOutcome]:
-    """The cost of each policy for all sessions."""
-    return {name: PolicyOutcome.sum(each.outcomes[name] for each in done) for name in done[0].outcomes}
+    return SessionCosts.of(session, outcomes, bound, ahead.cost)
 
 
 def summary(done: Sequence[SessionCosts], prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from reverie.models.wire import as_object
 from reverie.quick import dataclass
 from reverie.types import Json, JsonObject
 
-_MOST_BYTES: Final = 64_000_000
+_MOST_BYTES: Final = 8_000_000
+"""Twenty conversations of 100,000 tokens at a time; what does not fit is read again."""
 _SHOWN = 400
 _START = 2
 """Messages that tell conversations apart here: the first prompt and its answer."""
@@ -63,8 +64,9 @@ class Readings:
             else:
                 kept.append(item)
                 given += wire.read_messages([item])
-        self._known[key] = _Request(size, kept, given)
-        self._size += size
+        if size <= self._most:
+            self._known[key] = _Request(size, kept, given)
+            self._size += size
         while self._size > self._most:
             self._size -= self._known.popitem(last=False)[1].size
         return ReadItems(items, given)

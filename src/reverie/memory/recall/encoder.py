@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from weakref import WeakValueDictionary
 
 from reverie.errors import MissingExtra, UserError
 from reverie.parsing import load_json
@@ -118,12 +119,21 @@ class Encoder:
         return x * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
 
 
+_open = WeakValueDictionary[str, Encoder]()
+"""Those in use: the conversations of one process share the weights."""
+
+
 def open_encoder(models_dir: Path | None, name: Path | str) -> SentenceEncoder:
     """An encoder by its folder, by its name in the home, or by the name that an installed package gave it. `UserError`
     if there is none."""
     folder = name if isinstance(name, Path) else models_dir / check_name(name, "model name") if models_dir else None
     if folder is not None and folder.is_dir():
-        return Encoder(folder)
+        weights = folder / WEIGHTS
+        key = f"{weights} {weights.stat().st_mtime_ns if weights.is_file() else 0}"
+        found = _open.get(key)
+        if found is None:
+            found = _open[key] = Encoder(folder)
+        return found
     if isinstance(name, Path) or name == MINILM:
         raise UserError(f"There is no sentence encoder; `reverie models add {MINILM}` downloads one.")
     plugin = find_plugin(ENCODERS, name)

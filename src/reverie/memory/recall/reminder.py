@@ -144,6 +144,11 @@ _NOTES = "Agent's notes, not the user's words:"
 _USER = "the user"
 
 
+def has_reminder(text: str) -> bool:
+    """Whether a text already shows memories: a hook of a connected agent may have added them."""
+    return _HEAD in text
+
+
 def render_reminder(
     memories: Sequence[RecalledMemory], now: float, *, file_lines: int = FILE_LINES, file_bytes: int = FILE_BYTES
 ) -> str:

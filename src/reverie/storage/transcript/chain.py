@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reverie.storage.transcript.records import CompactBoundary, Rewind, SessionHeader, Undo, from_record
+from reverie.storage.transcript.records import CompactBoundary, Rewind, SessionHeader, Surfaced, Undo, from_record
 from reverie.types import Record
 
 UNCOUNTED = "uncounted"  # set in memory on a record whose usage does not measure the current context
@@ -25,7 +25,7 @@ def conversation(records: Sequence[Record]) -> list[Record]:
     return [
         replace(record, data={**record.data, UNCOUNTED: True}) if i in elsewhere else record
         for i, record in enumerate(main)
-        if (i in path or not can_be_parent(record))
+        if (i in path or not (can_be_parent(record) or _is_shown_elsewhere(record, position, path)))
         and record.uuid not in undone
         and record.data.get("compactOf") not in undone
     ]
@@ -62,6 +62,12 @@ def can_be_parent(record: Record) -> bool:
     if record.message is not None:
         return True
     return record.type == "system" and record.subtype in (CompactBoundary.subtype, SessionHeader.subtype)
+
+
+def _is_shown_elsewhere(record: Record, position: dict[str, int], path: set[int]) -> bool:
+    """Whether memories were shown with a message that a rewind took out: they may be shown again."""
+    at = position.get(record.parent or "") if record.subtype == Surfaced.subtype else None
+    return at is not None and at not in path
 
 
 def _leaf(main: list[Record], position: dict[str, int]) -> int | None:

@@ -52,7 +52,18 @@ def foreign_origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
 
 def is_injected(text: str) -> bool:
     """Whether all of this text comes from an agent, although it was sent as the user's."""
-    return bool(text.strip()) and not _words(text)
+    return bool(text.strip()) and not words_of_user(text)
+
+
+def split_injected(block: TextBlock) -> list[TextBlock]:
+    """Returns the user's words in a block, and what an agent added to them, as imported."""
+    if not block.origin.is_users:
+        return [block]
+    texts = [str(cast(JsonObject, piece)["text"]) for piece in _pieces({"type": "text", "text": block.text})]
+    origins = [Origin.IMPORTED if is_injected(text) else block.origin for text in texts]
+    if set(origins) == {block.origin}:
+        return [block]
+    return [TextBlock(text, origin) for text, origin in zip(texts, origins, strict=True)]
 
 
 def import_record(raw: JsonObject) -> JsonObject:
@@ -122,7 +133,8 @@ def _origin(part: Json, typed: Origin) -> Origin:
     return Origin.IMPORTED if is_injected(str(block.get("text") or "")) else typed
 
 
-def _words(text: str) -> str:
+def words_of_user(text: str) -> str:
+    """Returns a text without the parts that an agent added."""
     at, left = 0, list[str]()
     for start, end in _sections(text):
         left.append(text[at:start])
@@ -157,7 +169,7 @@ def _sections(text: str) -> Iterator[tuple[int, int]]:
 
 def _pieces(part: Json) -> Iterator[Json]:
     text: Json = cast(JsonObject, part).get("text") if isinstance(part, dict) else None
-    sections = list(_sections(text)) if isinstance(text, str) and _words(text) else []
+    sections = list(_sections(text)) if isinstance(text, str) and words_of_user(text) else []
     if not isinstance(text, str) or not sections:
         yield part
         return

@@ -165,7 +165,7 @@ class View:
             case records.Undo():
                 self.undone = True  # the order of the records already skips what was undone
             case records.Rewind():
-                self.surfaced.clear()  # shown memories may be out of view now: they may be shown again
+                pass  # the order of the records already skips what was taken out
             case records.CacheBreak() | records.LayerFailure() | records.TurnCounts() | records.BreakerState():
                 pass  # only reported, or read once at a resume
             case records.Handed():

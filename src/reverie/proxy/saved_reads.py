@@ -1,0 +1,203 @@
+"""Which conversations have our tool, and what the server has seen of it: calls and results that the client never got.
+
+The decision is in the book, and is made once. Hidden calls and results are files in the folder of the session, so that
+another worker, or a later proxy, sends the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from reverie.errors import ReverieError
+from reverie.library.engine import Engine
+from reverie.library.wires import GivenMessage, wire_named
+from reverie.models.wire import as_object
+from reverie.parsing import MAX_JSON, RECORD_DEPTH, load_json
+from reverie.plugins import guarded
+from reverie.proxy.bodies import Api, dump, items_of, objects_of, tool_names
+from reverie.proxy.book import Book, extended, hashed
+from reverie.proxy.read_back import (
+    OwnCall,
+    ReadResult,
+    make_tool,
+    name_of,
+    with_items,
+    with_marker_of,
+    with_results_first,
+    with_tool,
+)
+from reverie.quick import dataclass
+from reverie.regular_files import read_regular
+from reverie.storage.atomic import make_private_dir, write_atomic
+from reverie.types import JsonObject
+
+_FOLDER = "hidden"
+_SHARE = 100
+"""Our tool may be this part of the first request."""
+_ROOM = 4_000
+"""Bytes for our tool and for what is shown of a large result."""
+_LEADING = ("system", "developer")
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What the server has in place of an answer of the client. `after`: blocks at the start of the next user message
+    (Messages API). If the server keeps the history (responses): `waiting` are items before those of the next request,
+    and `last` is the name that the server has for the answer; the client has that of the first round."""
+
+    items: Sequence[JsonObject] = field(default_factory=list[JsonObject])
+    after: Sequence[JsonObject] = field(default_factory=list[JsonObject])
+    waiting: Sequence[JsonObject] = field(default_factory=list[JsonObject])
+    last: str = ""
+
+
+class SavedReads:
+    """Our tool in the conversations of one home."""
+
+    def __init__(self, book: Book, home: Path) -> None:
+        self._book = book
+        self._home = home
+
+    # The tool.
+
+    def tool_of(
+        self, name: str, api: Api, body: JsonObject, *, size: int, taken: int, is_first: bool
+    ) -> JsonObject | None:
+        """Our tool in this conversation; None if it has none, so far. It is added to the first request, if it costs at
+        most 1% of that; else when results come of which `taken` bytes are taken out, if those are more than all other
+        bytes of the request. Then the request costs less than without us, although nothing of it is read from a cache.
+        """
+        names = tool_names(api, body)
+        if not names or body.get("n") not in (None, 1):
+            return None
+        if not (decided := self._book.tool(name)):
+            tool = json.dumps(make_tool(api, names))
+            is_small = is_first and len(tool) * _SHARE <= size
+            if not is_small and taken < size - taken + _ROOM:
+                return None
+            decided = self._book.set_tool(name, tool)
+        return as_object(load_json(decided))
+
+    # What the server has seen.
+
+    def server_side(self, name: str, api: Api, body: JsonObject, tool: JsonObject, seed: str) -> JsonObject:
+        """A request as the server knows its history: with our tool, our calls and their results."""
+        body = with_tool(api, body, tool)
+        if not (stored := self._stored(name)):
+            return body
+        items = list(_expanded(api, items_of(api, body), hashed(seed), stored))
+        return with_items(api, body, items)
+
+    def server_side_kept(self, name: str, body: JsonObject, kept: str) -> tuple[JsonObject, str] | None:
+        """The same for a history that the server keeps, and the name of our tool; None if there is no tool."""
+        if body.get("conversation") or not (decided := self._book.tool(name)):
+            return None
+        tool = as_object(load_json(decided))
+        body = with_tool("responses", body, tool)
+        if path := self._stored(name).get(_response_key(kept)):
+            hidden = _load(path)
+            body = with_items("responses", body, [*hidden.waiting, *items_of("responses", body)])
+            body |= {"previous_response_id": hidden.last}
+        return body, name_of(tool)
+
+    def _stored(self, name: str) -> dict[str, Path]:
+        """The hidden answers of a conversation and of those of which it is a branch."""
+        found = dict[str, Path]()
+        for one, reads in reversed(self._book.family(name).items()):
+            for folder in self._home.glob(f"projects/*/{one}/{_FOLDER}") if reads else ():
+                found |= {path.stem: path for path in folder.glob("*.json")}
+        return found
+
+    def hide(
+        self, folder: Path, state: bytes | None, said: Sequence[GivenMessage], hidden: Hidden, response: str
+    ) -> None:
+        """Keeps what the server has in place of an answer, in the folder of the session. `state`: after the answer;
+        None if the server keeps the history, and knows it by the name of the response."""
+        make_private_dir(folder / _FOLDER)
+        if state is not None:
+            _keep(folder, _key(state, said), hidden)
+        if hidden.last:
+            _keep(folder, _response_key(response), Hidden(waiting=hidden.waiting, last=hidden.last))
+
+    # Reading.
+
+    async def read(self, name: str, call: OwnCall, engine_of: Callable[[str], Engine]) -> ReadResult:
+        """Answers a call of our tool: a part of a copy of this conversation, or an error."""
+        path, offset = str(call.input.get("path") or ""), str(call.input.get("offset") or 0)
+        parts = Path(path).parts
+        owner = next((one for one in self._book.family(name) if one in parts), name)
+        try:
+            with guarded("Reverie"):
+                return ReadResult(call.id, await engine_of(owner).read(path, int(offset) if offset.isdecimal() else 0))
+        except ReverieError as error:
+            return ReadResult(call.id, f"Nothing was read: {error}", is_error=True)
+
+
+def _expanded(api: Api, items: Sequence[JsonObject], state: bytes, stored: dict[str, Path]) -> Iterator[JsonObject]:
+    """The items of a client with the server's side of each answer that has one."""
+    after: Sequence[JsonObject] = ()
+    for said, run in _runs(api, items):
+        state = extended(state, [one.identity for one in said])[-1]
+        is_answer = bool(said) and said[0].message.role == "assistant"
+        path = stored.get(_key(state, said)) if is_answer else None
+        if after and not is_answer:
+            run, after = [with_results_first(run[0], after), *run[1:]], ()
+        elif after:
+            yield with_results_first({"role": "user"}, after)
+            after = ()
+        if path is None:
+            yield from run
+            continue
+        hidden = _load(path)
+        *before, end = hidden.items
+        yield from before
+        yield with_marker_of(end, run[-1]) if api == "messages" else end
+        after = hidden.after
+    if after:
+        yield with_results_first({"role": "user"}, after)
+
+
+def _runs(api: Api, items: Sequence[JsonObject]) -> Iterator[tuple[list[GivenMessage], list[JsonObject]]]:
+    """Each item, and the items of one response together, with what is read from them."""
+    wire = wire_named(api)
+    said, run = list[GivenMessage](), list[JsonObject]()
+    leads = api != "messages"
+    for item in items:
+        leads = leads and item.get("role") in _LEADING
+        read = [] if leads else wire.read_messages([item], continued=True)
+        is_answer = bool(read) and read[-1].message.role == "assistant"
+        if run and not (api == "responses" and is_answer and said):
+            yield said, run
+            said, run = [], []
+        run.append(item)
+        said += read
+        if not is_answer:
+            yield said, run
+            said, run = [], []
+    if run:
+        yield said, run
+
+
+def _key(state: bytes, said: Sequence[GivenMessage]) -> str:
+    """What recognises an answer: the ids of its calls, if it has long ones, even if its client changed what was said
+    before; else all that was said."""
+    calls = [one.identity for one in said if one.identity != one.fingerprint]
+    return (hashed("calls", *calls) if calls else state).hex()[:40]
+
+
+def _response_key(name: str) -> str:
+    return hashed("response", name).hex()[:40]
+
+
+def _keep(folder: Path, key: str, hidden: Hidden) -> None:
+    kept = {"items": hidden.items, "after": hidden.after, "waiting": hidden.waiting, "last": hidden.last}
+    write_atomic(folder / _FOLDER / f"{key}.json", dump(kept), fsync=False)
+
+
+def _load(path: Path) -> Hidden:
+    found = as_object(load_json(read_regular(path, MAX_JSON), depth=RECORD_DEPTH))
+    items, after, waiting = (objects_of(found.get(key)) for key in ("items", "after", "waiting"))
+    return Hidden(items, after, waiting, str(found.get("last") or ""))
