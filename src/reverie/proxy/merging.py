@@ -101,7 +101,7 @@ def read_event(raw: bytes) -> JsonObject | None:
 
 def write_event(event: JsonObject) -> bytes:
     head = f"event: {event['type']}\n".encode() if "type" in event else b""
-    return head + b"data: " + dump(event) + b"\n\n"
+    return head + b"data: " + dump(event, finite=False) + b"\n\n"
 
 
 class Merging(Protocol):

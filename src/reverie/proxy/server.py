@@ -69,10 +69,16 @@ def create_app(
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncGenerator[None]:
+        from http.cookiejar import CookieJar, DefaultCookiePolicy
+
         import httpx
 
         limits = httpx.Limits(max_connections=1_000, max_keepalive_connections=200)
-        async with httpx.AsyncClient(timeout=httpx.Timeout(None, connect=20), limits=limits, trust_env=True) as client:
+        none = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # else one client would send the cookies of another
+        timeout = httpx.Timeout(None, connect=20)
+        async with httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=True, cookies=none) as client:
+            for name in ("accept", "user-agent"):  # what a client leaves out stays out
+                del client.headers[name]
             conversations = Conversations(
                 Book(book_path(home)),
                 home,
@@ -165,7 +171,8 @@ class _Site:
         query = f"?{request.url.query}" if request.url.query else ""
         host = request.client.host if request.client is not None else "localhost"
         is_near = is_here(f"[{host}]" if ":" in host else host)
-        sending = exchanges.send(request.method, path + query, dict(request.headers), bytes(raw), api, is_near=is_near)
+        headers = httpx.Headers(request.headers.raw)
+        sending = exchanges.send(request.method, path + query, headers, bytes(raw), api, is_near=is_near)
         try:
             sent = await _unless_gone(request, sending)
         except httpx.InvalidURL as error:
@@ -176,7 +183,7 @@ class _Site:
             return Response(status_code=499)
         status, given, body = sent
         answer = StreamingResponse(_quiet(body), status)
-        answer.raw_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given]
+        answer.raw_headers = given
         return answer
 
 
