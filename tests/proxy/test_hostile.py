@@ -112,6 +112,30 @@ def test_a_branch_reads_what_its_client_sent_and_nothing_that_came_later(tmp_pat
         assert read.startswith(LONG[:1_000]) and all("is not a kept result" in one for one in refused)
 
 
+def test_a_call_of_ours_that_is_cut_off_leaves_a_history_that_servers_take(tmp_path: Path) -> None:
+    """Without the call, the answer is empty, and a client gives it back."""
+    cut = {**call(OURS), "input": {"path": "x" * 50_000}}
+    limits = {"messages": "max_tokens", "chat": "max_completion_tokens"}
+    for api, limit in limits.items():
+        mind = Mind([call("look_up")], [cut], otherwise=KNOWN)
+        with thinking_upstream(mind) as (_, tee), proxy(tmp_path / api, tee.url, layers=("1",)) as url:
+            client = Client(api, url, system=LONG_SYSTEM, extra={limit: 1_000})
+            client.tell(client.says("Which port?"), LONG)
+            mind.moves = mind.moves[:1]
+            assert client.text(client.says("And now?")) == KNOWN["text"]
+
+
+def test_the_tools_that_a_response_repeats_are_those_of_the_client(tmp_path: Path) -> None:
+    mind = Mind([call("look_up")], [READ], [KNOWN])
+    with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url, layers=("1",)) as url:
+        for streams in (False, True):
+            client = Client("responses", url, streams, system=LONG_SYSTEM)
+            answer = client.says(f"Which port? {streams}")
+            assert answer["tools"] == client.body()["tools"] and OURS not in client.raw.decode()
+            assert client.text(client.tell(answer, LONG)) == KNOWN["text"]
+            assert OURS not in client.raw.decode() and OURS in tee.bodies[-1][1].decode()
+
+
 def test_two_clients_that_say_the_same_have_two_conversations(tmp_path: Path) -> None:
     recorder = Recorder()
     with recorder.running() as to, proxy(tmp_path, to, layers=("1",), markers=False) as url:

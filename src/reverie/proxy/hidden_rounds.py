@@ -30,6 +30,7 @@ from reverie.proxy.read_back import (
     result_parts,
     said_items,
     without_calls,
+    without_echo,
 )
 from reverie.proxy.saved_reads import Hidden
 from reverie.types import JsonObject
@@ -194,7 +195,8 @@ class HiddenRounds:
                 parts if api == "responses" else [],
                 str(message.get("id") or "") if api == "responses" else "",
             )
-        if hidden is not None or is_cut or len(self._said) > 1:
+        echoes = without_echo(api, message, self._tool) is not message
+        if hidden is not None or is_cut or echoes or len(self._said) > 1:
             self._shown = merged(api, self._said, self._tool, ends=not is_last)
         await self._exchange.record(plan, api, message, self._raw, self._who, Ending(self._shown, hidden))
         return False

@@ -89,9 +89,10 @@ class SavedReads:
     def server_side(self, name: str, api: Api, body: JsonObject, tool: JsonObject, seed: str) -> JsonObject:
         """A request as the server knows its history: with our tool, our calls and their results."""
         body = with_tool(api, body, tool)
-        if not (stored := self._stored(name)):
+        stored, given = self._stored(name), items_of(api, body)
+        if not stored and not any(map(_says_nothing, given)):
             return body
-        items = list(_expanded(api, items_of(api, body), hashed(seed), stored))
+        items = [one for one in _expanded(api, given, hashed(seed), stored) if not _says_nothing(one)]
         return with_items(api, body, items)
 
     def server_side_kept(self, name: str, body: JsonObject, kept: str) -> tuple[JsonObject, str] | None:
@@ -159,6 +160,11 @@ def _is_given(path: Path, given: Iterable[GivenResult]) -> bool:
 
 def _texts(content: Json) -> list[Json]:
     return [content] if isinstance(content, str) else [part.get("text") for part in objects_of(content)]
+
+
+def _says_nothing(item: JsonObject) -> bool:
+    """Whether an answer had only a call of ours that was cut off: servers refuse a message without content."""
+    return item.get("role") == "assistant" and not item.get("content") and not item.get("tool_calls")
 
 
 def _unless_taken(decided: str, names: Sequence[str]) -> JsonObject | None:
