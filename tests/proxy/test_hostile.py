@@ -68,6 +68,11 @@ def test_a_number_that_cannot_be_written_again_passes_as_it_came(tmp_path: Path)
     assert recorder.bodies[1] == raw
 
 
+def test_the_password_of_an_upstream_is_not_shown(tmp_path: Path) -> None:
+    with proxy(tmp_path, "http://user:hunter2@127.0.0.1:9/base") as url:
+        assert set(stats(url)["upstreams"].values()) == {"http://127.0.0.1:9/base"}
+
+
 def test_calls_of_a_tool_of_the_client_with_our_name_are_the_clients(tmp_path: Path) -> None:
     mind = Mind([call("look_up")], [READ], [{**call(OURS), "input": {"path": "/mine"}}])
     with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url, layers=("1",)) as url:

@@ -193,6 +193,8 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
         click.echo(f"  export OPENAI_BASE_URL={url}/v1\n")
         if token:
             click.echo(f"The addresses have the token. Clients may also send it in the header {TOKEN_HEADER}.")
+            if chosen["host"] not in url:
+                click.echo("On other machines, write the name of this machine in place of the one in the addresses.")
         click.echo("`reverie proxy stats` shows what it saved.")
         if chosen["workers"] > 1:
             supervise(chosen["workers"], lambda: serve(make_app(), listener))

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator,
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from reverie.models.catalogue import Catalogue
 from reverie.proxy.bills import Bills
@@ -149,7 +149,7 @@ class _Site:
         await exchanges.settle()
         book = exchanges.conversations.book
         found = summary(book.rows(), book.failures())
-        return JSONResponse({"upstreams": dict(self.upstreams), **found})
+        return JSONResponse({"upstreams": {api: _shown(one) for api, one in self.upstreams.items()}, **found})
 
     async def pass_on(self, request: Request) -> Response:
         import httpx
@@ -185,6 +185,12 @@ class _Site:
         answer = StreamingResponse(_quiet(body), status)
         answer.raw_headers = given
         return answer
+
+
+def _shown(address: str) -> str:
+    """An address without the name and password that it may have."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 async def _unless_gone(request: Request, sending: Coroutine[Any, Any, T]) -> T | None:
