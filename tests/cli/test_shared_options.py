@@ -27,7 +27,9 @@ NO_JSON = {
     "demo": "a play for people",
     "simulate": "serves until it is stopped; it writes its ledger with --ledger",
     "web": "serves until it is stopped; every page is JSON under /api",
+    "worker": "works until it is stopped; dreams are JSON under /v1/dreams",
     "proxy": "serves until it is stopped; `proxy stats --json` has its figures",
+    "serve": "serves until it is stopped; its commands print JSON",
     "completion": "prints a script for a shell",
     "team member": "a part of `team run`, which passes its events on",
 }

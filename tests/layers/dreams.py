@@ -117,7 +117,13 @@ class Night:
 
 
 def dream(
-    place: House, mind: str, *, days: float = 0, before: Callable[[Session], Any] | None = None, **more: Any
+    place: House,
+    mind: str,
+    *,
+    days: float = 0,
+    before: Callable[[Session], Any] | None = None,
+    start: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> Night:
     """A session in which one dream is begun by hand and waited for."""
 
@@ -128,7 +134,7 @@ def dream(
             session.listen(events.append)
             if before is not None:
                 before(session)
-            task: Task[DreamOutcome] = begun(session).start()
+            task: Task[DreamOutcome] = begun(session).start(**(start or {}))
             info = await task.wait(30)
         return Night(info, task.result, events)
 

@@ -27,9 +27,11 @@ from reverie.memory.gate.inbox import MemoryInbox
 from reverie.memory.topic_file import TopicFile
 from reverie.models.catalogue import Catalogue
 from reverie.models.request_log import read_log
+from reverie.paths import Places
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.tasks import TaskState
 from reverie.session import Session
+from reverie.settings import load_settings
 from reverie.storage.transcript.records import ForkUsage, from_record
 from reverie.storage.transcript.session_log import utc_now
 from tests import warm
@@ -291,6 +293,25 @@ def test_transcripts_are_not_read_whole_and_no_folder_above_is_searched(place: H
     )
     night = dream(place, mind)
     assert night.dreamt is not None and len(night.dreamt.denied) == 4
+
+
+def test_a_confined_dream_reads_memory_and_transcripts_only(place: House, own_home: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.md").write_text("not for this dream")
+    (place.memory / "link.md").symlink_to(tmp_path / "elsewhere.md")
+    talks = Places.of(place.work, load_settings(place.work)).project
+    path = transcript(talks, "talk", [("user", "hello there")])
+    mind = (
+        "when /Numbers stay/\n"
+        f'  call Read {{"file_path": "{tmp_path / "elsewhere.md"}"}}\n'
+        '  call Read {"file_path": "MEM/link.md"}\n'
+        '  call Grep {"pattern": "dream"}\n'
+        f'  call Glob {{"pattern": "{tmp_path}/*.md"}}\n'
+        '  call Bash {"command": "cat MEM/MEMORY.md"}\n'
+        '  call Read {"file_path": "MEM/MEMORY.md"}\n'
+        f'  call Grep {{"pattern": "hello", "path": "{path}"}}\n  ---\n  say done\nend\nsay done\n'
+    )
+    night = dream(place, mind, start={"guidance": "Numbers stay.", "confined": True})
+    assert night.dreamt is not None and len(night.dreamt.denied) == 5, night.dreamt and night.dreamt.denied
 
 
 @pytest.mark.parametrize(

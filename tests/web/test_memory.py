@@ -14,6 +14,7 @@ from reverie.memory.directory import MemoryDirectory
 from reverie.memory.gate.inbox import Item, ItemSource
 from reverie.memory.gate.marks import Marks
 from reverie.memory.opening import OpenedMemory
+from reverie.memory.sharing.questions import ask_which
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
 from reverie.web.site import Site
@@ -217,6 +218,24 @@ def test_the_inbox_is_decided_and_decisions_are_taken_back(browser: Browser, mem
     undo(browser, shown)
     assert [one["id"] for one in browser.json("/inbox")["items"]] == [id]
     assert [one["statement"] for one in browser.json("/inbox")["statements"]] == ["Anna approves each deploy."]
+
+
+def test_two_versions_of_a_memory_are_a_question(browser: Browser, memory: OpenedMemory, page: str) -> None:
+    project = page.split("/")[2]
+    for name, said in (("wiki.md", "Elsewhere: port 1."), ("wiki_other_version_1.md", "Here: port 2.")):
+        memory.directory.create(
+            name, TopicFile.parse(RUNBOOK.replace("Night shift", said)), WriteInfo(Writer.USER, "x")
+        )
+    own, other = (memory.directory.read(name).content for name in ("wiki_other_version_1.md", "wiki.md"))
+    for verb, left, said in (("keep", 2, "port 1"), ("reject", 1, "port 1"), ("accept", 1, "port 2")):
+        assert not ask_which(memory.directory, "wiki.md", "wiki_other_version_1.md", own, other)
+        (item,) = browser.json("/inbox")["items"]
+        assert "Keep both" in browser.get("/inbox").text
+        shown = browser.submit("/inbox", f"/memory/{project}/inbox/{verb}", id=item["id"]).text
+        assert said in text_of(memory, "wiki.md") and browser.json("/inbox")["items"] == []
+        assert len([name for name in memory.directory.names() if name.startswith("wiki")]) == left
+        undo(browser, shown)
+        memory.inbox.reject(item["id"])
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,16 @@ def examples(*lines: str) -> Callable[[C], C]:
     return add
 
 
-def _inherit(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    """The value that was given to the group, if the command itself has none."""
+def inherit(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """The value that was given to the nearest group, if the command itself has none."""
     name, above = str(param.name), ctx.parent
-    if above is None or ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
+    if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
         return value
-    is_given = above.get_parameter_source(name) in (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
-    return above.params[name] if is_given else value
+    while above is not None:
+        if above.get_parameter_source(name) in (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP):
+            return above.params[name]
+        above = above.parent
+    return value
 
 
 def cwd_option(function: F) -> F:
@@ -67,13 +70,13 @@ def cwd_option(function: F) -> F:
         type=_FOLDER,
         default=".",
         is_eager=True,  # before the session, because its completion needs the folder
-        callback=_inherit,
+        callback=inherit,
         help="Work in this folder.  [default: the current one]",
     )(function)
 
 
 def _json(what: str) -> Callable[[F], F]:
-    return click.option("--json", "as_json", is_flag=True, callback=_inherit, help=f"Print one JSON {what}.")
+    return click.option("--json", "as_json", is_flag=True, callback=inherit, help=f"Print one JSON {what}.")
 
 
 def json_option(function: F) -> F:
@@ -137,7 +140,7 @@ def session_option(help: str, *names: str, default: str | None = "last", multipl
         metavar="ID",
         default=None if multiple else default,
         multiple=multiple,
-        callback=_inherit,
+        callback=inherit,
         shell_complete=session_ids,
         help=help,
     )

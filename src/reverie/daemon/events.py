@@ -140,6 +140,8 @@ class HookEvents:
             if source == "compact":
                 told.restored = whole
         self._quick.submit(project.warm)
+        if project.settings.memory.store and project.memory.switch.on:  # a job without a transcript only syncs
+            self._jobs.ask(Job(call.agent, f"{call.session}-start", "", str(call.cwd), False, call.variables))
         return _context(call, whole)
 
     def _prompt(self, call: HookCall) -> JsonObject:

@@ -97,7 +97,21 @@ async def work(job: Job) -> JsonObject:
                 report["dream"] = await _dream(cwd, settings, places)
         except ReverieError as error:
             failed("dream", error)
+    attempt("memory server", lambda: _sync(settings, places, report))
     return report
+
+
+def _sync(settings: Settings, places: Places, report: JsonObject) -> None:
+    """Exchanges memories with the memory server, if there is one and it is not known to be down."""
+    memory = open_memory(settings, places)
+    if not settings.memory.store or not memory.switch.on:
+        return
+    from reverie.memory.sharing.store.background import is_paused
+    from reverie.memory.sharing.store.sync import sync_store
+
+    if not is_paused(memory):
+        done = sync_store(memory)
+        report |= {"received": len(done.received), "sent": len(done.sent)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ from reverie.prompts import render
 from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.forks import SessionForks
 from reverie.session.parts import SessionParts, new_header, open_accounts
+from reverie.session.team_sync import SessionSyncs
 from reverie.storage.transcript.chain import can_be_parent, conversation
 from reverie.storage.transcript.records import (
     Handed,
@@ -78,6 +79,7 @@ class ForeignConversation:
         self._answered: tuple[Message, ...] = ()
         """The messages of the last request that was answered."""
         self.tasks = Tasks(parts.background, self._task_changed)
+        self.syncs = SessionSyncs(parts, self.tasks, memory, emit) if memory is not None else None
         self._load()
         self.accounts = open_accounts(parts, emit, clock)
         forks = SessionForks(parts, self.accounts, emit, self._fork)
@@ -299,6 +301,8 @@ class ForeignConversation:
     async def prepare(self, max_tokens: int) -> Request:
         """Runs the layers and returns the next request. Raises `BlockingLimit` if it does not fit the window."""
         talk = self.layers.conversation
+        if self.syncs is not None:
+            await self.syncs.start()
         if self._sent is not None and talk.account is not None:
             talk.account.failed(self._sent[0])  # nobody observed its response
         talk.sent, talk.sent_messages = end_of(self._answered), self._answered
@@ -375,6 +379,8 @@ class ForeignConversation:
         parts = self.parts
         try:
             await self.tasks.drain(parts.settings.background.exit_wait_s)
+            if self.syncs is not None:
+                await self.syncs.finish()
         finally:
             await self.layers.close()
             parts.log.close()

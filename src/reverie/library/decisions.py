@@ -75,6 +75,8 @@ def _decide_waiting(memory: OpenedMemory, one: Waiting, yes: bool) -> Decided:
             landing.reject(proposals, one.id)
     elif yes:
         version = memory.inbox.accept(one.id, memory.directory)
+    elif (item := memory.inbox.show(one.id)).other:  # two versions: the one of this machine is removed
+        version = memory.inbox.choose(item, memory.directory, own=False)
     else:
         memory.inbox.reject(one.id)
     return Decided(id=one.id, confirmed=yes, names=one.names, undo=version.short if version else "")

@@ -213,6 +213,8 @@ class Engine:
         async with self._at_work() as state:
             state.layers.end_turn(answered=answered)
             state.layers.idle(answered=answered)
+            if state.syncs is not None:
+                state.syncs.look()
 
     # -- more -----------------------------------------------------------------------------------------------------
 

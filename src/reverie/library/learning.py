@@ -51,7 +51,14 @@ async def extract(
     )
 
 
-async def dream(memory: OpenedMemory, open_model: Callable[[], Model], *, review: bool) -> Dreamt:
+async def dream(
+    memory: OpenedMemory,
+    open_model: Callable[[], Model],
+    *,
+    review: bool = False,
+    guidance: str = "",
+    confined: bool = False,
+) -> Dreamt:
     """Dreams now, by hand: only the lock of the directory can stop it."""
     from reverie.session.session import Session
 
@@ -60,7 +67,7 @@ async def dream(memory: OpenedMemory, open_model: Callable[[], Model], *, review
     async with await Session.open(cwd=memory.places.cwd, model=open_model(), settings=settings) as session:
         dreaming = session.dreaming
         assert dreaming is not None, "memory is on"
-        task = dreaming.start()
+        task = dreaming.start(guidance=guidance, confined=confined)
         info = await task.wait()
     dreamt = task.result
     if dreamt is None:

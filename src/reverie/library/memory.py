@@ -62,7 +62,7 @@ class Memory:
         self._model = model
         self._ask = ask
         self._given = settings
-        self._store = store
+        self._others_store = store
         self._thread: tuple[int, ThreadPoolExecutor] | None = None
         self._ranker: Ranker | None = None
         self._closed = False
@@ -95,13 +95,11 @@ class Memory:
         start = Path(cwd or ".").absolute()
         own_home = Path(home).expanduser() if home is not None else None
         root, store = None, None
-        if path is not None and "://" in os.fspath(path):
-            from reverie.library.stores import open_store
+        if path is not None:
+            from reverie.library.stores import check_root, open_store
 
-            store = open_store(os.fspath(path), own_home)
-            root = _check_root(store.folder, start)
-        elif path is not None:
-            root = _check_root(path, start)
+            store = open_store(os.fspath(path), own_home) if "://" in os.fspath(path) else None
+            root = check_root(path if store is None else store.folder, start)
         folder = root if root is not None and cwd is None else start
         return cls(root, folder, own_home, model or "", ask if ask is not None else model, settings, store)
 
@@ -127,6 +125,13 @@ class Memory:
 
         places = Places.of(self._cwd, self.settings)
         return open_memory(self.settings, places, report=log_refusals(places))
+
+    @cached_property
+    def _store(self) -> Store | None:
+        """What keeps the directory in step with another place: the store of a package, or a memory server."""
+        from reverie.library.stores import open_server
+
+        return self._others_store or open_server(self.opened)
 
     @property
     def path(self) -> Path:
@@ -293,15 +298,16 @@ class Memory:
 
         return await self._written(extract(await self._ready(), self.open_model, messages, origin))
 
-    async def dream(self, *, review: bool = False) -> Dreamt:
+    async def dream(self, *, review: bool = False, guidance: str = "") -> Dreamt:
         """Tidies memory now: joins duplicates, dates relative days, corrects the index. The result is one version.
 
-        With `review` the result waits for `confirm` or `reject`. Raises `ReverieError` if the dream fails; memory does
+        With `review` the result waits for `confirm` or `reject`. `guidance` tells a model what to pay attention to; the
+        embedded one does not read it. Raises `ReverieError` if the dream fails; memory does
         not change then.
         """
         from reverie.library.learning import dream
 
-        return await self._written(dream(await self._ready(), self.open_model, review=review))
+        return await self._written(dream(await self._ready(), self.open_model, review=review, guidance=_text(guidance)))
 
     # -- closing -----------------------------------------------------------------------------------------------------
 
@@ -312,8 +318,9 @@ class Memory:
         try:
             if self._thread is not None:
                 await self._run(self._end, pulls=False)
-            if self._store is not None:
-                await self._run(self._store.push, pulls=False)
+            store = self._others_store or self.__dict__.get("_store")
+            if store is not None:
+                await self._run(store.close, pulls=False)
         finally:
             self._closed = True
             if self._thread is not None:
@@ -349,8 +356,7 @@ class Memory:
         try:
             return await work
         finally:
-            if self._store is not None:
-                await self._run(self._store.push, pulls=False)
+            await self._run(lambda: None, writes=True, pulls=False)
 
     async def _run(self, work: Callable[[], T], *, writes: bool = False, pulls: bool = True) -> T:
         """Runs work on the disk in the thread of this object, with what its store has to do before and after it."""
@@ -362,9 +368,9 @@ class Memory:
         if self._thread is None or self._thread[0] != os.getpid():  # threads do not live on in a fork
             self._thread = (os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="reverie-memory"))
             self._ranker = None
-        store = self._store
 
         def run() -> T:
+            store = self._store if pulls or writes else None
             if store is not None and pulls:
                 store.pull()
             done = work()
@@ -378,16 +384,6 @@ class Memory:
             from reverie.storage.atomic import storage_error
 
             raise storage_error(error, self._path or self._cwd, "use the memory of") from error
-
-
-def _check_root(path: str | os.PathLike[str], cwd: Path) -> Path:
-    from pathlib import Path
-
-    from reverie.permissions.memory_paths import check_memory_root
-
-    given = os.fspath(path)
-    spelled = given if given.startswith(("/", "~")) or not given else os.path.normpath(f"{cwd}/{given}")
-    return check_memory_root(spelled, home=Path.home(), expand_tilde=True)
 
 
 def _text(given: object) -> str:

@@ -63,6 +63,7 @@ TEXT_PLACES: tuple[TextPlace, ...] = (
         "the plug-in, settings of other agents as they were, and the token of the MCP server",
         Treatment.YOURS,
     ),
+    TextPlace("store-tokens/*", "connect", "your tokens for memory servers", Treatment.YOURS),
     TextPlace("models/*", "weights", "weights of encoders: no text of yours", Treatment.YOURS),
     TextPlace("worktrees/*", "worktree", "checkouts that agents work in", Treatment.YOURS),
     TextPlace("session-memory/config/*", "yours", "your template for notes", Treatment.YOURS),

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from traceback import format_tb
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from reverie.quick import dataclass
 from reverie.server import audit, recalling, stores
-from reverie.server.database import Database, NoDatabase, Principal, Row, UnknownToken
+from reverie.server.database import Database, NoDatabase, Principal, Row, StalePlan, UnknownToken, hash_token
+from reverie.server.dreams.routes import dream_routes
 from reverie.server.gate import Author
 from reverie.server.ids import new_id
 from reverie.server.memory_routes import memory_routes
+from reverie.server.operation.limits import RATE, Limits, receive_body
+from reverie.server.operation.measures import Measures, label
+from reverie.server.operation.monitoring import monitoring_routes
+from reverie.server.operation.request_log import write_error, write_line
 from reverie.server.own_routes import own_routes
 from reverie.server.vectors import OpenEncoder, Vectors
-from reverie.server.wire import ApiError, error_response, read_body
+from reverie.server.wire import MOST_BODY, ApiError, error_response, read_body, read_token
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -26,8 +32,26 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-_BEARER: Final = "bearer "
-_log = logging.getLogger("reverie.server")
+_MOST_CONNECTIONS: Final = 2_000
+_WHO: Final = "reverie.who"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a server runs."""
+
+    connections: int = 10
+    """To the database, per process."""
+    rate: float = RATE
+    """Requests per second and token; 0: no limit."""
+    logs_requests: bool = False
+    behind_proxy: bool = False
+    certificate: Path | None = None
+    key: Path | None = None
+    open_encoder: OpenEncoder | None = None
+    """For recall by meaning."""
+    measures: Path | None = None
+    """A folder where the processes of one server leave their figures."""
 
 
 class Call:
@@ -58,85 +82,166 @@ Answer = Callable[[Call], Awaitable[Any]]
 class Site:
     """What the routes share."""
 
-    def __init__(self, dsn: str, size: int, vectors: Vectors) -> None:
+    def __init__(self, dsn: str, options: Options) -> None:
         self._dsn = dsn
-        self._size = size
-        self.vectors = vectors
-        self.database: Database | None = None
+        self.options = options
+        self.measures = Measures(options.measures)
+        self.limits = Limits(options.rate)
+        self.vectors = Vectors(options.open_encoder)
+        self._database: Database | None = None
 
     @asynccontextmanager
     async def life(self, _app: Starlette) -> AsyncGenerator[None]:
-        async with Database.open(self._dsn, size=self._size) as database:
-            self.database = database
+        async with Database.open(self._dsn, size=self.options.connections) as database:
+            self._database = database
             await self.vectors.start()
-            task = asyncio.create_task(self.vectors.keep_up(database))
+            beside = [self.vectors.keep_up(database), self._leave_measures(database)]
+            tasks = [asyncio.create_task(one) for one in beside]
             try:
                 yield
             finally:
-                task.cancel()
+                for one in tasks:
+                    one.cancel()
                 self.vectors.close()
 
-    def route(self, method: str, path: str, answer: Answer, *, writes: bool = False) -> Route:
-        """A route that runs `answer` as the caller and returns its JSON; an error in it rolls everything back."""
+    @property
+    def database(self) -> Database:
+        if self._database is None:
+            raise NoDatabase("The server is not ready.")
+        return self._database
+
+    def route(
+        self, method: str, path: str, answer: Answer, *, writes: bool = False, most_body: int = MOST_BODY
+    ) -> Route:
+        """A route that runs `answer` as the caller and returns its JSON; an error in it rolls everything back. A body
+        of at most `most_body` bytes is read before the transaction begins."""
         from starlette.responses import JSONResponse
         from starlette.routing import Route
 
         async def respond(request: Request) -> Response:
-            request_id = new_id("req")
+            began, request_id = time.perf_counter(), new_id("req")
             try:
-                async with self._open().as_token(_token(request)) as (connection, who):
-                    if writes and not who.may_write:
-                        raise ApiError(403, "This token may only read.")
-                    body = await answer(Call(request, connection, who))
-                return JSONResponse(body, headers={"request-id": request_id})
+                body = await self._run(request, answer, writes, most_body)
+                response: Response = JSONResponse(body, headers={"request-id": request_id})
             except ApiError as error:
-                return error_response(error, request_id)
+                response = error_response(error, request_id)
             except UnknownToken as error:
-                return error_response(ApiError(401, str(error)), request_id)
+                response = error_response(ApiError(401, str(error)), request_id)
+                await self._audit_refusal(request)
             except NoDatabase as error:
-                _log.error("%s %s: %s", request_id, path, error)
-                said = "The database does not answer; ask again."
-                return error_response(ApiError(503, said, headers={"retry-after": "1"}), request_id)
+                write_line("no database", id=request_id, route=path, reason=str(error))
+                response = error_response(
+                    ApiError(503, error.said, headers={"retry-after": str(error.retry_s)}), request_id
+                )
             except Exception as error:  # noqa: BLE001  the edge of a request: the caller gets an answer, the log the type
-                at = "".join(format_tb(error.__traceback__))  # not the message: the database puts rows into it
-                _log.error("%s %s: %s\n%s", request_id, path, type(error).__name__, at)
-                return error_response(ApiError(500, "The server failed; its log has the reason."), request_id)
+                write_error(error, id=request_id, route=path)
+                response = error_response(ApiError(500, "The server failed; its log has the reason."), request_id)
+            self._note(request, path, response.status_code, time.perf_counter() - began, request_id, writes)
+            return response
 
         return Route(path, respond, methods=[method])
 
-    async def health(self, _request: Request) -> Response:
-        """Whether the database answers."""
-        from starlette.responses import JSONResponse
-
+    async def _run(self, request: Request, answer: Answer, writes: bool, most_body: int) -> Any:
+        token = read_token(request)
+        self.limits.check(hash_token(token), request.client.host if request.client else "")
+        request = await receive_body(request, most_body)
         try:
-            async with self._open().as_owner() as connection:
-                await connection.execute("select 1")
-        except NoDatabase as error:
-            return JSONResponse({"status": "no database", "detail": str(error)}, 503)
-        return JSONResponse({"status": "ok"})
+            return await self._run_once(request, token, answer, writes)
+        except StalePlan:
+            return await self._run_once(request, token, answer, writes)
 
-    def _open(self) -> Database:
-        if self.database is None:
-            raise NoDatabase("The server is not ready.")
-        return self.database
+    async def _run_once(self, request: Request, token: str, answer: Answer, writes: bool) -> Any:
+        from starlette.requests import Request as NewRequest
+
+        hashed = hash_token(token)
+        try:
+            async with self.database.as_token(token) as (connection, who):
+                request.scope[_WHO] = who
+                if self.limits.know(hashed):
+                    await connection.execute("select note_token_use(%s)", (who.token_id,))
+                if writes and not who.may_write:
+                    raise ApiError(403, "This token may only read.")
+                return await answer(Call(NewRequest(request.scope, request.receive), connection, who))
+        except UnknownToken:
+            self.limits.forget(hashed)
+            raise
+
+    def _note(self, request: Request, route: str, status: int, seconds: float, id: str, writes: bool) -> None:
+        who: Principal | None = request.scope.get(_WHO)
+        self.measures.count("reverie_requests_total", method=request.method, route=route, status=str(status))
+        self.measures.time(route, seconds)
+        if status in (401, 429):
+            self.measures.count("reverie_refused_total", reason="token" if status == 401 else "rate")
+        if status < 300 and writes:
+            self.measures.count("reverie_writes_total")
+        if status < 300 and route.endswith("/recall"):
+            self.measures.count("reverie_recalls_total")
+        if self.options.logs_requests:
+            ids = {"token": who.token_id, "person": who.person_id, "organisation": who.organisation_id} if who else {}
+            store = request.path_params.get("store", "") if status < 400 else ""  # else it may be any text
+            ms = round(seconds * 1000, 1)
+            write_line(
+                "request", id=id, method=request.method, route=route, status=status, ms=ms, store=str(store)[:60], **ids
+            )
+
+    async def _audit_refusal(self, request: Request) -> None:
+        address = request.client.host if request.client else ""
+        if self.limits.may_audit(address):
+            with suppress(NoDatabase):
+                async with self.database.as_owner() as connection:
+                    await audit.record_by_server(connection, "refuse token", address, outcome="refused")
+
+    async def _leave_measures(self, database: Database) -> None:
+        """Once per second: what the other processes of this server show in their sum."""
+        while True:
+            state = database.pool_state()
+            for name in ("open", "free"):
+                self.measures.gauges["reverie_pool_connections", label(state=name)] = state[name]
+            self.measures.gauges["reverie_pool_requests_waiting", ()] = state["waiting"]
+            self.measures.leave()
+            await asyncio.sleep(1)
 
 
-def create_app(dsn: str, *, size: int = 10, open_encoder: OpenEncoder | None = None) -> Starlette:
+def create_app(dsn: str, options: Options | None = None) -> Starlette:
     """The application; it connects, and migrates the schema, when it starts."""
     from starlette.applications import Starlette
-    from starlette.routing import Route
+    from starlette.exceptions import HTTPException
 
-    site = Site(dsn, size, Vectors(open_encoder))
-    routes = [*_store_routes(site), *memory_routes(site), *own_routes(site), _recall_route(site)]
-    return Starlette(routes=[Route("/healthz", site.health), *routes], lifespan=site.life)
+    site = Site(dsn, options or Options())
+    routes = [
+        *monitoring_routes(site),
+        *_store_routes(site),
+        *memory_routes(site),
+        *own_routes(site),
+        *dream_routes(site),
+        _recall_route(site),
+    ]
+
+    async def refuse(_request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        said = "There is no such method here." if status == 405 else "There is no such route."
+        site.measures.count("reverie_requests_total", method="other", route="other", status=str(status))
+        return error_response(ApiError(status, said), new_id("req"))
+
+    return Starlette(routes=routes, lifespan=site.life, exception_handlers={HTTPException: refuse})
 
 
-def serve(dsn: str, listener: socket.socket, open_encoder: OpenEncoder | None = None) -> None:
+def serve(dsn: str, listener: socket.socket, options: Options | None = None) -> None:
     """Serves until interrupted."""
     import uvicorn
 
+    options = options or Options()
     config = uvicorn.Config(
-        create_app(dsn, open_encoder=open_encoder), log_level="warning", access_log=False, timeout_graceful_shutdown=10
+        create_app(dsn, options),
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=10,
+        limit_concurrency=_MOST_CONNECTIONS,
+        ssl_certfile=options.certificate,
+        ssl_keyfile=options.key,
+        server_header=False,
+        proxy_headers=options.behind_proxy,  # else a client could choose its own address
+        forwarded_allow_ips="*" if options.behind_proxy else None,
     )
     uvicorn.Server(config).run(sockets=[listener])
 
@@ -182,13 +287,3 @@ def _recall_route(site: Site) -> Route:
         return await recalling.recall(call.connection, call.who, site.vectors, body)
 
     return site.route("POST", "/v1/reverie/recall", answer)
-
-
-def _token(request: Request) -> str:
-    given = request.headers.get("x-api-key", "")
-    bearer = request.headers.get("authorization", "")
-    if not given and bearer[: len(_BEARER)].lower() == _BEARER:
-        given = bearer[len(_BEARER) :].strip()
-    if not given:
-        raise UnknownToken("There is no token: send it as `x-api-key` or as a bearer token.")
-    return given

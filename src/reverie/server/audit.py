@@ -16,3 +16,19 @@ async def record(connection: AsyncConnection[Row], who: Principal, action: str, 
         "insert into audit (organisation_id, person_id, token_id, action, object) values (%s, %s, %s, %s, %s)",
         (who.organisation_id, who.person_id, who.token_id, action, object),
     )
+
+
+async def record_by_server(
+    connection: AsyncConnection[Row],
+    action: str,
+    object: str,
+    *,
+    organisation: str | None = None,
+    outcome: str = "done",
+    actor: str = "",
+) -> None:
+    """Adds a row as the owner: for what no token did, such as a refused token or a command of the operator."""
+    await connection.execute(
+        "insert into audit (organisation_id, action, object, outcome, actor) values (%s, %s, %s, %s, %s)",
+        (organisation, action, object, outcome, actor),
+    )

@@ -18,11 +18,22 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 _WAIT_S: Final = 10.0
+_RECONNECT_S: Final = 2.0
+"""Then the next request tries again, so that the pause between attempts does not grow with the time without one."""
 _STATEMENT_MS: Final = 30_000
 
 
 class NoDatabase(ReverieError):
-    """The database does not answer."""
+    """The database does not answer, or not now. `said` is for the caller; the sentence itself names the place."""
+
+    def __init__(self, message: str, said: str = "The database does not answer; ask again.", retry_s: int = 1) -> None:
+        super().__init__(message)
+        self.said = said
+        self.retry_s = retry_s
+
+
+class StalePlan(NoDatabase):
+    """A migration changed a table under a prepared statement; nothing was done, and the next attempt works."""
 
 
 class UnknownToken(ReverieError):
@@ -73,6 +84,7 @@ class Database:
                     min_size=min(2, size),
                     max_size=size,
                     timeout=_WAIT_S,
+                    reconnect_timeout=_RECONNECT_S,
                     check=AsyncConnectionPool.check_connection,
                     open=False,
                 ),
@@ -80,8 +92,11 @@ class Database:
             await pool.open(wait=True, timeout=_WAIT_S)
         except (psycopg.OperationalError, PoolTimeout) as error:
             raise NoDatabase(f"The database does not answer: {_first_line(error)}") from error
-        except psycopg.ProgrammingError as error:
-            raise UserError(f"The database cannot be used: {_first_line(error)}") from error
+        except psycopg.DatabaseError as error:
+            raise UserError(
+                f"The database cannot be used: {_first_line(error)}. It must be PostgreSQL 15 or newer, where this "
+                "user may create schemas, with pgvector 0.7 or newer (an administrator runs: create extension vector)."
+            ) from error
         try:
             yield cls(pool)
         finally:
@@ -136,8 +151,33 @@ class Database:
         try:
             async with self._pool.connection() as connection:
                 yield connection
-        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, TimeoutError) as error:
+        except psycopg.errors.DiskFull as error:
+            said = "The disk of the database is full; nothing was stored."
+            raise NoDatabase(f"The disk of the database is full: {_first_line(error)}", said, 30) from error
+        except psycopg.errors.FeatureNotSupported as error:
+            if error.diag.source_function != "RevalidateCachedQuery":
+                raise
+            await self._pool.drain()  # the other connections know the old table, too
+            raise StalePlan("A table was changed by a migration.") from error
+        except psycopg.errors.QueryCanceled as error:
+            raise NoDatabase("A statement took too long.", "The database is busy; ask again.", 5) from error
+        except (
+            psycopg.OperationalError,
+            psycopg.InterfaceError,
+            psycopg.errors.IdleInTransactionSessionTimeout,
+            psycopg.errors.ReadOnlySqlTransaction,  # a replica that is about to become the first
+            PoolTimeout,
+            TimeoutError,
+        ) as error:
             raise NoDatabase(f"The database does not answer: {_first_line(error)}") from error
+
+    def pool_state(self) -> dict[str, int]:
+        """How many connections are open, how many of them are free, and how many requests wait for one."""
+        found = self._pool.get_stats()
+        return {
+            name: int(found.get(key, 0))
+            for name, key in (("open", "pool_size"), ("free", "pool_available"), ("waiting", "requests_waiting"))
+        }
 
 
 @asynccontextmanager

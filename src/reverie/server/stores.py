@@ -13,9 +13,9 @@ from reverie.server.ids import new_id
 from reverie.server.wire import (
     ApiError,
     format_time,
-    make_cursor,
+    make_time_page,
     plain_id,
-    read_cursor,
+    read_time_cursor,
     take_flag,
     take_limit,
     take_moment,
@@ -139,8 +139,7 @@ async def delete(connection: Connection, id: str) -> None:
 
 async def page(connection: Connection, query: Mapping[str, str], *, scope: str | None = None) -> dict[str, Any]:
     """One page, newest first; of a `scope`, and of a purpose, if they are given."""
-    limit, cursor = take_limit(query), read_cursor(query, 2)
-    before = (take_moment({"page": cursor[0]}, "page"), cursor[1]) if cursor else (None, None)
+    limit, (at, id) = take_limit(query), read_time_cursor(query)
     found = await connection.execute(
         "select * from stores where (%(all)s or archived_at is null) "
         "and (%(scope)s::text is null or scope = %(scope)s) and (%(purpose)s::text is null or purpose = %(purpose)s) "
@@ -154,15 +153,12 @@ async def page(connection: Connection, query: Mapping[str, str], *, scope: str |
             "purpose": take_word(query, "purpose"),
             "least": take_moment(query, "created_at[gte]"),
             "most": take_moment(query, "created_at[lte]"),
-            "at": before[0],
-            "id": before[1],
+            "at": at,
+            "id": id,
             "limit": limit + 1,
         },
     )
-    rows = await found.fetchall()
-    last = rows[limit - 1] if len(rows) > limit else None
-    following = make_cursor(format_time(last["created_at"]) or "", last["id"]) if last else None
-    return {"data": [show(row) for row in rows[:limit]], "next_page": following}
+    return make_time_page(await found.fetchall(), limit, show)
 
 
 def _name(body: Mapping[str, Any]) -> str:

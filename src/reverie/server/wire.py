@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -24,12 +24,15 @@ _TYPES: Final = {
     401: "authentication_error",
     403: "permission_error",
     404: "not_found_error",
+    405: "invalid_request_error",
+    408: "timeout_error",
     409: "conflict_error",
     413: "request_too_large",
     429: "rate_limit_error",
     500: "api_error",
     503: "overloaded_error",
 }
+_BEARER: Final = "bearer "
 MOST_BODY: Final = 2_000_000
 PAGE_SIZE: Final = 20
 MOST_PER_PAGE: Final = 100
@@ -62,6 +65,17 @@ def not_found(what: str, id: str) -> ApiError:
 def format_time(moment: datetime | None) -> str | None:
     """RFC 3339 with microseconds, in UTC."""
     return None if moment is None else moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def read_token(request: Request) -> str:
+    """The token of a request. Raises 401."""
+    given = request.headers.get("x-api-key", "")
+    bearer = request.headers.get("authorization", "")
+    if not given and bearer[: len(_BEARER)].lower() == _BEARER:
+        given = bearer[len(_BEARER) :].strip()
+    if not given:
+        raise ApiError(401, "There is no token: send it as `x-api-key` or as a bearer token.")
+    return given
 
 
 async def read_body(request: Request, known: Collection[str]) -> dict[str, Any]:
@@ -179,3 +193,16 @@ def read_cursor(query: Mapping[str, str], parts: int) -> list[str] | None:
     if len(found) != parts or any("\x00" in one for one in found):
         raise ApiError(400, "page: is not a `next_page` of this list.")
     return found
+
+
+def read_time_cursor(query: Mapping[str, str]) -> tuple[datetime | None, str | None]:
+    """Time and id of the last row of the page before; None for the first page of a list by time."""
+    cursor = read_cursor(query, 2)
+    return (take_moment({"page": cursor[0]}, "page"), cursor[1]) if cursor else (None, None)
+
+
+def make_time_page(rows: Sequence[Row], limit: int, show: Callable[[Row], dict[str, Any]]) -> dict[str, Any]:
+    """A page of a list by time: `rows` has one more than `limit` if another page follows."""
+    last = rows[limit - 1] if len(rows) > limit else None
+    following = make_cursor(format_time(last["created_at"]) or "", last["id"]) if last else None
+    return {"data": [show(row) for row in rows[:limit]], "next_page": following}

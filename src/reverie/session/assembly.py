@@ -35,7 +35,7 @@ from reverie.session.memory_companion import MemoryCompanion
 from reverie.session.messages import SessionMessages
 from reverie.session.parts import SessionParts, new_header, open_accounts
 from reverie.session.session_agents import SessionAgents
-from reverie.session.team_sync import TeamSync
+from reverie.session.team_sync import SessionSyncs
 from reverie.storage.saved_rules import LocalRules
 from reverie.storage.transcript.records import SessionHeader
 from reverie.storage.transcript.session_log import Clock
@@ -201,7 +201,7 @@ class Assembly:
         self._thread = self._main_thread({tool.name: tool for tool in tools})
         self.agents.attach(self._thread, self.engine)
         self.commands.attach(self._thread)
-        self._team_sync = TeamSync(parts, self.tasks, self.memory.opened, emit) if self.memory else None
+        self._syncs = SessionSyncs(parts, self.tasks, self.memory.opened, emit) if self.memory else None
 
     def _main_thread(self, tools: dict[str, Tool]) -> Thread:
         parts, settings = self.parts, self.parts.settings

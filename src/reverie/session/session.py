@@ -107,8 +107,8 @@ class Session(Assembly):
         if interactive:
             session.mcp.start()
         session._clean_up()
-        if session._team_sync is not None:
-            session._team_sync.look()
+        if session._syncs is not None:
+            await session._syncs.start()
         if session.dreaming is not None:
             session.dreaming.recover()
         return session
@@ -149,6 +149,8 @@ class Session(Assembly):
         try:
             await self.agents.end_waiting()
             await self.tasks.drain(parts.settings.background.exit_wait_s)
+            if self._syncs is not None:
+                await self._syncs.finish()
             await self.hook_points.session_ended("exit")
         finally:
             await self.mcp.close()
@@ -338,8 +340,8 @@ class Session(Assembly):
         self.engine.end_turn(answered=answered)
         self.emit(TurnEnded(reason, answer, thread.usage, thread.rounds, error, code))
         self.engine.idle(answered=answered)
-        if self._team_sync is not None:
-            self._team_sync.look()
+        if self._syncs is not None:
+            self._syncs.look()
 
     async def _take_in(self, said: Sequence[TextBlock], images: Sequence[ImageBlock]) -> str | None:
         text = "\n\n".join(block.text for block in said)

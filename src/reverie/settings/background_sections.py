@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from reverie.settings.fields import Section, choice, number, switch, text, whole
+from reverie.settings.fields import Section, choice, number, secret, switch, text, whole
 
 
 class BackgroundSettings(Section):
@@ -57,3 +57,9 @@ class ConnectSettings(Section):
     session_tokens: int = whole(20_000, "tokens", "The limit for memories in one session.", minimum=0)
     day_tokens: int = whole(200_000, "tokens", "The limit for everything that is added, in all sessions.", minimum=0)
     idle_minutes: float = number(15.0, "minutes", "The service ends when nothing happened for this long.")
+
+
+class ServeSettings(Section):
+    """The memory server (`reverie serve`, `reverie worker`)."""
+
+    dsn: str = secret("REVERIE_SERVE_DSN", "The PostgreSQL of the server, `postgresql://…`. Empty: one of its own.")

@@ -144,7 +144,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         """
         model.anthropic_api_key model.anthropic_auth_token model.openai_api_key model.anthropic_base_url
         model.openai_base_url model.anthropic_betas instructions.approved_includes team.sharing team.folder team.remote
-        team.branch telemetry.otel debug.request_log
+        team.branch telemetry.otel debug.request_log memory.store memory.store_project serve.dsn
         """,
     ),
     (

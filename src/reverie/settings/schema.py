@@ -49,6 +49,7 @@ class Settings:
     background: background_sections.BackgroundSettings = field(default_factory=background_sections.BackgroundSettings)
     budget: background_sections.BudgetSettings = field(default_factory=background_sections.BudgetSettings)
     connect: background_sections.ConnectSettings = field(default_factory=background_sections.ConnectSettings)
+    serve: background_sections.ServeSettings = field(default_factory=background_sections.ServeSettings)
     catalogue: sections.CatalogueSettings = field(default_factory=sections.CatalogueSettings)
     flags: sections.FlagSettings = field(default_factory=sections.FlagSettings)
     remote: sections.RemoteSettings = field(default_factory=sections.RemoteSettings)

@@ -259,6 +259,21 @@ class MemorySettings(Section):
         ("", "claude-code"),
         "Whose memory directories are used: those of Claude Code, or (empty) Reverie's own. `reverie connect` sets it.",
     )
+    store: str = url(
+        "", "The memory server to keep the memory directory in step with. Empty: none.", env="REVERIE_STORE"
+    )
+    store_project: str = text(
+        "",
+        "The name of the project at the memory server. Empty: the address of its git remote.",
+        env="REVERIE_STORE_PROJECT",
+    )
+    store_token: str = text(
+        "",
+        "The token for the memory server, instead of the one of `reverie memory login`.",
+        env="REVERIE_STORE_TOKEN",
+        env_only=True,
+        secret=True,
+    )
     guidelines: str = text("", "Text that is added to the instructions about memory.", env="REVERIE_MEMORY_GUIDELINES")
     recall_ceiling_s: float = number(
         0.3,
@@ -295,7 +310,9 @@ class TeamSettings(Section):
     folder: Path | None = location(None, "The shared folder, if `sharing` is folder.")
     remote: str = text("", "The address of the git repository, if `sharing` is git.")
     branch: str = text("main", "The branch of the git repository.")
-    sync_minutes: float = number(10.0, "minutes", "How often changes are fetched; own changes are sent after a turn.")
+    sync_minutes: float = number(
+        10.0, "minutes", "How often changes of others are fetched; own ones are sent after a turn."
+    )
     timeout_s: float = number(60.0, "seconds", "A git command is stopped after this time.")
 
 

@@ -129,7 +129,7 @@ def _completed(reverie: Command, words: str) -> list[str]:
 
 def test_commands_options_and_sessions_are_completed(reverie: Command) -> None:
     session = reverie.events("hello")[0]["session_id"]
-    assert _completed(reverie, "reverie se") == ["sessions", "settings"]
+    assert _completed(reverie, "reverie se") == ["sessions", "settings", "serve"]
     assert "--max-rounds" in _completed(reverie, "reverie run --max")
     assert _completed(reverie, "reverie sessions show ") == [session]
     assert _completed(reverie, f"reverie run --resume {session[:3]}") == [session]

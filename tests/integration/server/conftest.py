@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ import pytest
 from reverie.server.embedded import EmbeddedPostgres
 
 _START_S = 60
+_UNCHECKED = ssl._create_unverified_context()  # a certificate of our own
 
 
 @pytest.fixture(scope="session")
@@ -77,29 +79,28 @@ class Served:
 
 
 @pytest.fixture
-def serve(dsn: str) -> Iterator[Callable[[], Served]]:
+def serve(dsn: str) -> Iterator[Callable[..., Served]]:
     """Starts a server on the database of this test; more than one is possible."""
     with _serving(dsn) as start:
         yield start
 
 
 @contextmanager
-def _serving(dsn: str) -> Iterator[Callable[[], Served]]:
+def _serving(dsn: str) -> Iterator[Callable[..., Served]]:
     tokens, ids = asyncio.run(_make_people(dsn))
     started = list[subprocess.Popen[bytes]]()
 
-    def start() -> Served:
+    def start(*options: str, scheme: str = "http", **process_options: Any) -> Served:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reverie", "serve", "--dsn", dsn, "--port", str(port)], stdin=subprocess.DEVNULL
-        )
+        command = [sys.executable, "-m", "reverie", "serve", "--dsn", dsn, "--port", str(port), *options]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **process_options)
         started.append(process)
-        url = f"http://127.0.0.1:{port}"
+        url = f"{scheme}://127.0.0.1:{port}"
         until = time.monotonic() + _START_S
         while time.monotonic() < until and process.poll() is None:
-            with suppress(OSError), urllib.request.urlopen(f"{url}/healthz", timeout=5):
+            with suppress(OSError), urllib.request.urlopen(f"{url}/healthz", timeout=5, context=_UNCHECKED):
                 return Served(url, dsn, process, **tokens, ids=ids)
             time.sleep(0.1)
         raise AssertionError("the server did not start")
@@ -114,7 +115,7 @@ def _serving(dsn: str) -> Iterator[Callable[[], Served]]:
 
 
 @pytest.fixture
-def served(serve: Callable[[], Served]) -> Served:
+def served(serve: Callable[..., Served]) -> Served:
     return serve()
 
 

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from reverie.errors import ReverieError, StorageError, UserError
 from reverie.memory.changes import ProposedWrite, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
-from reverie.memory.sharing.team import SyncReport, sync, three_way
+from reverie.memory.gate.inbox import MemoryInbox
+from reverie.memory.sharing.merging import three_way
+from reverie.memory.sharing.rounds import SyncReport
+from reverie.memory.sharing.team import sync
 from reverie.memory.taxonomy import MemoryType
 from reverie.memory.topic_file import TopicFile
 from reverie.settings import Settings, load_settings
@@ -111,6 +114,9 @@ def test_the_same_file_changed_by_both_is_kept_twice(people: tuple[Person, Perso
     assert "ann thinks" in ann.files()["one.md"]
     assert "ben thinks" in ann.files()["one_other_version_1.md"]
     assert "(one_other_version_1.md)" in ann.files()["MEMORY.md"]
+    (question,) = MemoryInbox(ben.memory.root).list()
+    assert (question.file, question.other) == ("team/one.md", "team/one_other_version_1.md")
+    assert "what ben thinks" in question.statements[0] and not MemoryInbox(ann.memory.root).list()
 
 
 def test_forgetting_travels_and_a_change_outlives_it(people: tuple[Person, Person]) -> None:

@@ -246,7 +246,7 @@ COMMANDS: dict[str, SlashCommand] = {
     "undo": SlashCommand("/undo [--fit]", "undo the last compaction, rewind or clear", undo),
     "rewind": SlashCommand("/rewind [MSG]", "continue from an earlier message", rewind, complete_rewind),
     "memory": SlashCommand(
-        "/memory [[edit] FILE | inbox | inferred]",
+        "/memory [[edit|share|unshare] FILE | inbox | inferred]",
         "all memories, one of them, or what waits",
         show_memory,
         memory_files,

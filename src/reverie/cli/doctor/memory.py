@@ -18,6 +18,7 @@ from reverie.context.day_book import Caps, DayBook
 from reverie.flags import Flags
 from reverie.layers.l3_session_notes.trigger import WRITER as NOTES
 from reverie.layers.l5_extraction.gates import WRITER as EXTRACTION
+from reverie.memory.age import age_words
 from reverie.memory.gate.review import all_statements
 from reverie.memory.index import load_index
 from reverie.memory.opening import OpenedMemory, open_memory
@@ -56,6 +57,7 @@ def memory_checks(settings: Settings, places: Places) -> Iterator[Check]:
         yield from _index(memory)
         yield from _inbox(memory)
         yield from _history(memory)
+        yield from _server(memory)
         yield from _refusals(places)
 
 
@@ -84,6 +86,24 @@ def _index(memory: OpenedMemory) -> Iterator[Check]:
         over = f"{text}, over the limit of {index.fired}; the model does not see the rest"
         todo = "`reverie memory check` says what to shorten"
         yield Check("index", "warning", over, todo) if index.fired else Check("index", "ok", text)
+
+
+def _server(memory: OpenedMemory) -> Iterator[Check]:
+    """The memory server, by its last sync: a check sends nothing."""
+    if not memory.settings.memory.store:
+        return
+    from reverie.memory.sharing.store.status import load_status
+    from reverie.memory.sharing.store.sync import store_folder
+
+    status, where = load_status(store_folder(memory)), memory.settings.memory.store
+    since = f"last sync {age_words(status.done_at, time.time())}" if status.done_at else "not synced yet"
+    if status.problem:
+        yield Check("memory server", "warning", f"{since}; {status.problem}", "`reverie memory store`")
+    elif status.held_back:
+        held = plural(len(status.held_back), "file")
+        yield Check("memory server", "warning", f"{where}: {since}, {held} held back", "`reverie memory store`")
+    else:
+        yield Check("memory server", "ok", f"{where}: {since}")
 
 
 def _inbox(memory: OpenedMemory) -> Iterator[Check]:

@@ -30,7 +30,14 @@ class MemoryCommands(Commands):
         "inbox": CommandEntry("memory.inbox:command", "Accept or reject memories that wait for your decision."),
         "inferred": CommandEntry("memory.inbox:inferred_command", "Confirm or reject inferred statements."),
         "import": CommandEntry("memory.imports:import_command", "Import memories and notes."),
-        "sync": CommandEntry("memory.imports:sync_command", "Exchange memories with your colleagues now."),
+        "sync": CommandEntry(
+            "memory.imports:sync_command", "Exchange memories with others and your other machines now."
+        ),
+        "share": CommandEntry("memory.store:share_command", "Share a memory with your project, team or organisation."),
+        "unshare": CommandEntry("memory.store:unshare_command", "Make a shared memory private again."),
+        "store": CommandEntry("memory.store:store_command", "Show the memory server and the last sync."),
+        "login": CommandEntry("memory.store:login_command", "Use a memory server: give its token once."),
+        "logout": CommandEntry("memory.store:logout_command", "Remove the token of a memory server."),
         "path": CommandEntry("memory.listing:path_command", "Print where the memory directory is."),
     }
 

@@ -11,6 +11,7 @@ from reverie.cli.memory.opening import version_json
 from reverie.cli.output import Paint, one_line, wrap
 from reverie.memory.age import age_words
 from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.gate.inbox import CONFLICT, Item
 from reverie.memory.gate.review import MarkedStatement, confirm, describe_evidence, doubt, find_statement, reject
 from reverie.quick import dataclass
 from reverie.storage.history.versions import Version
@@ -18,14 +19,15 @@ from reverie.text.cutting import shorten
 from reverie.types import Origin
 
 if TYPE_CHECKING:
-    from reverie.memory.gate.inbox import Item
     from reverie.memory.opening import OpenedMemory
 
 KEYS = {"y": "yes", "n": "no", "s": "skip", "q": "quit"}
+_VERSION_KEYS = {"y": "this machine's", "n": "the other one", "b": "both", "s": "skip", "q": "quit"}
 WHY = {
     "evidence": "you did not say this",
     "contradiction": "you confirmed something else",
     "removal": "it would take out what you said",
+    CONFLICT: "it has two versions",
 }
 """Why an item waits, as the end of a sentence."""
 _EXCERPT = 200
@@ -45,8 +47,11 @@ def item_lines(item: Item, memory: OpenedMemory, paint: Paint, *, whole: bool = 
     why = item.reason if item.why == "evidence" and item.reason else WHY.get(item.why, item.why)
     about = paint.dim(f"{one_line(why)}, {item.time[:10]}")
     yield f"{paint.accent(item.id)}  {paint.bold(one_line(item.file))}  {about}"
-    if item.why == "contradiction":
+    if item.why in ("contradiction", CONFLICT):
         yield from _hang(item.question)
+    if item.why == CONFLICT:
+        yield from _version_lines(item, memory, whole=whole)
+        return
     for text in item.removes:
         yield from _hang(text, "now  ")
         if mark := memory.gate.marks.of(text):
@@ -64,6 +69,23 @@ def item_lines(item: Item, memory: OpenedMemory, paint: Paint, *, whole: bool = 
         yield from (f"          {one_line(line)}" for line in item.text.splitlines())
 
 
+def keys_of(item: Item) -> dict[str, str]:
+    """The keys that decide an item, each with what it means."""
+    return _VERSION_KEYS if item.why == CONFLICT else KEYS
+
+
+def _version_lines(item: Item, memory: OpenedMemory, *, whole: bool) -> Iterator[str]:
+    """What only one version says, or both versions whole."""
+    for label, name, only in (("here: ", item.other, item.statements), ("other: ", item.file, item.removes)):
+        if whole:
+            yield from _hang(name, label)
+            text = memory.directory.read(name).text if memory.directory.exists(name) else "(It is gone.)"
+            yield from (f"            {one_line(line)}" for line in text.splitlines())
+        else:
+            for text in only or ("(nothing more)",):
+                yield from _hang(text, label)
+
+
 def statement_lines(one: MarkedStatement, paint: Paint) -> Iterator[str]:
     """An inferred statement with what it rests on, and its age."""
     age = age_words(one.since, time())
@@ -77,8 +99,11 @@ def _hang(text: str, first: str = "") -> list[str]:
     return [(head if number == 0 else rest) + line for number, line in enumerate(wrap(text, len(head)))]
 
 
-def decide_item(memory: OpenedMemory, item: Item, *, accepts: bool) -> Decided:
-    """Accepts or rejects an item of the inbox."""
+def decide_item(memory: OpenedMemory, item: Item, *, accepts: bool | None) -> Decided:
+    """Accepts or rejects an item of the inbox. Of two versions, yes is the one of this machine, no the other one, and
+    None keeps both."""
+    if item.why == CONFLICT:
+        return _decide_versions(memory, item, accepts)
     if not accepts:
         memory.inbox.reject(item.id)
         return Decided(f"Rejected {item.id}: {one_line(item.file)}.", {"rejected": item.id, "file": item.file})
@@ -86,6 +111,18 @@ def decide_item(memory: OpenedMemory, item: Item, *, accepts: bool) -> Decided:
     version = memory.inbox.accept(item.id, memory.directory)
     result = {"accepted": item.id, "file": item.file, "version": version_json(version)}
     return Decided(f"Accepted {item.id}: {one_line(item.file)}, confirmed by you.", result, version)
+
+
+def _decide_versions(memory: OpenedMemory, item: Item, own: bool | None) -> Decided:
+    if own is None:
+        memory.inbox.reject(item.id)
+        both = {"kept": item.id, "file": item.file, "other": item.other}
+        return Decided(f"Kept both: {one_line(item.file)} and {one_line(item.other)}.", both)
+    memory.require_on("nothing is changed")
+    version = memory.inbox.choose(item, memory.directory, own=own)
+    result = {"accepted" if own else "rejected": item.id, "file": item.file, "version": version_json(version)}
+    which = "the version of this machine" if own else "the other version"
+    return Decided(f"{one_line(item.file)} is now {which}.", result, version)
 
 
 def decide_statement(memory: OpenedMemory, id: str, verb: str, *, session: str = "", file: str = "") -> Decided:

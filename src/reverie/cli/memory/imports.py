@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
-from reverie.cli.memory.opening import undo_hint, version_json, with_memory
+from reverie.cli.memory.opening import undo_hint, version_json, with_memory, with_memory_here
 from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, columns, get_paint, one_line, plural, say, say_all, say_dim, warn
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.memory.opening import OpenedMemory
+from reverie.memory.sharing.rounds import SyncReport, in_folder
 from reverie.memory.sharing.team import sync
 from reverie.memory.taxonomy import TEAM
 from reverie.memory.upkeep.importing import PlannedImport, carry_out, plan_import
@@ -82,19 +83,37 @@ def _show(planned: list[PlannedImport]) -> None:
         say()
 
 
-@examples("reverie memory sync", "reverie memory sync --json")
+@examples("reverie memory sync", "reverie memory sync --dry-run", "reverie memory sync --json")
 @click.command("sync")
-@with_memory
-def sync_command(as_json: bool, memory: OpenedMemory) -> None:
-    """Exchange memories with your colleagues now.
+@click.option("--dry-run", is_flag=True, help="Only show what would be sent and received (memory server only).")
+@with_memory_here
+def sync_command(dry_run: bool, as_json: bool, memory: OpenedMemory) -> None:
+    """Exchange memories with your other machines and your colleagues now.
 
-    The shared memories are in the folder team/ of the memory directory. A session exchanges them by itself, at its
-    start and after turns that changed memory. The setting `team.sharing` selects a shared folder or a git remote. If
-    both sides changed an index, the changes are merged. If both sides changed a memory, both texts are kept, in two
-    files. You can undo each incoming change with `reverie memory undo`.
+    With a memory server (`memory.store`), your own memories go to a store that only you see, and those in the folder
+    team/ to the project's store. With `team.sharing`, the folder team/ is shared through a folder or a git remote. A
+    session does this by itself, at its start and after turns that changed memory. If both sides changed a memory, both
+    texts are kept, in two files, and a question waits in `reverie memory inbox`. You can undo each incoming change with
+    `reverie memory undo`.
+
+    Exit codes: 0: done; 1: the server refused; 2: nothing is set up; 4: the server does not answer, or storage error.
     """
     memory.require_on("nothing is shared")
-    if memory.settings.team.sharing == "none":
-        raise UserError("Sharing is not set up: set `team.sharing`, and switch the flag `team_memory` on.")
-    done = sync(memory.directory, memory.settings, memory.places.team_sync(memory.directory.root), memory.gate)
-    answer(as_json, asdict(done), f"{memory.directory.root / TEAM}: {done.summary}.")
+    given = memory.settings
+    if given.team.sharing == "none" and not given.memory.store:
+        raise UserError(
+            "Nothing is set up: set `memory.store` to a memory server, or `team.sharing` (with the flag `team_memory`)."
+        )
+    done = SyncReport()
+    if given.team.sharing != "none" and not dry_run:
+        team = sync(memory.directory, given, memory.places.team_sync(memory.directory.root), memory.gate)
+        done += in_folder(team, f"{TEAM}/") if given.memory.store else team
+    if given.memory.store:
+        from reverie.memory.sharing.store.sync import sync_store
+
+        done += sync_store(memory, dry_run=dry_run)
+    where = memory.directory.root if given.memory.store else memory.directory.root / TEAM
+    lines = [f"{where}: {done.summary}.", *([get_paint().dim("A dry run: nothing was changed.")] if dry_run else [])]
+    if done.kept_both and not dry_run:
+        lines.append(f"{plural(len(done.kept_both), 'question waits', 'questions wait')}: reverie memory inbox")
+    answer(as_json, {**asdict(done), "dry_run": dry_run}, *lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -13,6 +13,7 @@ from reverie.cli.memory.decisions import (
     decide_item,
     decide_statement,
     item_lines,
+    keys_of,
     statement_lines,
 )
 from reverie.cli.memory.opening import show_in_browser, undo_hint, with_memory
@@ -32,9 +33,10 @@ T = TypeVar("T")
     "reverie memory inbox show 3f2a",
     "reverie memory inbox accept 3f2a",
     "reverie memory inbox reject 3f2a 90bc",
+    "reverie memory inbox keep 3f2a",
 )
 @click.command("inbox")
-@click.argument("verb", type=click.Choice(["list", "show", "accept", "reject"]), required=False)
+@click.argument("verb", type=click.Choice(["list", "show", "accept", "reject", "keep"]), required=False)
 @click.argument("ids", metavar="[ID...]", nargs=-1)
 @web_option
 @with_memory
@@ -45,6 +47,9 @@ def command(verb: str | None, ids: tuple[str, ...], web: bool, as_json: bool, me
     removes what you confirmed. On a terminal, the command shows one item after the other: y accepts it, n rejects it, s
     leaves it, q ends. `accept` saves it as your own memory; `reject` deletes it. The first characters of an ID are
     enough.
+
+    A memory that was changed here and elsewhere also waits here, in two files: y or `accept` takes the version of this
+    machine, n or `reject` the other one, b or `keep` keeps both.
     """
     if web:
         show_in_browser(memory, "/inbox?project={project}")
@@ -61,6 +66,7 @@ def command(verb: str | None, ids: tuple[str, ...], web: bool, as_json: bool, me
                 items,
                 lambda item: item_lines(item, memory, get_paint()),
                 lambda item, yes: decide_item(memory, item, accepts=yes),
+                keys_of,
             )
         else:
             for item in items:
@@ -75,7 +81,9 @@ def command(verb: str | None, ids: tuple[str, ...], web: bool, as_json: bool, me
             continue
         if not as_json:
             say_all(item_lines(item, memory, get_paint()))
-        _tell(decide_item(memory, item, accepts=verb == "accept"), as_json)
+        if verb == "keep" and not item.other:
+            raise UserError(f"{item.id} is not about two versions; accept it, or reject it.")
+        _tell(decide_item(memory, item, accepts=None if verb == "keep" else verb == "accept"), as_json)
 
 
 @examples(
@@ -125,21 +133,27 @@ def _tell(decided: Decided, as_json: bool) -> None:
     answer(as_json, decided.result, decided.said, *undo_hint(decided.version))
 
 
-def _review(found: Sequence[T], lines: Callable[[T], Iterable[str]], decide: Callable[[T, bool], Decided]) -> None:
+def _review(
+    found: Sequence[T],
+    lines: Callable[[T], Iterable[str]],
+    decide: Callable[[T, bool | None], Decided],
+    keys_of: Callable[[T], Mapping[str, str]] = lambda _: KEYS,
+) -> None:
     """Shows one after the other and waits for one key each."""
     paint = get_paint()
-    offered = "  ".join(f"{paint.bold(key)} {word}" for key, word in KEYS.items())
     for number, one in enumerate(found, 1):
         say_all(lines(one))
+        keys = keys_of(one)
+        offered = "  ".join(f"{paint.bold(key)} {word}" for key, word in keys.items())
         question = f"{paint.dim(f'{number} of {len(found)}')}  {offered} › "
-        while (key := read_key(question)) not in KEYS:
+        while (key := read_key(question)) not in keys:
             if not key.isalnum():  # Escape, Ctrl-D, the end of the input
                 key = "q"
                 break
             question = ""
-        say(KEYS[key])
+        say(keys[key])
         if key == "q":
             return
         if key != "s":
-            _tell(decide(one, key == "y"), False)
+            _tell(decide(one, None if key == "b" else key == "y"), False)
         say()

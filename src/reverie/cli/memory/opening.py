@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,9 @@ from reverie.memory.taxonomy import MemoryType
 from reverie.storage.history.versions import Version
 
 F = TypeVar("F", bound=Callable[..., Any])
+_FETCH_S = 1.0
+_SEND_S = 5.0
+"""How long a command waits for a memory server before and after its work."""
 TYPES = click.Choice([kind.value for kind in MemoryType])
 
 
@@ -34,13 +38,41 @@ def open_memory_in(cwd: Path, *, quiet: bool = False) -> OpenedMemory:
 
 
 def with_memory(function: F) -> F:
-    """`--json` and `-C`; the command gets `memory` instead of `cwd`."""
+    """`--json` and `-C`; the command gets `memory` instead of `cwd`. With a memory server, it works on what the server
+    has, and the server gets what it changes, as far as that is quick."""
+
+    @wraps(function)
+    def opened(*args: Any, cwd: Path, **more: Any) -> Any:
+        memory = open_memory_in(cwd)
+        with _in_step(memory):
+            return function(*args, memory=memory, **more)
+
+    return folder_options(opened)  # type: ignore[return-value]
+
+
+def with_memory_here(function: F) -> F:
+    """The same for commands that talk to the memory server themselves."""
 
     @wraps(function)
     def opened(*args: Any, cwd: Path, **more: Any) -> Any:
         return function(*args, memory=open_memory_in(cwd), **more)
 
     return folder_options(opened)  # type: ignore[return-value]
+
+
+@contextmanager
+def _in_step(memory: OpenedMemory) -> Generator[None]:
+    if not memory.settings.memory.store or not memory.switch.on:
+        yield
+        return
+    from reverie.memory.sharing.store.background import is_due, sync_quietly
+
+    if is_due(memory):
+        sync_quietly(memory, _FETCH_S)
+    before = next(memory.directory.log(limit=1), None)
+    yield
+    if next(memory.directory.log(limit=1), None) != before:
+        sync_quietly(memory, _SEND_S)
 
 
 def file_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -170,6 +170,10 @@ def _purge_all(
     if team.sharing == "git":
         checkout = TeamCheckout(team, keep / "checkout", memory.settings.env)
         yield memory.directory, purge_remote(wanted, checkout, keep, dry_run=dry_run)
+    if memory.settings.memory.store:
+        from reverie.memory.sharing.store.redacting import purge_stores
+
+        yield memory.directory, purge_stores(wanted, memory, dry_run=dry_run)
     rest: list[tuple[Path, tuple[Path, ...]]] = [(folder, ()) for folder in agents]
     for root, projects in (*rest, *((folder / "memory", (folder,)) for folder in others)):
         other = MemoryDirectory.open(root, gate=gate)

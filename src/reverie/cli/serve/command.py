@@ -2,64 +2,153 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
+import sys
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reverie.cli.options import cwd_option, examples, load_places
+from reverie.cli.output import say_all, warn
+from reverie.cli.serve.accounts import people, projects, teams
+from reverie.cli.serve.opening import dsn_options, find_database, started
+from reverie.cli.serve.tokens import tokens
+from reverie.cli.serve.upkeep import add_upkeep
+from reverie.errors import UserError
 
 if TYPE_CHECKING:
+    import socket
+
     from reverie.memory.recall.encoder import SentenceEncoder
+    from reverie.server.app import Options
 
-_DSN_HELP = "A PostgreSQL database with pgvector, as postgresql://USER@HOST/NAME.  [default: one of our own]"
 _WORKERS_HELP = "Processes that serve; one that ends is started again."
+_HOST_HELP = "Address to listen on; others than loopback need a certificate, --behind-proxy or --insecure."
+_RATE_HELP = "Requests per second and token, per process; 0: no limit."
+_LOG_HELP = "What is written to standard error, as lines of JSON without contents."
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@examples("reverie serve", "reverie serve --dsn postgresql://reverie@db/reverie --workers 4")
+@examples(
+    "reverie serve",
+    "reverie serve --dsn-file /etc/reverie/dsn --workers 4 --behind-proxy",
+    "reverie serve people add ann",
+    "reverie serve tokens add ann --days 90",
+    "reverie serve backup memory.dump",
+)
 @click.group("serve", invoke_without_command=True)
-@click.option("--dsn", default="", envvar="REVERIE_SERVE_DSN", help=_DSN_HELP)
+@dsn_options
 @click.option("--port", type=click.IntRange(0, 65_535), default=8_791, show_default=True, help="Port to listen on.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help=_HOST_HELP)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help=_WORKERS_HELP)
+@click.option("--ssl-certfile", type=_FILE, help="A certificate (PEM): the server speaks HTTPS.")
+@click.option("--ssl-keyfile", type=_FILE, help="The key of the certificate.")
+@click.option("--behind-proxy", is_flag=True, help="A reverse proxy in front does TLS and names the client.")
+@click.option("--insecure", is_flag=True, help="Listen on other addresses without TLS: tokens can be read on the way.")
+@click.option("--rate", type=click.FloatRange(0), default=1_000, show_default=True, help=_RATE_HELP)
+@click.option("--log", type=click.Choice(["errors", "requests"]), default="errors", show_default=True, help=_LOG_HELP)
 @cwd_option
 @click.pass_context
-def command(ctx: click.Context, dsn: str, port: int, host: str, workers: int, cwd: Path) -> None:
+def command(ctx: click.Context, cwd: Path, **chosen: Any) -> None:
     """Serve memory stores and dreams to people, agents and other machines.
 
     The API is the published one of memory stores and dreams, so the anthropic SDK is a client. Without --dsn it starts
-    a PostgreSQL of its own, which stops with it.
+    a PostgreSQL of its own, which stops with the last process that uses it. The first start makes an organisation, a
+    person for you and a token.
     """
-    ctx.obj = dsn
     if ctx.invoked_subcommand is None:
-        _run(dsn, port, host, workers, cwd)
+        _run(cwd, chosen)
 
 
-def _run(dsn: str, port: int, host: str, workers: int, cwd: Path) -> None:
+for _one in (people, teams, projects, tokens):
+    command.add_command(_one)
+add_upkeep(command)
+
+
+def _run(cwd: Path, chosen: dict[str, Any]) -> None:
+    from reverie.cli.serve.first_start import greet
     from reverie.runtime.loopback import address, listen
     from reverie.runtime.workers import supervise
     from reverie.server.app import serve
-    from reverie.server.embedded import EmbeddedPostgres
+
+    _check_reach(chosen)
+    where = find_database(cwd, chosen["dsn"], chosen["dsn_file"])
+    listener = listen(chosen["port"], chosen["host"])
+    url = address(listener).replace("http:", "https:" if chosen["ssl_certfile"] else "http:", 1)
+    figures = Path(tempfile.mkdtemp(prefix="reverie-serve-"))
+    signal.signal(signal.SIGTERM, _stop)  # uvicorn gives the signal back when it is done; PostgreSQL must stop then
+    try:
+        with started(where, makes=True) as dsn:
+            say_all(greet(where, dsn, url))
+            sys.stdout.flush()
+            _serve(dsn, listener, cwd, chosen, figures, serve, supervise)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listener.close()
+        shutil.rmtree(figures, ignore_errors=True)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _serve(
+    dsn: str, listener: socket.socket, cwd: Path, chosen: dict[str, Any], figures: Path, serve: Any, supervise: Any
+) -> None:
+    workers = int(chosen["workers"])
+    options = _options(cwd, chosen, figures if workers > 1 else None)
+    if workers > 1:
+        supervise(workers, lambda: serve(dsn, listener, options))
+    else:
+        serve(dsn, listener, options)
+
+
+def _options(cwd: Path, chosen: dict[str, Any], figures: Path | None) -> Options:
+    from reverie.server.app import Options
 
     settings, places = load_places(cwd)
-    own = None if dsn else EmbeddedPostgres.at(settings.places.home)
-    listener = listen(port, host)
 
     def open_encoder() -> SentenceEncoder:
         from reverie.memory.recall.encoder import open_encoder
 
         return open_encoder(places.models, settings.memory.encoder)
 
-    try:
-        where = dsn or (own.start() if own else "")
-        click.echo(f"Memory server at {address(listener)} (Ctrl-C stops it)")
-        if workers > 1:
-            supervise(workers, lambda: serve(where, listener, open_encoder))
-        else:
-            serve(where, listener, open_encoder)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        listener.close()
-        if own is not None:
-            own.stop()
+    return Options(
+        rate=chosen["rate"],
+        logs_requests=chosen["log"] == "requests",
+        behind_proxy=chosen["behind_proxy"],
+        certificate=chosen["ssl_certfile"],
+        key=chosen["ssl_keyfile"],
+        open_encoder=open_encoder,
+        measures=figures,
+    )
+
+
+def _check_reach(chosen: dict[str, Any]) -> None:
+    """Tokens and memories cross the network: without TLS only on purpose."""
+    import ssl
+
+    from reverie.runtime.loopback import is_here
+
+    host, certificate = str(chosen["host"]), chosen["ssl_certfile"]
+    if chosen["ssl_keyfile"] and not certificate:
+        raise UserError("--ssl-keyfile is the key of a certificate: give --ssl-certfile too.")
+    if certificate:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, chosen["ssl_keyfile"], password="")
+        except (OSError, ValueError) as error:
+            raise UserError(f"{certificate} cannot be used as a certificate with its key: {error}.") from error
+        return
+    if is_here(f"[{host}]" if ":" in host else host) or chosen["behind_proxy"]:
+        return
+    if not chosen["insecure"]:
+        raise UserError(
+            f"{host} can be reached from other machines, and without TLS everybody on the way reads tokens and "
+            "memories: give --ssl-certfile, or say --behind-proxy if a reverse proxy does TLS, or --insecure."
+        )
+    warn("Without TLS everybody on the way can read tokens and memories.")

@@ -42,6 +42,7 @@ from reverie.cli.output import (
 )
 from reverie.cli.screen import clean, json_text, write_document
 from reverie.cli.sessions.follow import follow_command, import_command
+from reverie.cli.sessions.upload import upload_command
 from reverie.daemon.told import ToldBook
 from reverie.errors import ReverieError, UserError
 from reverie.moments import iso
@@ -262,3 +263,4 @@ def _measure_folder(info: SessionInfo) -> tuple[int, int]:
 
 command.add_command(import_command)
 command.add_command(follow_command)
+command.add_command(upload_command)

@@ -151,8 +151,8 @@ def _ask_all(port: int, people: Sequence[Person], requests: Sequence[_Request], 
 def _serving(dsn: str, home: Path) -> Generator[int]:
     with listen(0) as free:
         port = int(free.getsockname()[1])
-    env = {**os.environ, "REVERIE_HOME": str(home)}  # the models are there
-    command = [sys.executable, "-m", "reverie", "serve", "--dsn", dsn, "--port", str(port)]
+    env = {**os.environ, "REVERIE_HOME": str(home), "REVERIE_SERVE_DSN": dsn}  # the models are in the home
+    command = [sys.executable, "-m", "reverie", "serve", "--port", str(port)]
     process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         until = time.monotonic() + _START_S

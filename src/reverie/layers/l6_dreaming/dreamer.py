@@ -33,6 +33,7 @@ from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
 from reverie.prompts import render
 from reverie.quick import dataclass
 from reverie.storage.transcript.view import View
+from reverie.text.folding import visible
 from reverie.tools.base import Keeper, Tool, ToolContext, ToolOutput
 from reverie.tools.registry import list_schemas
 from reverie.types import JsonObject, Purpose
@@ -252,9 +253,10 @@ def directive(
     said: str,
     undistilled: Sequence[Path] = (),
     here: bool = False,
+    guidance: str = "",
 ) -> str:
     """Returns the directive. `said`: what the user typed in other sessions; `undistilled`: logs that are its main
-    source; `here`: it also sees a conversation."""
+    source; `here`: it also sees a conversation; `guidance`: what whoever asked for the dream cares about."""
     memory = directory.root
     found = scan(memory, newest=None)
     days = days_written(directory, (entry.name for entry in found.entries))
@@ -265,6 +267,10 @@ def directive(
     elif all_logs := list_logs(memory):
         newest = all_logs[-_MOST_LOGS:]
         around.insert(0, f"Daily logs, oldest first:\n{_list_paths(newest, _MOST_LOGS)}")
+    if guidance.strip():
+        around.append(
+            render(_PACKAGE, "guidance.md", {"guidance": visible(guidance).replace("</guidance>", "< /guidance>")})
+        )
     if here:
         around.append("The conversation above is the current session: it is not what this is about.")
     return render(

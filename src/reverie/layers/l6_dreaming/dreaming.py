@@ -74,6 +74,8 @@ class _Run:
     by_hand: bool = False
     waits: bool = False
     """Its changes wait for the user, whatever the settings say."""
+    guidance: str = ""
+    confined: bool = False
     progress: DreamProgress = field(default_factory=DreamProgress)
     estimate: Estimate | None = None
     way: str = ""
@@ -160,8 +162,13 @@ class Dreaming:
         self.closed[found.gate] += 1
         return found
 
-    def start(self, *, dry_run: bool = False, waits: bool = False) -> Task[DreamOutcome]:
-        """Starts a dream by hand: only the lock can stop it. `UserError` if it cannot start."""
+    def start(
+        self, *, dry_run: bool = False, waits: bool = False, guidance: str = "", confined: bool = False
+    ) -> Task[DreamOutcome]:
+        """Starts a dream by hand: only the lock can stop it. `UserError` if it cannot start.
+
+        `guidance`: what to pay attention to. `confined`: it reads memory and the transcripts, and nothing else.
+        """
         if not self._parts.flags.on("dream"):
             raise UserError("dreaming is switched off (the flag dream)")
         transcripts = changed_transcripts(
@@ -170,7 +177,8 @@ class Dreaming:
             without=self._parts.log.session_id,
         )
         undistilled = tuple(self._undistilled(also_today=True)) if self._keeps_log() else ()
-        begun = self._begin(_Run(transcripts, undistilled, dry_run, by_hand=True, waits=waits))
+        run = _Run(transcripts, undistilled, dry_run, by_hand=True, waits=waits, guidance=guidance, confined=confined)
+        begun = self._begin(run)
         if isinstance(begun, Closed):
             raise UserError(begun.reason)
         return begun
@@ -281,6 +289,7 @@ class Dreaming:
                 (entry.message, entry.uuid or "", entry.timestamp or "") for entry in self._parts.log.view.history
             ],
             on_write=written,
+            confined=run.confined,
         )
 
     async def _ask(self, task: TaskHandle, copy: MemoryCopy, guard: DreamGuard, run: _Run) -> ForkResult:
@@ -321,6 +330,7 @@ class Dreaming:
             said=said,
             undistilled=run.undistilled,
             here=run.way == "fork",
+            guidance=run.guidance,
         )
 
     def _fork(self) -> tuple[Fork, str, Estimate]:

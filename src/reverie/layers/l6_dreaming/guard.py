@@ -7,6 +7,7 @@ results and pages are read to know what does not. Holds are logged by file, neve
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +46,7 @@ class DreamGuard:
         transcripts: Sequence[Path],
         conversation: Iterable[tuple[Message, str, str]],
         on_write: Callable[[str], None],
+        confined: bool = False,
     ) -> None:
         self._copy = copy
         self._gate = gate
@@ -52,6 +54,7 @@ class DreamGuard:
         self._transcripts = transcripts
         self._conversation = conversation
         self._on_write = on_write
+        self._confined = confined
         self.held: dict[str, tuple[str, ...]] = {}
         """Statements that were kept for the user, or could not be written, by file."""
         self.waits: dict[str, int] = {}
@@ -141,7 +144,9 @@ class DreamGuard:
 
     def _why_not_read(self, call: ToolCall) -> str | None:
         """Refuses to search folders above the memory directory, which have the real files, and to read whole
-        transcripts."""
+        transcripts. A confined dream reads nothing else than these two."""
+        if self._confined and (reason := self._why_outside(call)):
+            return reason
         if call.tool == "Bash":
             for part in all_commands(str(call.input.get("command", ""))):
                 words = [word for word in part.words if word]
@@ -164,12 +169,22 @@ class DreamGuard:
             )
         return None
 
+    def _why_outside(self, call: ToolCall) -> str | None:
+        """Whether a call looks outside of the memory directory and the folders of the transcripts."""
+        if call.tool == "Bash":
+            return "Bash may not be used here: use Read, Grep and Glob."
+        inside = [self._copy.root, *{Path(os.path.realpath(path.parent)) for path in self._transcripts}]
+        where = Path(os.path.realpath(list_paths(call)[-1]))
+        if any(where.is_relative_to(folder) for folder in inside):
+            return None
+        return f"Only {self._copy.root} and the transcripts may be read here: name a path in them."
+
 
 def _why_not_write(name: str) -> str | None:
     return "A daily log is never changed: write what it teaches into a topic file." if is_log(name) else None
 
 
-MOST_TRANSCRIPTS: Final = 50
+MOST_TRANSCRIPTS: Final = 100
 MOST_BYTES: Final = 64_000_000
 """A larger transcript is skipped."""
 _FOREIGN_CHARACTERS: Final = 4_000

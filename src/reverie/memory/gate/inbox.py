@@ -8,13 +8,13 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
 from reverie.errors import ReverieError, UserError
-from reverie.memory.changes import WriteInfo, Writer
+from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.secrets.scan import redact
 from reverie.memory.taxonomy import is_topic
@@ -28,6 +28,8 @@ from reverie.text.cutting import shorten
 from reverie.text.sameness import says
 
 FOLDER: Final = ".inbox"
+CONFLICT: Final = "conflict"
+"""Why an item waits: a sync found two versions of a memory."""
 LIMIT: Final = 200
 """Most items that can wait."""
 _EXCERPT: Final = 300
@@ -52,8 +54,8 @@ class Item:
     """One thing that waits for the user."""
 
     why: str
-    """`evidence` (the user did not say it), `contradiction` (the user confirmed something else) or `removal` (it would
-    take out what the user said)."""
+    """`evidence` (the user did not say it), `contradiction` (the user confirmed something else), `removal` (it would
+    take out what the user said) or `conflict` (this machine and another one changed it)."""
     file: str
     """The memory it was meant for, relative to the memory directory."""
     text: str
@@ -75,6 +77,8 @@ class Item:
     time: str = ""
     """When, in ISO form."""
     id: str = field(default="")
+    other: str = ""
+    """Of a conflict: the file with the version of this machine; `file` has the other one."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -100,7 +104,7 @@ class MemoryInbox:
             sources=tuple(replace(one, excerpt=shorten(redact(one.excerpt), _EXCERPT)) for one in item.sources),
             time=item.time or self._now().isoformat(timespec="seconds"),
         )
-        key = "\0".join([clean.why, clean.file, *clean.statements, *clean.removes])
+        key = "\0".join([clean.why, clean.file, *filter(None, [clean.other]), *clean.statements, *clean.removes])
         clean = replace(clean, id=hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:8])
         path = self._path(clean.id)
         if not path.exists():
@@ -137,6 +141,8 @@ class MemoryInbox:
         """Writes the item as the user's own, confirmed, and removes it. `text` replaces the proposal. If the file has
         changed meanwhile, only the statements in question are added to it."""
         item = self.show(spec)
+        if item.why == CONFLICT:
+            return self.choose(item, memory, own=True)
         why = f"Accepted from the inbox ({item.id})."
         info = WriteInfo(Writer.USER, why, item.session, item.message, confirms=True)
         if not is_topic(item.file):
@@ -154,8 +160,19 @@ class MemoryInbox:
         self._remove(item.id)
         return version
 
+    def choose(self, item: Item, memory: MemoryDirectory, *, own: bool) -> Version | None:
+        """Ends a conflict: the chosen version gets the name of the memory, and the other one is removed."""
+        info = WriteInfo(Writer.USER, f"Chosen in the inbox ({item.id}).", confirms=own)
+        version = None
+        if memory.exists(item.other):
+            text = memory.read(item.other)
+            changes = [Change(item.other, None, text.digest)]
+            version = memory.transaction([*changes, *([Change(item.file, text.text)] if own else [])], info).version
+        self._remove(item.id)
+        return version
+
     def reject(self, spec: str) -> Item:
-        """Removes an item without writing it, and returns it."""
+        """Removes an item without writing it, and returns it. Of a conflict both versions stay."""
         item = self.show(spec)
         self._remove(item.id)
         return item
@@ -204,13 +221,13 @@ class MemoryInbox:
 
 def _says_all(waiting: Item, item: Item) -> bool:
     """Whether an item that waits has every statement of another one."""
-    is_plain = waiting.why == item.why and bool(item.statements) and not item.removes
+    is_plain = waiting.why == item.why != CONFLICT and bool(item.statements) and not item.removes
     return is_plain and all(any(says(one, known) for known in waiting.statements) for one in item.statements)
 
 
 def parse_item(raw: dict[str, Any]) -> Item | None:
     """An item from its JSON; None if it is not one."""
-    names = ("why", "file", "text", "question", "reason", "before", "writer", "session", "message", "time", "id")
+    names = [one.name for one in fields(Item) if one.type == "str"]
     given = {name: value for name in names if isinstance(value := raw.get(name, ""), str)}
     said, removes = _texts(raw.get("statements")), _texts(raw.get("removes"))
     if len(given) != len(names) or not given["id"] or not given["file"]:

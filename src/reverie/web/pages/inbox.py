@@ -121,10 +121,12 @@ def _statements(store: Store, memory: OpenedMemory, file: str, links: SessionLin
     ]
 
 
-def _decide(accepts: bool) -> Action:
+def _decide(verb: str, accepts: bool | None, about: str) -> Action:
     def act(visit: Visit) -> Done:
         store, memory = open_to_change(visit.site, visit.path["project"], "nothing is decided")
         item = memory.inbox.show(visit.form.get("id", ""))
+        if accepts is None and not item.other:
+            raise UserError(f"{item.id} is not about two versions; accept it, or reject it.")
         decided = decide_item(memory, item, accepts=accepts)
         noted(visit, store)
         form = {"item": json.dumps(item.to_json()), "version": decided.version.id if decided.version else ""}
@@ -136,8 +138,6 @@ def _decide(accepts: bool) -> Action:
             decided.result,
         )
 
-    verb = "accept" if accepts else "reject"
-    about = "Saves an item of the inbox as confirmed." if accepts else "Drops an item of the inbox."
     return Action(f"/memory/{{project}}/inbox/{verb}", f"inbox_{verb}", act, about, {"id": "the id of the item"})
 
 
@@ -173,8 +173,9 @@ PAGES = (
     ),
 )
 ACTIONS = (
-    _decide(accepts=True),
-    _decide(accepts=False),
+    _decide("accept", True, "Saves an item of the inbox as confirmed; of two versions, that of this machine."),
+    _decide("reject", False, "Drops an item of the inbox; of two versions, the other one stays."),
+    _decide("keep", None, "Keeps both versions of a memory."),
     Action(
         "/memory/{project}/inbox/back",
         "inbox_back",

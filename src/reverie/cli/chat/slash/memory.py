@@ -9,7 +9,15 @@ from time import time
 from typing import TYPE_CHECKING
 
 from reverie.cli.memory.change import edit_text, explain_inferred, save_edit
-from reverie.cli.memory.decisions import KEYS, Decided, decide_item, decide_statement, item_lines, statement_lines
+from reverie.cli.memory.decisions import (
+    KEYS,
+    Decided,
+    decide_item,
+    decide_statement,
+    item_lines,
+    keys_of,
+    statement_lines,
+)
 from reverie.cli.output import columns, one_line, plural, table
 from reverie.cli.screen import printable
 from reverie.errors import ReverieError, UserError
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
     from reverie.storage.history.versions import Version
 
 _LISTED = 30
-_VERBS = {"inbox": ("accept", "reject"), "inferred": ("confirm", "reject", "doubt")}
+_VERBS = {"inbox": ("accept", "reject", "keep"), "inferred": ("confirm", "reject", "doubt")}
 
 
 def _open_memory(chat: Chat) -> OpenedMemory:
@@ -51,17 +59,40 @@ def memory_files(chat: Chat) -> Iterable[tuple[str, str]]:
 
 async def show_memory(chat: Chat, rest: str) -> None:
     """/memory lists, /memory FILE shows one, /memory edit FILE opens it in the editor. /memory inbox and /memory
-    inferred show what the user can decide."""
+    inferred show what the user can decide. /memory share FILE [SCOPE] and /memory unshare FILE say who sees it."""
     memory = _open_memory(chat)
     verb, _, file = rest.partition(" ")
     if verb == "edit" and file.strip():
         await _edit(chat, memory, file.strip())
     elif verb in _VERBS:
         await _decide(chat, memory, verb, file.split())
+    elif verb in ("share", "unshare") and file.strip():
+        await _promote(chat, memory, verb, file.split())
     elif rest:
         await _show_one(chat, memory, rest)
     else:
         await _list(chat, memory)
+
+
+async def _promote(chat: Chat, memory: OpenedMemory, verb: str, words: list[str]) -> None:
+    """/memory share FILE [project|team:NAME|organisation]: shows who will see it, and asks."""
+    from reverie.cli.memory.store import explain, sync_after
+    from reverie.memory.sharing.store.promotion import carry_out, plan_share, plan_unshare
+
+    if len(words) > (2 if verb == "share" else 1):
+        raise UserError("Write /memory share FILE [project|team:NAME|organisation], or /memory unshare FILE.")
+    name = await to_thread(find_file, memory.directory, words[0])
+    scope = words[1] if len(words) > 1 else ""
+    plan = await to_thread(plan_share, memory, name, scope) if verb == "share" else plan_unshare(memory, name)
+    chat.view.tell(explain(plan))
+    if not await chat.confirm("Share it?" if plan.is_sharing else "Make it private?"):
+        chat.view.tell("Nothing was changed.")
+        return
+    version = await to_thread(carry_out, memory, plan, f"Asked for with /memory {verb}.")
+    said, held = await to_thread(sync_after, memory, plan)
+    chat.view.tell(f"{said}{_undo_hint(version)}".strip())
+    for one in held:
+        chat.view.tell(f"held back {one}", "warning")
 
 
 def _show_entries(chat: Chat, entries: Iterable[tuple[str, str]]) -> None:
@@ -162,7 +193,7 @@ async def _decide(chat: Chat, memory: OpenedMemory, what: str, rest: list[str]) 
 
     def settle(id: str, verb: str) -> Decided:
         if what == "inbox":
-            return decide_item(memory, memory.inbox.show(id), accepts=verb == "accept")
+            return decide_item(memory, memory.inbox.show(id), accepts={"accept": True, "reject": False}.get(verb))
         return decide_statement(memory, id, verb, session=session)
 
     async def say_decided(id: str, verb: str) -> None:
@@ -174,19 +205,21 @@ async def _decide(chat: Chat, memory: OpenedMemory, what: str, rest: list[str]) 
     if rest:
         return
     if what == "inbox":
-        shown = [(item.id, list(item_lines(item, memory, view.paint))) for item in await to_thread(memory.inbox.list)]
+        items = await to_thread(memory.inbox.list)
+        shown = [(item.id, list(item_lines(item, memory, view.paint)), keys_of(item)) for item in items]
     else:
         found = await to_thread(list_inferred, memory.directory)
-        shown = [(one.id, list(statement_lines(one, view.paint))) for one in found]
+        shown = [(one.id, list(statement_lines(one, view.paint)), KEYS) for one in found]
     if not shown:
         view.tell("The inbox is empty." if what == "inbox" else "No statement is inferred.")
     yes, no = _VERBS[what][:2]
-    for number, (id, lines) in enumerate(shown, 1):
+    for number, (id, lines, keys) in enumerate(shown, 1):
         view.say_all(f"  {line}" for line in lines)
-        key = await chat.choose(f"{number} of {len(shown)}", KEYS) if chat.can_ask else "skip"
-        if key in ("yes", "no"):
-            await say_decided(id, yes if key == "yes" else no)
-        elif key != "skip":
+        word = await chat.choose(f"{number} of {len(shown)}", keys) if chat.can_ask else "skip"
+        verb = {keys["y"]: yes, keys["n"]: no, "both": "keep"}.get(word)
+        if verb is not None:
+            await say_decided(id, verb)
+        elif word != "skip":
             return
     if shown and not chat.can_ask:
         view.tell(f"Decide with /memory {what} {yes} ID, or {no} ID.")

@@ -1,0 +1,1 @@
+"""Operating the server: limits, figures, logs, accounts, backups, and the programs of PostgreSQL."""

@@ -1,0 +1,126 @@
+"""Limits of a server process: requests per second and token, attempts with unknown tokens per address, and how long a
+body may take to arrive. Kept in memory: with several processes, each has its own."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+from reverie.quick import dataclass
+from reverie.server.wire import ApiError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+RATE: Final = 1_000.0
+_UNKNOWN_RATE, _UNKNOWN_BURST = 20.0, 200.0
+_AUDIT_RATE, _AUDIT_BURST = 1.0, 20.0
+_MOST_KEYS: Final = 10_000
+_NOTED_S: Final = 3_600.0
+_IDLE_S: Final = 15.0
+_WHOLE_S: Final = 300.0
+_DRAINED: Final = 4_000_000
+"""Bytes over the limit that are read and dropped: a client sees an answer only after it has sent everything."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    left: float
+    at: float
+
+
+class Buckets:
+    """A token bucket per key. Those that were not used for longest are forgotten, which only ever allows more."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._buckets: OrderedDict[bytes, _Bucket] = OrderedDict()
+
+    def take(self, key: bytes) -> float:
+        """0 if one more is allowed now, else the seconds until it is."""
+        now = time.monotonic()
+        bucket = self._buckets.setdefault(key, _Bucket(self._burst, now))
+        self._buckets.move_to_end(key)
+        if len(self._buckets) > _MOST_KEYS:
+            self._buckets.popitem(last=False)
+        bucket.left = min(self._burst, bucket.left + (now - bucket.at) * self._rate)
+        bucket.at = now
+        if bucket.left < 1:
+            return (1 - bucket.left) / self._rate
+        bucket.left -= 1
+        return 0.0
+
+
+class Limits:
+    """The limits of one process."""
+
+    def __init__(self, rate: float = RATE) -> None:
+        self._tokens = Buckets(rate, 2 * rate) if rate else None
+        self._unknown = Buckets(_UNKNOWN_RATE, _UNKNOWN_BURST)
+        self._audited = Buckets(_AUDIT_RATE, _AUDIT_BURST)
+        self._known: OrderedDict[bytes, float] = OrderedDict()
+        """Tokens that worked, and when that was written down."""
+
+    def check(self, token: bytes, address: str) -> None:
+        """Raises 429. `token` is its hash. A token that worked before does not pay for others at its address, which
+        may be that of a reverse proxy."""
+        wait = self._tokens.take(token) if self._tokens and token in self._known else 0.0
+        if token not in self._known:
+            wait = self._unknown.take(address.encode())
+        if wait:
+            said = f"Too many requests: ask again in {math.ceil(wait)} s."
+            raise ApiError(429, said, headers={"retry-after": str(math.ceil(wait))})
+
+    def know(self, token: bytes) -> bool:
+        """The token worked. Whether that should be written down: once per hour."""
+        now = time.monotonic()
+        noted = self._known.get(token)
+        is_due = noted is None or now - noted > _NOTED_S
+        self._known[token] = now if noted is None or is_due else noted
+        self._known.move_to_end(token)
+        if len(self._known) > _MOST_KEYS:
+            self._known.popitem(last=False)
+        return is_due
+
+    def forget(self, token: bytes) -> None:
+        """The token does not work any more."""
+        self._known.pop(token, None)
+
+    def may_audit(self, address: str) -> bool:
+        """Whether a failed login goes to the audit log: a flood of them must not fill the disk."""
+        return self._audited.take(address.encode()) == 0.0
+
+
+async def receive_body(request: Request, most: int) -> Request:
+    """The same request with its body in memory, so that a slow client holds no connection to the database."""
+    from starlette.requests import ClientDisconnect, Request
+
+    length = request.headers.get("content-length", "0")
+    announced = int(length[:20]) if length.isascii() and length.isdigit() else 0
+    data, seen = bytearray(), 0
+    chunks = request.stream()
+    try:
+        async with asyncio.timeout(_WHOLE_S):
+            while max(announced, seen) <= most + _DRAINED:
+                async with asyncio.timeout(_IDLE_S):
+                    chunk = await anext(chunks)
+                seen += len(chunk)
+                data += chunk if seen <= most else b""
+    except StopAsyncIteration:
+        pass
+    except TimeoutError:
+        raise ApiError(408, "The request did not arrive in time.", headers={"connection": "close"}) from None
+    except ClientDisconnect:
+        raise ApiError(400, "The client went away.") from None
+    if max(announced, seen) > most:
+        raise ApiError(413, f"A request may have {most:,} bytes.")
+    body = bytes(data)
+
+    async def replay() -> dict[str, object]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return Request(request.scope, replay)
