@@ -196,6 +196,8 @@ def sync_after(memory: OpenedMemory, promotion: Promotion) -> tuple[str, list[st
     except StorageError as error:
         return f"It waits for the next sync: {error}", []
     if not promotion.is_sharing:
+        if memory.directory.exists(promotion.source):
+            return f"Somebody changed {promotion.source}, so it is still shared; your copy is {promotion.target}.", []
         return f"{promotion.target} is private.", []
     if promotion.target in report.kept_both:
         return (

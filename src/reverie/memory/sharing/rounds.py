@@ -123,6 +123,8 @@ class Round:
         self._held_back: list[str] = []
         self._common: Files = {}
         self._seen: dict[str, str] = {}
+        self.asked_for: Collection[str] = ()
+        """Files that the user shared or unshared by a command."""
         self.is_complete = True
         """Whether the other side took everything that was sent."""
 
@@ -148,9 +150,10 @@ class Round:
         ours = self._ours()
         theirs, odd = self._side.read(ours)
         self._held_back += odd
-        # If our folder was emptied or moved away, it must not empty everybody's: then there is no common state.
-        has_own = bool(ours) or self._memory.exists(f"{self._part.prefix}{INDEX}")
-        base: Files = self._state.read(ours, theirs) if has_own else dict[str, bytes]()
+        base = self._state.read(ours, theirs)
+        if not ours and not self._memory.exists(f"{self._part.prefix}{INDEX}"):
+            # Our folder was emptied or moved away. It must not empty everybody's, except for what the user asked for.
+            base = {name: data for name, data in base.items() if name in self.asked_for}
         merge = three_way(base, ours, theirs)
         if dry_run:
             sent = {name for name, data in merge.there.items() if self._may_leave(name, data, theirs.get(name))}

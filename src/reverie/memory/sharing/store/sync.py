@@ -216,7 +216,7 @@ class _StoreRound(Round):
     ) -> None:
         super().__init__(directory, shelf.part, side, state, memory.gate, memory.places.purged_record)
         self._shelf = shelf
-        self._promoted = state.promoted
+        self._promoted = self.asked_for = state.promoted
 
     def _ask(self, merge: Merge) -> None:
         super()._ask(merge)
