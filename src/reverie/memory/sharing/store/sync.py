@@ -103,7 +103,7 @@ def sync_store(memory: OpenedMemory, *, dry_run: bool = False, within_s: float |
             note_failure(folder, said := f"{memory.settings.memory.store} does not answer as a memory server does.")
             raise StoreRefused(said, 0) from error
         if not dry_run:
-            note_success(folder, f"{caller.name} ({caller.organisation})", report.held_back)
+            note_success(folder, f"{caller.name} of {caller.organisation}", report.held_back)
     return report
 
 
@@ -282,4 +282,4 @@ def _find_store(
 def require_store(memory: OpenedMemory) -> None:
     """Raises `UserError` if no memory server is set."""
     if not memory.settings.memory.store:
-        raise UserError("There is no memory server: set `memory.store` to its address, then `reverie memory login`.")
+        raise UserError("There is no memory server: `reverie memory login URL` uses one.")
