@@ -127,7 +127,7 @@ class Commands(click.Group):
     def _find_within(self, ctx: click.Context, name: str) -> str:
         """The group that has a command of this name; empty if there is none."""
         groups = ((one, self.get_command(ctx, one)) for one in ("memory", "sessions", "serve", "dream"))
-        return next((one for one, group in groups if isinstance(group, click.Group) and name in group.commands), "")
+        return next((one for one, it in groups if isinstance(it, click.Group) and name in it.list_commands(ctx)), "")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
