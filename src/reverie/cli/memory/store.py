@@ -133,7 +133,7 @@ def store_command(as_json: bool, memory: OpenedMemory) -> int:
     if caller and project.is_shared and not caller.scope_of("project", project.name):
         say(f"  {paint.accent(f'{TEAM}/')}  the project {one_line(project.name)}: you are not a member yet")
     for one in status.held_back:
-        warn(f"held back {one_line(one)}")
+        warn(one_line(one))
     if questions:
         say(f"{plural(len(questions), 'memory has', 'memories have')} two versions: reverie memory inbox")
     if value["problem"]:
@@ -230,7 +230,7 @@ def _promote(memory: OpenedMemory, promotion: Promotion, yes: bool, as_json: boo
     lines = [said or f"Not shared yet: {promotion.target} is only on this machine."]
     answer(as_json, {**result, "held_back": held, "version": version_json(version)}, *lines, *undo_hint(version))
     for one in held:
-        warn(f"held back {one_line(one)}")
+        warn(one_line(one))
     return 2 if held else 0
 
 

@@ -216,15 +216,25 @@ class _StoreRound(Round):
     ) -> None:
         super().__init__(directory, shelf.part, side, state, memory.gate, memory.places.purged_record)
         self._shelf = shelf
-        self._promoted = self.asked_for = state.promoted
+        self._promoted = state.promoted
 
     def _ask(self, merge: Merge) -> None:
         super()._ask(merge)
         # Two people promoted the same name: both versions are shared.
         self._promoted += [copy for name, copy in merge.kept_both.items() if name in self._promoted]
 
+    def is_asked_for(self, name: str) -> bool:
+        return name in self._promoted or self._is_undone(name)
+
+    def _is_undone(self, name: str) -> bool:
+        """Whether the last change of a file took back one of the user's, such as sharing it."""
+        last = next(self._memory.log(f"{self._shelf.part.prefix}{name}", limit=1), None)
+        if last is None or not last.info.reverses:
+            return False
+        return self._memory.history.find(last.info.reverses).info.writer == Writer.USER
+
     def why_not_sent(self, name: str, data: bytes | None) -> str | None:
-        if self._shelf.only_promoted and name not in self._promoted:
+        if self._shelf.only_promoted and not self.is_asked_for(name):
             if data is None:
                 return ""  # forgotten here only
             full = f"{self._shelf.part.prefix}{name}"
