@@ -1,5 +1,5 @@
-"""Many clients write at once while servers are killed at random and the database restarts: every acknowledged write is
-there, and the versions of each store have no gaps."""
+"""Many clients write at once and dreams run, while servers and workers are killed at random and the database crashes:
+every acknowledged write is there, the versions of each store have no gaps, and each dream has landed once."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ import pytest
 
 from reverie.server.embedded import EmbeddedPostgres
 from tests.integration.server.conftest import Served, client
+from tests.integration.server.dreams.setup import StartWorker
+from tests.integration.server.dreams.test_faults import assert_once, start_dreams, wait_all
 
 pytestmark = pytest.mark.integration
 _SOAK = bool(os.environ.get("REVERIE_SOAK"))
@@ -24,6 +26,8 @@ WRITES = 10_000 if _SOAK else 600
 KILLS = 40 if _SOAK else 5
 RESTARTS = 5 if _SOAK else 1
 STORES = 10
+DREAMS = 20 if _SOAK else 3
+LEASE_S = 5
 
 
 class _Servers:
@@ -78,8 +82,12 @@ def _write(servers: _Servers, store: str, number: int, chance: random.Random) ->
     return acknowledged
 
 
-def test_no_acknowledged_write_is_lost(serve: Callable[[], Served], postgres: EmbeddedPostgres) -> None:
+def test_no_acknowledged_write_is_lost_and_every_dream_lands_once(
+    serve: Callable[[], Served], start_worker: StartWorker, postgres: EmbeddedPostgres
+) -> None:
     servers = _Servers(serve)
+    dreams = start_dreams(servers.any(), DREAMS)
+    workers = [start_worker(lease=LEASE_S, jobs=2) for _ in range(2)]
     stores = [
         _persist(servers, lambda all, number=number: all.create(name=f"storm {number}")).id for number in range(STORES)
     ]
@@ -92,6 +100,10 @@ def test_no_acknowledged_write_is_lost(serve: Callable[[], Served], postgres: Em
                 if over.wait(1.0):
                     return
                 servers.kill_one()
+                place = random.randrange(len(workers))
+                workers[place].kill()
+                workers[place].wait()
+                workers[place] = start_worker(lease=LEASE_S, jobs=2)
                 if number % max(1, KILLS // RESTARTS) == 1:
                     postgres.stop(mode="immediate")  # as a crash: nothing is flushed first
                     postgres.start()
@@ -109,6 +121,8 @@ def test_no_acknowledged_write_is_lost(serve: Callable[[], Served], postgres: Em
     over.set()
     disturber.join()
     assert not wrong and servers.kills >= min(KILLS, 3)
+    wait_all(servers.any(), dreams, 600)
+    assert_once(servers.any(), dreams)
     with psycopg.connect(servers.any().dsn, options="-c search_path=reverie") as connection:
         stored = set(connection.execute("select memory_id, content from versions").fetchall())
         assert not {one for one in acknowledged if one not in stored}
@@ -122,4 +136,7 @@ def test_no_acknowledged_write_is_lost(serve: Callable[[], Served], postgres: Em
             assert numbers == list(range(1, counter + 1))
         doubled = connection.execute("select path from memories group by store_id, path having count(*) > 1").fetchall()
         assert not doubled
-    print(f"{len(acknowledged)} acknowledged writes, {servers.kills} servers killed, {RESTARTS} restarts")
+    print(
+        f"{len(acknowledged)} acknowledged writes, {len(dreams)} dreams; {servers.kills} servers and as many workers "
+        f"killed, {RESTARTS} crashes of the database"
+    )
