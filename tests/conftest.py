@@ -15,7 +15,7 @@ from types import FrameType
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from tests import warm
+from tests import warm, workers
 from tests.counts import SOAK, count
 from tests.prefix_breaks import prefix_breaks
 
@@ -42,12 +42,25 @@ def pytest_configure(config: pytest.Config) -> None:
         tempfile.tempdir = None
     if config.getoption("numprocesses", None):
         warm.share()
+        workers.fork(config, _files(config))
+
+
+def _files(config: pytest.Config) -> Iterator[Path]:
+    """The files with the tests of this run."""
+    for given in config.args:
+        path = config.invocation_params.dir / given.partition("::")[0]
+        for file in sorted(path.rglob("test_*.py")) if path.is_dir() else [path]:
+            if file.is_file() and not (_INTEGRATION in file.parents and _leaves_out_integration(config)):
+                yield file
+
+
+def _leaves_out_integration(config: pytest.Config) -> bool:
+    return config.getoption("markexpr") == _USUAL and not any("integration" in path for path in config.args)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A usual run does not import tests with programs of others: it would leave all of them out."""
-    is_asked_for = config.getoption("markexpr") != _USUAL or any("integration" in path for path in config.args)
-    return True if collection_path == _INTEGRATION and not is_asked_for else None
+    return True if collection_path == _INTEGRATION and _leaves_out_integration(config) else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -7,6 +7,7 @@ and the imports are saved. Where start-up, signals or the interpreter's own sett
 from __future__ import annotations
 
 import atexit
+import ctypes
 import fcntl
 import gc
 import importlib
@@ -27,7 +28,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ _READ = {
     "settings.schema": "list_settings",
 }
 """What functions read from the program's own files at their first call, and keep."""
+_PR_SET_CHILD_SUBREAPER = 36
 processor_seconds = 0.0
 """What the processes of this test run have used; the operating system does not add it to ours."""
 
@@ -80,11 +82,9 @@ class Process:
         self.args = [module, *args]
         self.returncode: int | None = None
         order = {"args": args, "cwd": str(cwd), "env": dict(env), "terminal": terminal, "module": module}
-        raw = json.dumps(order).encode("utf-8", "surrogateescape")
         self._line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._line.connect(server())
-        socket.send_fds(self._line, [len(raw).to_bytes(8, "big")], list(streams))
-        self._line.sendall(raw)
+        _order(self._line, order, streams)
         self.pid = int.from_bytes(self._line.recv(8), "big")
 
     def poll(self) -> int | None:
@@ -207,7 +207,7 @@ def load() -> None:
         importlib.import_module(name)
     for room, function in _READ.items():
         getattr(importlib.import_module(f"reverie.{room}"), function)()
-    from reverie import prompts
+    from reverie import prompts, quick
     from reverie.offline.language import lexicon, words
     from reverie.text import patterns
 
@@ -219,6 +219,8 @@ def load() -> None:
     for one in gc.get_objects():
         if isinstance(one, patterns._LatePattern):
             assert one.flags is not None  # compiles it
+        elif isinstance(one, type) and isinstance(vars(one).get("__init__"), quick._LateInit):
+            assert one.__init__  # compiles it: for a session, one third of the time of a warm process
     assert threading.active_count() == 1, "a process with threads cannot be forked safely"
     gc.freeze()
 
@@ -254,11 +256,7 @@ def _serve(listening: socket.socket, alive: int) -> Callable[[], object]:
                     _tell(line, json.dumps([code, used.ru_utime + used.ru_stime]).encode())
         if listening in ready:
             line, _ = listening.accept()
-            head, fds, _, _ = socket.recv_fds(line, 8, 3)
-            left, order = int.from_bytes(head, "big"), b""
-            while len(order) < left:
-                order += line.recv(left - len(order))
-            wanted = json.loads(order.decode("utf-8", "surrogateescape"))
+            wanted, fds = _hear(line)
             _load_sdks(wanted)
             pid = os.fork()
             if not pid:
@@ -275,6 +273,23 @@ def _serve(listening: socket.socket, alive: int) -> Callable[[], object]:
             _tell(line, pid.to_bytes(8, "big"))
 
 
+def _order(line: socket.socket, order: Mapping[str, Any], streams: Sequence[int]) -> None:
+    raw = json.dumps(order).encode("utf-8", "surrogateescape")
+    socket.send_fds(line, [len(raw).to_bytes(8, "big")], list(streams))
+    line.sendall(raw)
+
+
+def _hear(line: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """An order and the streams that came with it. Where nobody can order any more, this process ends."""
+    head, fds, _, _ = socket.recv_fds(line, 8, 3)
+    left, order = int.from_bytes(head, "big"), b""
+    if not head:
+        os._exit(0)
+    while len(order) < left:
+        order += line.recv(left - len(order))
+    return json.loads(order.decode("utf-8", "surrogateescape")), fds
+
+
 def _tell(line: socket.socket, what: bytes) -> None:
     with suppress(OSError):  # whoever asked has gone
         line.send(what)
@@ -288,8 +303,9 @@ def _become(order: dict[str, Any], fds: list[int]) -> Callable[[], object]:
     for number, end in enumerate(fds):
         os.dup2(end, number)
         os.close(end)
-    if order["terminal"]:
+    if order["terminal"] or order.get("session"):
         os.setsid()
+    if order["terminal"]:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         errors = "backslashreplace" if name == "stderr" else "strict"
@@ -300,6 +316,8 @@ def _become(order: dict[str, Any], fds: list[int]) -> Callable[[], object]:
         setattr(sys, f"__{name}__", stream)
     random.seed()
     module, args = order["module"], order["args"]
+    if args[:1] == ["team"] and args[1:2] == ["team.toml"] and (member := _start_members_warm()):
+        return member
     if module == "-c":
         sys.argv = ["-c", *args[1:]]
         return lambda: exec(compile(args[0], "<string>", "exec"), {"__name__": "__main__"})
@@ -308,7 +326,52 @@ def _become(order: dict[str, Any], fds: list[int]) -> Callable[[], object]:
     return lambda: runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
-def _to_the_end(work: Callable[[], object]) -> int:
+def _start_members_warm() -> Callable[[], object] | None:
+    """A process beside this one forks every `reverie` that this one starts. Returns in such a fork: its work.
+
+    It forks twice: the one in between ends at once, and the system gives its child to us, who can wait for it.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    line, beside = socket.socketpair()
+    if os.fork():
+        beside.close()
+        subprocess._fork_exec = partial(_ask_for_member, line, subprocess._fork_exec)
+        return None
+    line.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with Path(os.devnull).open("r+b") as nothing:
+        for number in range(3):
+            os.dup2(nothing.fileno(), number)
+    while True:
+        order, fds = _hear(beside)
+        told, tell = os.pipe()
+        between = os.fork()
+        if not between:
+            if pid := os.fork():
+                os.write(tell, pid.to_bytes(8, "big"))
+                os._exit(0)
+            for end in (told, tell, beside.detach()):
+                os.close(end)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            return _become(order, fds)
+        os.waitpid(between, 0)
+        beside.send(os.read(told, 8))
+        for end in (told, tell, *fds):
+            os.close(end)
+
+
+def _ask_for_member(line: socket.socket, cold: Callable[..., int], words: Sequence[bytes | str], *more: Any) -> int:
+    """What `subprocess` calls to start a program; `more` as it gives it."""
+    args = [os.fsdecode(word) for word in words]
+    if args[:3] != [sys.executable, "-m", "reverie"]:
+        return cold(words, *more)
+    env = dict(os.fsdecode(one).split("=", 1) for one in more[4])
+    order = {"args": args[3:], "cwd": os.fsdecode(more[3] or "."), "env": env, "terminal": False, "module": "reverie"}
+    _order(line, {**order, "session": more[14]}, (more[5], more[8], more[10]))
+    return int.from_bytes(line.recv(8), "big")
+
+
+def to_the_end(work: Callable[[], object]) -> int:
     """Does the work and what an interpreter does when it ends, without taking the modules down one by one."""
     try:
         work()
@@ -330,4 +393,4 @@ def _to_the_end(work: Callable[[], object]) -> int:
 
 if __name__ == "__main__":
     load()
-    os._exit(_to_the_end(_serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))))
+    os._exit(to_the_end(_serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+
+from tests import warm
 
 Event = dict[str, Any]
 
@@ -33,7 +33,8 @@ end
 class Run:
     """A team that runs, or ran."""
 
-    process: subprocess.Popen[str]
+    process: warm.Process
+    output: TextIO
     events: list[Event] = field(default_factory=list[Event])
     pids: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -51,8 +52,7 @@ class Run:
         return self.process.wait(30)
 
     def __iter__(self) -> Iterator[Event]:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        for line in self.output:
             event = json.loads(line)
             self.events.append(event)
             if event.get("what") == "started":
@@ -87,26 +87,19 @@ def team(folder: Path, file: str, **scripts: str) -> Iterator[Run]:
     for name, text in scripts.items():
         (folder / f"{name}.script").write_text(text)
     (folder / "team.toml").write_text(file)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "reverie", "team", "team.toml", "--json"],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    run = Run(process)
-    try:
-        yield run
-    finally:
-        process.kill()
-        process.wait()
-        for pid in run.pids.values():
-            if _is_alive(pid):
-                os.killpg(pid, signal.SIGKILL)
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
+    output, theirs = os.pipe()
+    process = warm.start("team", "team.toml", "--json", cwd=folder, stdout=theirs)
+    os.close(theirs)
+    with os.fdopen(output, encoding="utf-8") as lines:
+        run = Run(process, lines)
+        try:
+            yield run
+        finally:
+            process.kill()
+            process.wait()
+            for pid in run.pids.values():
+                if _is_alive(pid):
+                    os.killpg(pid, signal.SIGKILL)
 
 
 def members(*names: str, **more: str) -> str:

@@ -32,7 +32,7 @@ from reverie.layers.l6_dreaming.gates import DreamGate
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
-from tests.counts import count
+from tests.counts import SOAK
 from tests.shared_data import sources
 
 LOCKS = "---\nname: Canal locks\ndescription: When the locks open\ntype: project\n---\n\n"
@@ -313,13 +313,15 @@ def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work(folde
 @pytest.mark.soak
 @pytest.mark.parametrize("folder", sources("dream-dev", long=True))
 def test_careless_minds_are_kept_from_harm_on_every_scenario(folder: Path) -> None:
-    """Every second one, unless in a soak."""
-    for scenario, before in list(zip(scenarios(folder), idle_in(folder), strict=True))[:: count(2, 1)]:
+    """Where a quarter may be lost; the others are only played, in a soak."""
+    for scenario, before in zip(scenarios(folder), idle_in(folder), strict=True):
+        is_wide = json.loads((scenario / "check.json").read_text())["max_loss"] >= 0.25
+        if not is_wide and not SOAK:
+            continue
         found = by(scenario, careless)
         assert found.name == before.name
         lost = [what for what in found.failed if what.startswith("max_loss") and what not in before.failed]
-        check = json.loads((scenario / "check.json").read_text())
-        if check["max_loss"] >= 0.25:
+        if is_wide:
             assert lost == [], f"{scenario.name}: {found.said} {lost}"
 
 

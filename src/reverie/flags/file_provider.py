@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from openfeature.evaluation_context import EvaluationContext
 from openfeature.flag_evaluation import FlagResolutionDetails, Reason
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _Values = dict[str, bool | int | float]
 _Signature = tuple[int, int, int]
+_State: TypeAlias = _Signature | Literal["absent"] | None
 
 GRACE_S = 1.0  # how many seconds an empty or missing file must stay that way before it counts
 _RACY_NS = 50_000_000
@@ -43,9 +44,10 @@ class FileProvider(AbstractProvider):
         self.warnings: list[str] = []
         self._home = _Watched(home_file)
         self._managed = _Watched(managed_file) if managed_file else None
+        self._watched = (self._home, self._managed) if self._managed else (self._home,)
         self._env = self._from_env(env or {})
         # A mistake is an error now, when somebody can fix it, and a warning later, during work.
-        for watched in self._watched():
+        for watched in self._watched:
             watched.refresh(self._warn, strict=True)
 
     def get_metadata(self) -> Metadata:
@@ -53,7 +55,7 @@ class FileProvider(AbstractProvider):
 
     def value(self, name: str) -> bool | int | float | None:
         """Returns the current value of a flag, or None if it is not set."""
-        for watched in self._watched():
+        for watched in self._watched:
             watched.refresh(self._warn, strict=False)
         if self._managed and name in self._managed.values:
             return self._managed.values[name]
@@ -61,10 +63,8 @@ class FileProvider(AbstractProvider):
 
     def state(self) -> tuple[object, ...] | None:
         """Identifies the current values: equal as long as none has changed. None if that is not known."""
-        for watched in self._watched():
-            watched.refresh(self._warn, strict=False)
-        states = tuple(watched.state for watched in self._watched())
-        return None if None in states else states
+        states = [watched.refresh(self._warn, strict=False) for watched in self._watched]
+        return None if None in states else tuple(states)
 
     def numbers(self) -> _Values:
         """Returns the numbers that are set."""
@@ -78,9 +78,6 @@ class FileProvider(AbstractProvider):
         if name in self._env:
             return f"environment {env_name(name)}"
         return str(self._home.path) if name in self._home.values else "default"
-
-    def _watched(self) -> tuple[_Watched, ...]:
-        return (self._home, self._managed) if self._managed else (self._home,)
 
     def _warn(self, sentence: str) -> None:
         if sentence not in self.warnings:
@@ -148,10 +145,14 @@ class _Watched:
         self._absent = False
         self._doubted_since: float | None = None
 
-    def refresh(self, warn: _Warn, *, strict: bool) -> None:
+    def refresh(self, warn: _Warn, *, strict: bool) -> _State:
+        """Reads the file again if it has changed. Identifies the values; None while a change might not show."""
         signature = self._signature()
-        if signature == self._seen and (signature is not None or self._absent):
-            return
+        if signature != self._seen or (signature is None and not self._absent):
+            self._read(signature, warn, strict=strict)
+        return "absent" if self._absent else self._seen
+
+    def _read(self, signature: _Signature | None, warn: _Warn, *, strict: bool) -> None:
         if self.values and (signature is None or signature[1] == 0) and not self._is_doubt_over():
             return
         self._doubted_since = None
@@ -171,11 +172,6 @@ class _Watched:
         self._absent = signature is None
         young = signature is not None and time.time_ns() - signature[0] < _RACY_NS
         self._seen = None if young else signature
-
-    @property
-    def state(self) -> _Signature | Literal["absent"] | None:
-        """Identifies the values; None while the file is so young that a change might not show."""
-        return "absent" if self._absent else self._seen
 
     def _signature(self) -> _Signature | None:
         try:

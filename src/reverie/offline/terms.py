@@ -109,6 +109,7 @@ def pattern(question: Question) -> str:
     return "|".join([*bounded, *others])
 
 
+@lru_cache(maxsize=512)
 def telling(word: str) -> int:
     """How telling a word is by its form: names from code most, then long words."""
     in_code = "_" in word or "." in word or any(char.isdigit() for char in word)

@@ -285,8 +285,7 @@ def test_a_team_that_nobody_hears_any_more_ends(tmp_path: Path) -> None:
     file = HEAD + 'permission_mode = "accept_all"\n' + members("ann")
     with team(tmp_path, file, lead=lead, ann=REPORTER) as run:
         run.until(lambda event: event.get("what") == "started" and event["member"] == "ann")
-        assert run.process.stdout is not None
-        run.process.stdout.close()
+        run.output.close()
         assert run.process.wait(60) == 141
         assert run.alive() == []
 
@@ -329,7 +328,7 @@ def test_status_and_stop(tmp_path: Path) -> None:
         assert "t/lead busy Bash" in _reverie(tmp_path, "chat", given="/tasks\n").stdout
         again = _reverie(tmp_path, "team", "team.toml")
         assert again.returncode == 3 and str(run.process.pid) in again.stderr
-        stopping = subprocess.Popen([sys.executable, "-m", "reverie", "team", "stop", "t"], cwd=tmp_path)
+        stopping = warm.start("team", "stop", "t", cwd=tmp_path)
         assert run.finish() == 143
         assert stopping.wait(30) == 0
     assert _reverie(tmp_path, "team", "stop", "t").returncode == 2

@@ -7,7 +7,9 @@ updates the index. It only works on texts; see `minds.py` for the dream.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from reverie.lab.dream.score import holds, lists_of, survives, texts_of
@@ -38,12 +40,12 @@ class Statement:
 class Scene:
     """A scenario as texts: its files and their days, what users typed, and the results of tools."""
 
-    check: JsonObject
-    before: Mapping[str, str]
-    days: Mapping[str, date]
+    check: JsonObject = field(hash=False)
+    before: Mapping[str, str] = field(hash=False)
+    days: Mapping[str, date] = field(hash=False)
     now: date
-    typed: Sequence[Statement]
-    foreign: Sequence[str]
+    typed: tuple[Statement, ...]
+    foreign: tuple[str, ...]
 
     @property
     def gone(self) -> list[str]:
@@ -73,8 +75,8 @@ def read_scene(memory: Path, transcripts: Path, now: datetime, check: JsonObject
         before=memory_texts(memory),
         days={name: datetime.fromtimestamp(path.stat().st_mtime, UTC).date() for name, path in files.items()},
         now=now.date(),
-        typed=typed,
-        foreign=foreign,
+        typed=tuple(typed),
+        foreign=tuple(foreign),
     )
 
 
@@ -99,13 +101,19 @@ class EditedMemory:
 
 def right_edits(scene: Scene, *, count_from: date | None = None) -> EditedMemory:
     """All edits that the checks ask for. `count_from`: the wrong day for relative dates, for a mind that errs."""
+    return EditedMemory(dict(_edited(scene, count_from)))
+
+
+@lru_cache(maxsize=64)
+def _edited(scene: Scene, count_from: date | None) -> Mapping[str, str]:
+    """Worked out once per scenario: every wrong mind begins with the right edits."""
     work = _Editor(scene, count_from)
     work.write_dates_out()
     work.join_copies()
     work.remove_disproved()
     work.add_missing()
     work.update_indexes()
-    return EditedMemory(work.after)
+    return work.after
 
 
 class _Editor:

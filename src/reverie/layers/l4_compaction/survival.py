@@ -44,7 +44,7 @@ def inventory(text: str, requests: Sequence[UserRequest]) -> Inventory:
     return {
         "requests": [one.words for one in requests],
         "constraints": list(dict.fromkeys(constraints)),
-        "paths": _ranked(_PATH.findall(text))[:_MOST_NAMES],
+        "paths": _ranked(_paths(text))[:_MOST_NAMES],
         "names": [name for name in _ranked(_WORD.findall(text)) if _NAME.fullmatch(name)][:_MOST_NAMES],
         "numbers": _ranked(_NUMBER.findall(text))[:_MOST_NAMES],
     }
@@ -62,7 +62,7 @@ def survival(
 ) -> Survival:
     """Makes the report. A request counts as kept if it is whole, or is over `limit` bytes and its excerpt is there."""
     flat = " ".join(new.split())
-    words = {*_WORD.findall(new), *_PATH.findall(new), *_NUMBER.findall(new)}
+    words = {*_WORD.findall(new), *_paths(new), *_NUMBER.findall(new)}
     kept, total, lost = dict[str, int](), dict[str, int](), dict[str, list[str]]()
     for kind in KINDS:
         items = old[kind]
@@ -92,6 +92,11 @@ def _is_kept(kind: str, item: str, flat: str, words: set[str], limit: int) -> bo
         head = " ".join(item.encode("utf-8", "replace")[: limit // 2].decode("utf-8", "ignore").split())
         return len(item.encode("utf-8", "replace")) > limit and head in flat
     return item in words or item in flat
+
+
+def _paths(text: str) -> list[str]:
+    """Looks only at lines with a slash, which are few: no path goes beyond its line."""
+    return _PATH.findall("\n".join(line for line in text.split("\n") if "/" in line))
 
 
 def _ranked(found: list[str]) -> list[str]:

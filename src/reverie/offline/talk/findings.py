@@ -46,9 +46,11 @@ def _from_conversation(talk: Talk, question: Question) -> Iterator[Finding]:
     best: tuple[float, bool, int, str, str] | None = None
     for number, (role, text) in enumerate(talk.turn.before):
         for line in text.splitlines():
-            covers, by_person = coverage(line, question), role == "user"
             is_answer = wants_questions or not line.rstrip().endswith(("?", "？"))
-            if not line.strip() or not is_answer or not covers or (not by_person and covers < 1):
+            if not line.strip() or not is_answer:
+                continue
+            covers, by_person = coverage(line, question), role == "user"
+            if not covers or (not by_person and covers < 1):
                 continue
             if best is None or (covers, by_person, number) >= best[:3]:
                 best = (covers, by_person, number, role, line.strip())
