@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _MOST_CONNECTIONS: Final = 2_000
 _WHO: Final = "reverie.who"
+_OF_MODELS: Final = ("/v1/messages", "/v1/models", "/v1/complete", "/v1/chat", "/v1/responses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +218,11 @@ def create_app(dsn: str, options: Options | None = None) -> Starlette:
         _recall_route(site),
     ]
 
-    async def refuse(_request: Request, error: Exception) -> Response:
+    async def refuse(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
         said = "There is no such method here." if status == 405 else "There is no such route."
+        if request.url.path.startswith(_OF_MODELS):
+            said = "This is a memory server: it has no models. Give ANTHROPIC_BASE_URL only to clients of its memory."
         site.measures.count("reverie_requests_total", method="other", route="other", status=str(status))
         return error_response(ApiError(status, said), new_id("req"))
 
