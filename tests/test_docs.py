@@ -67,6 +67,7 @@ NOT_RUN = {
     "curl -H": "asks a web view that runs (tests/web)",
     "reverie simulate": "serves until it is stopped (tests/simulator/test_simulate_command.py)",
     "reverie serve": "serves until it is stopped, or needs a database (tests/integration/server)",
+    "reverie worker": "dreams until it is stopped (tests/integration/server/dreams)",
     "reverie memory login": "asks a server that runs (tests/integration/server)",
     "reverie models add": "downloads weights",
     "reverie memory share": "needs a memory server (tests/integration/server/test_client.py)",

@@ -199,6 +199,7 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("serve",): [Case(nowhere, works=False)],
         ("worker",): [Case(nowhere, works=False)],
         ("serve", "setup"): [Case(nowhere, works=False)],
+        ("serve", "stores"): [Case((), works=False)],
         ("serve", "audit"): [Case((), works=False)],
         ("serve", "backup"): [Case((str(work / "new.dump"),), works=False)],
         ("serve", "restore"): [Case((str(work / "notes.md"), *nowhere), works=False)],

@@ -64,6 +64,7 @@ def test_an_unknown_command_names_the_nearest(reverie: Command) -> None:
     done = reverie("sesions", code=2)
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("reverie: There is no command 'sesions'; did you mean sessions")
+    assert "did you mean `reverie memory share`?" in reverie("share", "x", code=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ OURS = "read_kept_result"
 NEEDLE = "the port is 4711"
 LONG = "".join(f"{number} a line of the log\n" for number in range(2_500)) + NEEDLE
 SYSTEM = "You are an agent that looks things up. " * 50
-LONG_SYSTEM = SYSTEM * 17
+LONG_SYSTEM = SYSTEM * 22
 """Our tool is less than 1% of it."""
 
 

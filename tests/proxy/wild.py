@@ -37,8 +37,8 @@ def has_left(connection: socket.socket, within: float = 10.0) -> bool:
 
 
 @contextmanager
-def wild(reply: Reply) -> Generator[str]:
-    """Calls `reply` after each request has come."""
+def wild(reply: Reply, heads: list[list[bytes]] | None = None) -> Generator[str]:
+    """Calls `reply` after each request has come. `heads` gets the lines before each body."""
     server = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -49,7 +49,9 @@ def wild(reply: Reply) -> Generator[str]:
 
     def one(connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            if read_request(connection):
+            if came := read_request(connection):
+                if heads is not None:
+                    heads.append(came.partition(b"\r\n\r\n")[0].split(b"\r\n"))
                 reply(connection)
 
     threading.Thread(target=serve, daemon=True).start()

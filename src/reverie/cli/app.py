@@ -119,8 +119,15 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in self.entries and not name.startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(unknown_name(self.kind, name, self.entries), ctx)
+            within = self._find_within(ctx, name)
+            said = f"There is no command {name!r}; did you mean `reverie {within} {name}`?" if within else ""
+            raise click.UsageError(said or unknown_name(self.kind, name, self.entries), ctx)
         return super().resolve_command(ctx, args)
+
+    def _find_within(self, ctx: click.Context, name: str) -> str:
+        """The group that has a command of this name; empty if there is none."""
+        groups = ((one, self.get_command(ctx, one)) for one in ("memory", "sessions", "serve", "dream"))
+        return next((one for one, it in groups if isinstance(it, click.Group) and name in it.list_commands(ctx)), "")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -100,11 +100,17 @@ def stats_command(as_json: bool, cwd: Path) -> None:
     answer(as_json, found, *_lines(found, get_paint()))
 
 
+def _money(amount: float, digits: int) -> str:
+    """Dollars, with the sign first."""
+    text = f"${abs(amount):.{digits}f}"
+    return f"-{text}" if amount < 0 and text.strip("$0.") else text
+
+
 def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
     total = found["total"]
     yield (
         f"{plural(total['requests'], 'request')}: paid ${total['paid']:.2f}, directly ${total['direct']:.2f}, "
-        f"saved {paint.bold('$' + format(total['saved'], '.2f'))} ({1 - total['ratio']:.0%}); "
+        f"saved {paint.bold(_money(total['saved'], 2))} ({1 - total['ratio']:.0%}); "
         f"{total['cache_share']:.0%} read from the cache"
     )
     if total["reads"]:
@@ -127,7 +133,7 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
                 f"{one['cache_share']:.0%}",
                 f"${one['paid']:.4f}",
                 f"${one['direct']:.4f}",
-                f"${one['saved']:.4f}",
+                _money(one["saved"], 4),
                 f"{breaks}{'; stopped: ' + one['stopped'] if one['stopped'] else ''}",
             )
         )
@@ -187,6 +193,8 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
         click.echo(f"  export OPENAI_BASE_URL={url}/v1\n")
         if token:
             click.echo(f"The addresses have the token. Clients may also send it in the header {TOKEN_HEADER}.")
+            if chosen["host"] not in url:
+                click.echo("On other machines, write the name of this machine in place of the one in the addresses.")
         click.echo("`reverie proxy stats` shows what it saved.")
         if chosen["workers"] > 1:
             supervise(chosen["workers"], lambda: serve(make_app(), listener))

@@ -14,7 +14,7 @@ from reverie.memory.taxonomy import is_index
 
 def find_file(directory: MemoryDirectory, given: str, *, also: Iterable[str] = ()) -> str:
     """The file with this name, with or without `.md`, with this title, or the only one whose name contains it. A name
-    that a list has cut (`…`) counts too.
+    that a list has cut (`…`) counts too, and a folder with a part of a name (`team/mocks`).
 
     `also`: names of files that do not exist now, but count.
     """
@@ -25,7 +25,12 @@ def find_file(directory: MemoryDirectory, given: str, *, also: Iterable[str] = (
     folded = wanted.casefold().removesuffix(".md")
     exact = [name for name in names if name.casefold().removesuffix(".md") == folded]
     titled = [entry.name for entry in directory.list() if entry.title.casefold() == folded]
-    holding = [name for name in names if folded and folded in name.casefold()]
+    folder, slash, part = folded.rpartition("/")
+    holding = [
+        name
+        for name in names
+        if part and name.casefold().startswith(folder + slash) and part in name[len(folder + slash) :].casefold()
+    ] or [name for name in names if folded and folded in name.casefold()]
     for found in (exact, titled, holding):
         if len(set(found)) == 1:
             return found[0]

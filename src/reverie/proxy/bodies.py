@@ -190,9 +190,10 @@ def marker_inside(content: Json) -> Json:
     return next((one for one in reversed(found) if one is not None), None)
 
 
-def dump(body: Mapping[str, Any]) -> bytes:
-    """The body as bytes; also half of a surrogate pair survives."""
-    return json.dumps(body, separators=(",", ":")).encode()
+def dump(body: Mapping[str, Any], *, finite: bool = True) -> bytes:
+    """The body as bytes; also half of a surrogate pair survives. `finite`: raises `ValueError` for a number that JSON
+    cannot write, e.g. one that was too large to be read."""
+    return json.dumps(body, separators=(",", ":"), allow_nan=not finite).encode()
 
 
 def results_to_change(given: Sequence[GivenResult], sent: Iterable[GivenResult]) -> dict[ResultName, str] | None:

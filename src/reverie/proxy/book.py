@@ -72,6 +72,11 @@ def hashed(*parts: str) -> bytes:
     return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).digest()
 
 
+def _owned(state: bytes, client: str) -> bytes:
+    """A state of one client: others may have said the same, and got the same answers."""
+    return hashlib.sha256(state + client.encode()).digest()
+
+
 def chain(seed: str, fingerprints: Sequence[str]) -> list[bytes]:
     """The state after each message."""
     return extended(hashed(seed), fingerprints)[1:]
@@ -96,6 +101,7 @@ class KnownState:
     is_newest: bool
     asked: bytes
     """The hash of the last request."""
+    client: str
 
 
 class Book:
@@ -110,8 +116,12 @@ class Book:
         self._base.execute("delete from states where at < ?", (time.time() - _KEPT_S,))
         self._base.execute("delete from conversations where requests = 0 and used < ?", (time.time() - _UNANSWERED_S,))
 
-    def find(self, states: Sequence[bytes]) -> KnownState | None:
-        """The longest stored start of a request with these states."""
+    def find(self, states: Sequence[bytes], client: str) -> KnownState | None:
+        """The longest stored start of a request with these states; if there are two, that of this client."""
+        own, any_ones = self._find([_owned(one, client) for one in states]), self._find(states)
+        return any_ones if own is None or (any_ones is not None and any_ones.length > own.length) else own
+
+    def _find(self, states: Sequence[bytes]) -> KnownState | None:
         places = {state: place for place, state in enumerate(states)}
         with self._work() as base:
             for end in range(len(states), 0, -_AT_ONCE):
@@ -123,10 +133,10 @@ class Book:
                 ).fetchall()
                 if rows:
                     state, name = max(rows, key=lambda row: places[row[0]])
-                    row = base.execute("select tip, asked from conversations where id = ?", (name,)).fetchone()
-                    return KnownState(
-                        name, places[state] + 1, bool(row) and row[0] == state, row[1] or b"" if row else b""
-                    )
+                    row = base.execute("select tip, asked, client from conversations where id = ?", (name,)).fetchone()
+                    tip, asked, client = row or (None, None, "")
+                    is_newest = tip is not None and state in (tip, _owned(tip, client))
+                    return KnownState(name, places[state] + 1, is_newest, asked or b"", client)
         return None
 
     def begin(self, name: str, api: str, model: str, client: str) -> None:
@@ -146,15 +156,21 @@ class Book:
         """Remembers the states after an answer, the last one as the newest, and the answer if it is like no other."""
         now = time.time()
         with self._work() as base:
-            base.executemany("insert or replace into states values (?,?,?)", [(one, name, now) for one in states])
+            row = base.execute("select client from conversations where id = ?", (name,)).fetchone()
+            own = [_owned(one, row[0]) for one in states] if row else []
+            base.executemany(
+                "insert or replace into states values (?,?,?)", [(one, name, now) for one in (*states, *own)]
+            )
             base.execute(
                 "update conversations set tip = ?, said = ?, used = ? where id = ?", (states[-1], said, now, name)
             )
 
-    def said_last(self, said: bytes) -> str:
-        """The conversation that has this newest answer, the last used one; empty if there is none."""
+    def said_last(self, said: bytes, client: str) -> str:
+        """The conversation of a client that has this newest answer, the last used one; empty if there is none."""
         with self._work() as base:
-            row = base.execute("select id from conversations where said = ? order by used desc", (said,)).fetchone()
+            row = base.execute(
+                "select id from conversations where said = ? and client = ? order by used desc", (said, client)
+            ).fetchone()
         return str(row[0]) if row else ""
 
     def unanswered(self, asked: bytes, client: str) -> str:

@@ -311,9 +311,13 @@ class Conversations:
 
     async def read_saved(self, plan: Plan, api: Api, call: OwnCall) -> ReadResult:
         """Answers a call of our tool."""
-        model = str((plan.given or {}).get("model") or "")
+        given = plan.given or {}
+        model = str(given.get("model") or "")
         self.book.add(plan.conversation, reads=1)
-        return await self._saved.read(plan.conversation, call, lambda name: self._engine(name, model, api).engine)
+        results = results_of(api, given)
+        return await self._saved.read(
+            plan.conversation, call, lambda name: self._engine(name, model, api).engine, results
+        )
 
     async def close(self) -> None:
         for opened in self._open.values():
@@ -340,9 +344,9 @@ class Conversations:
         return max(0.0, spare) if spare >= written_again / _BYTES_PER_WRITE else 0.0
 
     def _is_dearer(self, name: str) -> bool:
-        """Whether a conversation has cost more so far than is promised."""
+        """Whether a conversation has cost more so far than is promised, and results were read again in it."""
         sent, direct = self.book.meters(name)
-        return sent > (1 + SPARE) * direct
+        return sent > (1 + SPARE) * direct and self.book.family(name)[name] > 0
 
     def _engine(self, name: str, model: str, api: Api, size: int = 0, *, can_read: bool = True) -> _Open:
         found = self._open.pop(name, None)

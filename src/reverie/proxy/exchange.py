@@ -60,8 +60,8 @@ class Exchanges:
     _upkeep: Upkeep = field(default_factory=Upkeep)
 
     async def send(
-        self, method: str, path: str, headers: Mapping[str, str], raw: bytes, api: Api | None, *, is_near: bool = True
-    ) -> tuple[int, list[tuple[str, str]], AsyncIterator[bytes]]:
+        self, method: str, path: str, headers: httpx.Headers, raw: bytes, api: Api | None, *, is_near: bool = True
+    ) -> tuple[int, list[tuple[bytes, bytes]], AsyncIterator[bytes]]:
         """Sends one request; returns the status, the headers and the bytes of the answer as they come. `is_near`: the
         client is on this machine."""
         who = self._name(headers)
@@ -89,9 +89,9 @@ class Exchanges:
         return plan, response
 
     async def _sent(self, call: Call, body: bytes) -> httpx.Response:
-        passed = {name: value for name, value in call.headers.items() if name.lower() not in _NOT_SENT}
+        passed = [(name, value) for name, value in call.headers.raw if name.decode("latin-1").lower() not in _NOT_SENT]
         base = self.upstreams.get(call.api or "") or self._upstream_of(call.path, call.headers)
-        headers = {**passed, "accept-encoding": "identity"}
+        headers = [*passed, (b"accept-encoding", b"identity")]
         request = self.client.build_request(call.method, base + call.path, headers=headers, content=body)
         return await self.client.send(request, stream=True)
 
@@ -244,11 +244,11 @@ class Exchanges:
         return hashlib.blake2b(key.encode("utf-8", "replace"), key=self.key, digest_size=6).hexdigest()
 
 
-def _headers(response: httpx.Response, *, is_read: bool = False) -> list[tuple[str, str]]:
+def _headers(response: httpx.Response, *, is_read: bool = False) -> list[tuple[bytes, bytes]]:
     """The headers for the client. A response that was read is plain again."""
     is_plain = is_read or response.is_stream_consumed
     left_out = _NOT_ANSWERED | {"content-encoding"} if is_plain else _NOT_ANSWERED
-    return [(name, value) for name, value in response.headers.multi_items() if name.lower() not in left_out]
+    return [one for one in response.headers.raw if one[0].decode("latin-1").lower() not in left_out]
 
 
 async def _passed(response: httpx.Response) -> AsyncIterator[bytes]:

@@ -1,7 +1,7 @@
 """Finds the conversation of a request by its content: a known one, an edited one, a branch of one, or a new one.
 
-A conversation that continues from an earlier point gets a copy of the transcript, so that decisions about the common
-start stay the same in both branches.
+A conversation that continues from an earlier point, or with another key, gets a copy of the transcript, so that
+decisions about the common start stay the same in both branches.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ class Finder:
 
     def find(self, states: Sequence[bytes], said: bytes | None, api: Api, model: str, client: str) -> tuple[str, Found]:
         """The conversation of a request, and how it was found. `said`: the newest answer in the request."""
-        found, how = self._book.find(states), "known"
-        if found is not None and (found.is_newest or found.asked == states[-1]):
+        found, how = self._book.find(states, client), "known"
+        if found is not None and found.client == client and (found.is_newest or found.asked == states[-1]):
             name = found.conversation
-        elif said is not None and (name := self._book.said_last(said)):
+        elif said is not None and (name := self._book.said_last(said, client)):
             self._rewritten(name)
             how = "edited"
-        elif found is not None:
-            name, how = self._branch(found.conversation, api, model, client), "branch"
         else:  # a client that asks again, because nobody answered, has the same conversation
-            name, how = self._book.unanswered(states[-1], client) or self._begin(api, model, client), "new"
+            name, how = self._book.unanswered(states[-1], client), "branch" if found is not None else "new"
+            if not name and found is not None:
+                name = self._branch(found.conversation, api, model, client)
+            name = name or self._begin(api, model, client)
         self._book.asked(name, states[-1])
         return name, how
 
@@ -57,7 +58,7 @@ class Finder:
 
     def find_kept(self, kept: str, api: Api, model: str, client: str) -> str:
         """The conversation of which the server keeps the history."""
-        found = self._book.find([hashed("response", kept)])
+        found = self._book.find([hashed("response", kept)], client)
         if found is not None:
             return found.conversation
         name = self._begin(api, model, client)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -30,6 +30,7 @@ from reverie.proxy.read_back import (
     result_parts,
     said_items,
     without_calls,
+    without_echo,
 )
 from reverie.proxy.saved_reads import Hidden
 from reverie.types import JsonObject
@@ -50,7 +51,7 @@ class Call(NamedTuple):
 
     method: str
     path: str
-    headers: Mapping[str, str]
+    headers: httpx.Headers
     api: Api | None
 
 
@@ -106,7 +107,7 @@ class HiddenRounds:
                 self._exchange.failed("answer_not_read")
                 return response, _given(data)
             if not await self._take(message):
-                return response, _given(data if self._shown is None else dump(self._shown))
+                return response, _given(data if self._shown is None else dump(self._shown, finite=False))
             self._plan, response = await self._exchange.send_plan(self._call, self._plan, self._raw)
 
     async def stream(self, response: httpx.Response) -> AsyncIterator[bytes]:
@@ -180,8 +181,8 @@ class HiddenRounds:
             items = [*said_items(api, message, plan.given or {}), *result_items(api, results)]
             await self._exchange.record(plan, api, message, self._raw, self._who, None)
             self._items += items
-            passed = {name: value for name, value in self._call.headers.items() if name.lower() not in _ONCE}
-            self._call = self._call._replace(headers=passed)
+            for name in _ONCE:
+                self._call.headers.pop(name, None)
             self._plan = await self._exchange.conversations.next_round(plan, api, items)
             return True
         hidden = None
@@ -194,7 +195,8 @@ class HiddenRounds:
                 parts if api == "responses" else [],
                 str(message.get("id") or "") if api == "responses" else "",
             )
-        if hidden is not None or is_cut or len(self._said) > 1:
+        echoes = without_echo(api, message, self._tool) is not message
+        if hidden is not None or is_cut or echoes or len(self._said) > 1:
             self._shown = merged(api, self._said, self._tool, ends=not is_last)
         await self._exchange.record(plan, api, message, self._raw, self._who, Ending(self._shown, hidden))
         return False

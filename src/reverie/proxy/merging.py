@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from reverie.models.wire import as_object
 from reverie.parsing import Unparsable, load_json
 from reverie.proxy.bodies import Api, dump, objects_of
-from reverie.proxy.read_back import is_own_block, said_in_chat, without_calls
+from reverie.proxy.read_back import is_own_block, said_in_chat, without_calls, without_echo
 from reverie.types import Json, JsonObject
 
 _BETWEEN = "\n\n"
@@ -30,7 +30,7 @@ def merged(api: Api, said: Sequence[JsonObject], tool: str, *, ends: bool = Fals
         return {**last, "id": shown[0].get("id"), "content": content, "usage": usage}
     if api == "responses":  # its first event has the id, and clients check it
         return {
-            **last,
+            **without_echo(api, last, tool),
             "id": shown[0].get("id"),
             "output": [item for one in shown for item in objects_of(one.get("output"))],
         }
@@ -101,7 +101,7 @@ def read_event(raw: bytes) -> JsonObject | None:
 
 def write_event(event: JsonObject) -> bytes:
     head = f"event: {event['type']}\n".encode() if "type" in event else b""
-    return head + b"data: " + dump(event) + b"\n\n"
+    return head + b"data: " + dump(event, finite=False) + b"\n\n"
 
 
 class Merging(Protocol):
@@ -270,13 +270,16 @@ class _ResponsesStream:
         self._held.clear()
 
     def take(self, raw: bytes) -> bytes:
-        event = read_event(raw) or {}
-        kind = str(event.get("type"))
+        event: JsonObject = read_event(raw) or {}
+        kind, response = str(event.get("type")), as_object(event.get("response"))
+        if (plain := without_echo("responses", response, self._tool)) is not response:
+            raw, response = b"", plain
+            event["response"] = plain
         if kind in ("response.created", "response.in_progress", "response.queued"):
-            self._response = self._response or as_object(event.get("response"))
+            self._response = self._response or response
             return self._counted(raw, event) if self._is_first else b""
         if kind in ("response.completed", "response.incomplete"):
-            self._held.append(raw)
+            self._held.append(raw or write_event(event))
             return b""
         if (index := event.get("output_index")) is None:
             return self._counted(raw, event)

@@ -145,6 +145,13 @@ def is_own_block(block: Mapping[str, Any], tool: str) -> bool:
     return block.get("type") in ("tool_use", "function_call") and block.get("name") == tool
 
 
+def without_echo(api: Api, message: JsonObject, tool: str) -> JsonObject:
+    """A response without our tool among the tools of the request, which the responses API repeats."""
+    given = objects_of(message.get("tools")) if api == "responses" else []
+    kept = [one for one in given if one.get("name") != tool]
+    return message if len(kept) == len(given) else {**message, "tools": kept}
+
+
 # The server's side.
 
 

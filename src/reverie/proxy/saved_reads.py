@@ -7,17 +7,17 @@ another worker, or a later proxy, sends the same bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
 
-from reverie.errors import ReverieError
+from reverie.errors import ReverieError, UserError
 from reverie.library.engine import Engine
 from reverie.library.wires import GivenMessage, wire_named
 from reverie.models.wire import as_object
 from reverie.parsing import MAX_JSON, RECORD_DEPTH, load_json
 from reverie.plugins import guarded
-from reverie.proxy.bodies import Api, dump, items_of, objects_of, tool_names
+from reverie.proxy.bodies import Api, GivenResult, dump, items_of, objects_of, tool_names
 from reverie.proxy.book import Book, extended, hashed
 from reverie.proxy.read_back import (
     OwnCall,
@@ -32,11 +32,12 @@ from reverie.proxy.read_back import (
 from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.storage.atomic import make_private_dir, write_atomic
-from reverie.types import JsonObject
+from reverie.types import Json, JsonObject
 
 _FOLDER = "hidden"
-_SHARE = 100
-"""Our tool may be this part of the first request."""
+_SHARE = 134
+"""How many times larger the first request is, in bytes, if our tool is 1% of its tokens: a definition has three bytes
+per token, and text has four."""
 _ROOM = 4_000
 """Bytes for our tool and for what is shown of a large result."""
 _LEADING = ("system", "developer")
@@ -71,7 +72,9 @@ class SavedReads:
         bytes of the request. Then the request costs less than without us, although nothing of it is read from a cache.
         """
         names = tool_names(api, body)
-        if not names or body.get("n") not in (None, 1):
+        if (
+            not names or body.get("n") not in (None, 1) or body.get("background")
+        ):  # the client fetches that answer later
             return None
         if not (decided := self._book.tool(name)):
             tool = json.dumps(make_tool(api, names))
@@ -79,23 +82,25 @@ class SavedReads:
             if not is_small and taken < size - taken + _ROOM:
                 return None
             decided = self._book.set_tool(name, tool)
-        return as_object(load_json(decided))
+        return _unless_taken(decided, names)
 
     # What the server has seen.
 
     def server_side(self, name: str, api: Api, body: JsonObject, tool: JsonObject, seed: str) -> JsonObject:
         """A request as the server knows its history: with our tool, our calls and their results."""
         body = with_tool(api, body, tool)
-        if not (stored := self._stored(name)):
+        stored, given = self._stored(name), items_of(api, body)
+        if not stored and not any(map(_says_nothing, given)):
             return body
-        items = list(_expanded(api, items_of(api, body), hashed(seed), stored))
+        items = [one for one in _expanded(api, given, hashed(seed), stored) if not _says_nothing(one)]
         return with_items(api, body, items)
 
     def server_side_kept(self, name: str, body: JsonObject, kept: str) -> tuple[JsonObject, str] | None:
         """The same for a history that the server keeps, and the name of our tool; None if there is no tool."""
-        if body.get("conversation") or not (decided := self._book.tool(name)):
+        if body.get("conversation") or body.get("background") or not (decided := self._book.tool(name)):
             return None
-        tool = as_object(load_json(decided))
+        if (tool := _unless_taken(decided, tool_names("responses", body))) is None:
+            return None
         body = with_tool("responses", body, tool)
         if path := self._stored(name).get(_response_key(kept)):
             hidden = _load(path)
@@ -124,16 +129,48 @@ class SavedReads:
 
     # Reading.
 
-    async def read(self, name: str, call: OwnCall, engine_of: Callable[[str], Engine]) -> ReadResult:
-        """Answers a call of our tool: a part of a copy of this conversation, or an error."""
+    async def read(
+        self, name: str, call: OwnCall, engine_of: Callable[[str], Engine], given: Iterable[GivenResult]
+    ) -> ReadResult:
+        """Answers a call of our tool: a part of a copy of this conversation, or an error. `given`: the results that
+        this request has."""
         path, offset = str(call.input.get("path") or ""), str(call.input.get("offset") or 0)
         parts = Path(path).parts
-        owner = next((one for one in self._book.family(name) if one in parts), name)
+        family = self._book.family(name)
+        owner = next((one for one in family if one in parts), name)
+        # The transcript of a branch began as a copy, with all that the other conversation has.
+        is_shared = owner != name or (len(family) > 1 and path.endswith(f"{name}.jsonl"))
         try:
             with guarded("Reverie"):
+                if is_shared and not _is_given(Path(path), given):
+                    raise UserError(f"{path[:200]!r} is not a kept result of this conversation")
                 return ReadResult(call.id, await engine_of(owner).read(path, int(offset) if offset.isdecimal() else 0))
         except ReverieError as error:
             return ReadResult(call.id, f"Nothing was read: {error}", is_error=True)
+
+
+def _is_given(path: Path, given: Iterable[GivenResult]) -> bool:
+    """Whether a copy has nothing but a result that the client itself sends."""
+    if path.parent.name != "tool-results" or path.is_symlink() or not path.is_file():
+        return False
+    text = read_regular(path, MAX_JSON).decode("utf-8", "surrogatepass")
+    copied = _texts(load_json(text) if path.suffix == ".json" else text)
+    return any(_texts(one.content) == copied for one in given)
+
+
+def _texts(content: Json) -> list[Json]:
+    return [content] if isinstance(content, str) else [part.get("text") for part in objects_of(content)]
+
+
+def _says_nothing(item: JsonObject) -> bool:
+    """Whether an answer had only a call of ours that was cut off: servers refuse a message without content."""
+    return item.get("role") == "assistant" and not item.get("content") and not item.get("tool_calls")
+
+
+def _unless_taken(decided: str, names: Sequence[str]) -> JsonObject | None:
+    """Our tool; None if the client has one with its name by now, because then the calls are the client's."""
+    tool = as_object(load_json(decided))
+    return None if name_of(tool) in names else tool
 
 
 def _expanded(api: Api, items: Sequence[JsonObject], state: bytes, stored: dict[str, Path]) -> Iterator[JsonObject]:

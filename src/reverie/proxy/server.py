@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator,
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from reverie.models.catalogue import Catalogue
 from reverie.proxy.bills import Bills
@@ -69,10 +69,16 @@ def create_app(
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncGenerator[None]:
+        from http.cookiejar import CookieJar, DefaultCookiePolicy
+
         import httpx
 
         limits = httpx.Limits(max_connections=1_000, max_keepalive_connections=200)
-        async with httpx.AsyncClient(timeout=httpx.Timeout(None, connect=20), limits=limits, trust_env=True) as client:
+        none = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # else one client would send the cookies of another
+        timeout = httpx.Timeout(None, connect=20)
+        async with httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=True, cookies=none) as client:
+            for name in ("accept", "user-agent"):  # what a client leaves out stays out
+                del client.headers[name]
             conversations = Conversations(
                 Book(book_path(home)),
                 home,
@@ -143,7 +149,7 @@ class _Site:
         await exchanges.settle()
         book = exchanges.conversations.book
         found = summary(book.rows(), book.failures())
-        return JSONResponse({"upstreams": dict(self.upstreams), **found})
+        return JSONResponse({"upstreams": {api: _shown(one) for api, one in self.upstreams.items()}, **found})
 
     async def pass_on(self, request: Request) -> Response:
         import httpx
@@ -165,7 +171,8 @@ class _Site:
         query = f"?{request.url.query}" if request.url.query else ""
         host = request.client.host if request.client is not None else "localhost"
         is_near = is_here(f"[{host}]" if ":" in host else host)
-        sending = exchanges.send(request.method, path + query, dict(request.headers), bytes(raw), api, is_near=is_near)
+        headers = httpx.Headers(request.headers.raw)
+        sending = exchanges.send(request.method, path + query, headers, bytes(raw), api, is_near=is_near)
         try:
             sent = await _unless_gone(request, sending)
         except httpx.InvalidURL as error:
@@ -176,8 +183,14 @@ class _Site:
             return Response(status_code=499)
         status, given, body = sent
         answer = StreamingResponse(_quiet(body), status)
-        answer.raw_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in given]
+        answer.raw_headers = given
         return answer
+
+
+def _shown(address: str) -> str:
+    """An address without the name and password that it may have."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 async def _unless_gone(request: Request, sending: Coroutine[Any, Any, T]) -> T | None:

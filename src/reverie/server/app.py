@@ -37,6 +37,7 @@ _WHO: Final = "reverie.who"
 _PREPARED: Final = "reverie.prepared"
 _SMALL_BODY: Final = 64_000
 """Of a caller that is not known yet; before a larger one is read, the token is checked."""
+_OF_MODELS: Final = ("/v1/messages", "/v1/models", "/v1/complete", "/v1/chat", "/v1/responses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +252,11 @@ def create_app(dsn: str, options: Options | None = None) -> Starlette:
         _recall_route(site),
     ]
 
-    async def refuse(_request: Request, error: Exception) -> Response:
+    async def refuse(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
         said = "There is no such method here." if status == 405 else "There is no such route."
+        if request.url.path.startswith(_OF_MODELS):
+            said = "This is a memory server: it has no models. Give ANTHROPIC_BASE_URL only to clients of its memory."
         site.measures.count("reverie_requests_total", method="other", route="other", status=str(status))
         return error_response(ApiError(status, said), new_id("req"))
 

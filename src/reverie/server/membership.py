@@ -77,7 +77,9 @@ async def found_project(connection: Connection, who: Principal, name: str) -> di
             "select 1 from project_members where project_id = %s and person_id = %s", (id, who.person_id)
         )
         if await found.fetchone() is None:
-            raise ApiError(403, f"The project {name!r} exists: ask a member or an administrator to add you to it.")
+            raise ApiError(
+                403, f"You are not in the project {name!r}: ask for `reverie serve projects join {name} YOU`."
+            )
     if is_new:
         await audit.record(connection, who, "add project", id)
     return {"type": "project", "id": id, "name": name, "scope": f"project:{id}", "is_new": is_new}

@@ -312,6 +312,24 @@ def test_private_by_default_and_shared_on_request(machine: Callable[..., Machine
     settle(anna, ben)
     assert "closed" in anna.files()["team/organisation/office.md"]
     assert "team/build.md" not in ben.files() and "build.md" in anna.files()
+    # also the only file of a folder
+    anna.write("tea.md", "tea is at four")
+    anna.run("memory", "share", "tea", "--with", "team:core", "--yes")
+    settle(anna, other)
+    assert "team/teams/core/tea.md" in other.files()
+    assert "tea.md is private" in anna.run("memory", "unshare", "team/teams/ea", "--yes")
+    settle(anna, other)
+    assert "team/teams/core/tea.md" not in {*anna.files(), *other.files()} and "tea.md" in anna.files()
+    # an undo counts for all, but not the undo of what others did
+    anna.run("memory", "share", "tea", "--with", "team:core", "--yes")
+    anna.run("memory", "undo", "latest")
+    settle(anna, other)
+    assert "team/teams/core/tea.md" not in {*anna.files(), *other.files()} and "tea.md" in other.files()
+    anna.run("memory", "share", "tea", "--with", "team:core", "--yes")
+    other.sync()
+    other.run("memory", "undo", "latest")
+    settle(anna, other)
+    assert "team/teams/core/tea.md" in anna.files()
 
 
 def test_a_server_restored_from_a_backup_takes_nothing_back(machine: Callable[..., Machine], served: Served) -> None:

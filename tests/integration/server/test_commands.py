@@ -75,7 +75,15 @@ def test_accounts_and_tokens(run: Run, serve: Callable[..., Served]) -> None:
     assert run("teams", "add", "design", "--budget", "12.5", *ours).exit_code == 0
     assert run("teams", "join", "design", "ann", *ours).exit_code == 0
     assert run("projects", "add", "site", "--team", "design", *ours).exit_code == 0
-    assert run("projects", "join", "site", "ann", *ours).exit_code == 0
+    assert "There is no person 'nobody'" in str(run("projects", "join", "site", "anna", "nobody", *ours).exception)
+    assert run("projects", "join", "site", "ann", "ben", *ours).exit_code == 0
+    assert [one["members"] for one in shown(run("projects", "--json", *ours)) if one["name"] == "site"] == [
+        ["ann", "ben"]
+    ]
+    figures = {
+        one["id"]: (one["scope"], one["whose"], one["memories"]) for one in shown(run("stores", "--json", *ours))
+    }
+    assert figures[store] == ("user", "ann", 1)
     people = {one["name"]: one for one in shown(run("people", "--json", *ours))}
     assert people["ann"]["teams"] == ["design"] and people["ann"]["projects"] == ["site"]
     assert run("projects", "leave", "site", "ann", *ours).exit_code == 0
@@ -89,6 +97,7 @@ def test_accounts_and_tokens(run: Run, serve: Callable[..., Served]) -> None:
     assert run("teams", "remove", "design", "--yes", *ours).exit_code == 0
     actions = [str(one["action"]) for one in shown(run("audit", "--json", *ours))]
     assert actions[0] == "remove team"
+    assert any(one["what"] == "site ben" for one in shown(run("audit", "--action", "join project", "--json", *ours)))
     assert {"add person", "make token", "revoke token", "disable person", "join project"} <= set(actions)
     kept = shown(run("setup", "--organisation", "third", "--person", "kim", "--json"))
     assert client(served, str(kept["token"])).beta.memory_stores.list().data == []  # type: ignore[call-overload]

@@ -102,7 +102,8 @@ def sync_command(dry_run: bool, as_json: bool, memory: OpenedMemory) -> None:
     given = memory.settings
     if given.team.sharing == "none" and not given.memory.store:
         raise UserError(
-            "Nothing is set up: set `memory.store` to a memory server, or `team.sharing` (with the flag `team_memory`)."
+            "Nothing is set up: `reverie memory login URL` uses a memory server; `team.sharing` (with the flag "
+            "`team_memory`) a folder or a git remote."
         )
     done = SyncReport()
     if given.team.sharing != "none" and not dry_run:

@@ -71,7 +71,8 @@ def command(verb: str | None, ids: tuple[str, ...], web: bool, as_json: bool, me
         else:
             for item in items:
                 say_all([*item_lines(item, memory, get_paint()), ""])
-            say(get_paint().dim(f"{plural(len(items), 'item')}: reverie memory inbox accept ID, or reject ID"))
+            how = "accept ID, reject ID or keep ID" if any(item.other for item in items) else "accept ID, or reject ID"
+            say(get_paint().dim(f"{plural(len(items), 'item')}: reverie memory inbox {how}"))
         return
     if not ids:
         raise UserError(f"Give an ID: reverie memory inbox {verb} ID.")

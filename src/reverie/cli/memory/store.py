@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,8 @@ import click
 
 from reverie.cli.memory.opening import file_names, undo_hint, version_json, with_memory_here
 from reverie.cli.options import examples, folder_options, load_places
-from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, say, say_all, say_dim, warn
+from reverie.cli.output import answer, can_ask, format_age, get_paint, one_line, plural, say, say_all, say_dim, warn
 from reverie.errors import ReverieError, StorageError, UserError
-from reverie.memory.age import age_words
 from reverie.memory.lookup import find_file
 from reverie.memory.sharing.store.client import StoreAddress, StoreClient
 from reverie.memory.sharing.store.naming import name_project
@@ -22,6 +20,7 @@ from reverie.memory.sharing.store.state import StoreState
 from reverie.memory.sharing.store.status import load_status
 from reverie.memory.sharing.store.sync import Caller, open_client, require_store, shelves, store_folder, sync_store
 from reverie.memory.sharing.store.tokens import check_token, remove_token, save_token
+from reverie.memory.taxonomy import TEAM
 
 if TYPE_CHECKING:
     from reverie.memory.opening import OpenedMemory
@@ -128,11 +127,13 @@ def store_command(as_json: bool, memory: OpenedMemory) -> int:
     who = f"{caller.name} of {caller.organisation}" if caller else status.who or "unknown"
     say(f"{paint.bold(memory.settings.memory.store)}  {who}")
     say(f"project   {one_line(project.name)}{'' if project.is_shared else ' (private: no git remote)'}")
-    say(f"last sync {age_words(status.done_at, time.time()) if status.done_at else 'never'}")
+    say(f"last sync {f'{format_age(status.done_at)} ago' if status.done_at else 'never'}")
     for row in rows:
         say(f"  {paint.accent(row['folder'])}  {row['with']}: {plural(row['memories'], 'memory', 'memories')}")
+    if caller and project.is_shared and not caller.scope_of("project", project.name):
+        say(f"  {paint.accent(f'{TEAM}/')}  the project {one_line(project.name)}: you are not a member yet")
     for one in status.held_back:
-        warn(f"held back {one_line(one)}")
+        warn(one_line(one))
     if questions:
         say(f"{plural(len(questions), 'memory has', 'memories have')} two versions: reverie memory inbox")
     if value["problem"]:
@@ -196,6 +197,8 @@ def sync_after(memory: OpenedMemory, promotion: Promotion) -> tuple[str, list[st
     except StorageError as error:
         return f"It waits for the next sync: {error}", []
     if not promotion.is_sharing:
+        if memory.directory.exists(promotion.source):
+            return f"Somebody changed {promotion.source}, so it is still shared; your copy is {promotion.target}.", []
         return f"{promotion.target} is private.", []
     if promotion.target in report.kept_both:
         return (
@@ -224,10 +227,10 @@ def _promote(memory: OpenedMemory, promotion: Promotion, yes: bool, as_json: boo
     version = carry_out(memory, promotion, f"Asked for with `reverie memory {verb}`.")
     said, held = sync_after(memory, promotion)
     result = {"from": promotion.source, "to": promotion.target, "with": promotion.whom, "said": said}
-    lines = [said] if said else []
+    lines = [said or f"Not shared yet: {promotion.target} is only on this machine."]
     answer(as_json, {**result, "held_back": held, "version": version_json(version)}, *lines, *undo_hint(version))
     for one in held:
-        warn(f"held back {one_line(one)}")
+        warn(one_line(one))
     return 2 if held else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,7 +33,7 @@ def _list_people(asked: Asked) -> None:
 @options
 @click.pass_context
 def people(ctx: click.Context, asked: Asked) -> None:
-    """List, add, disable and remove people and services of the memory server."""
+    """List, add, disable and remove people and services."""
     if ctx.invoked_subcommand is None:
         _list_people(asked)
 
@@ -76,7 +77,7 @@ def _switch_person(name: str, disabled: bool, asked: Asked) -> None:
         return row
 
     row = asked.run(act)
-    said = f"{row['name']} is disabled: no token of it works." if disabled else f"{row['name']} is enabled again."
+    said = f"{row['name']} is disabled: none of the tokens works." if disabled else f"{row['name']} is enabled again."
     answer(asked.as_json, {"id": row["id"], "name": row["name"], "disabled": disabled}, said)
 
 
@@ -107,8 +108,8 @@ def _remove(kind: Kind, name: str, with_stores: bool, yes: bool, asked: Asked) -
     has = f"{plural(len(stores), 'store')} with {plural(sum(one['memories'] for one in stores), 'memory', 'memories')}"
     if stores and not with_stores:
         raise UserError(
-            f"{row['name']} has {has} that nobody else sees: `reverie serve export` keeps them as files, "
-            "--with-stores deletes them."
+            f"{row['name']} has {has} that nobody else sees: `reverie serve stores` lists them, `reverie serve export` "
+            "keeps one as files, --with-stores deletes them."
         )
     what = f"{kind} {row['name']}{f' and {has}' if stores else ''}"
     if not yes:
@@ -148,15 +149,17 @@ def _check_name(name: str) -> None:
         raise UserError("A name has 1 to 255 characters that can be printed.")
 
 
-def _change_membership(kind: Any, group: str, person: str, joins: bool, asked: Asked) -> None:
-    async def act(operator: Operator) -> tuple[Row, Row]:
-        found, who = await operator.find(kind, group), await operator.find("person", person)
-        await operator.set_membership(kind, found, who, joins)
-        return found, who
+def _change_membership(kind: Any, group: str, people: Sequence[str], joins: bool, asked: Asked) -> None:
+    async def act(operator: Operator) -> tuple[Row, list[Row]]:
+        found, whom = await operator.find(kind, group), [await operator.find("person", one) for one in people]
+        for who in whom:
+            await operator.set_membership(kind, found, who, joins)
+        return found, whom
 
-    found, who = asked.run(act)
-    said = f"{who['name']} is {'now' if joins else 'no longer'} a member of the {kind} {found['name']}."
-    answer(asked.as_json, {kind: found["id"], "person": who["id"], "member": joins}, said)
+    found, whom = asked.run(act)
+    now = "now" if joins else "no longer"
+    said = [f"{who['name']} is {now} a member of the {kind} {found['name']}." for who in whom]
+    answer(asked.as_json, {kind: found["id"], "people": [who["id"] for who in whom], "member": joins}, *said)
 
 
 @examples("reverie serve teams", "reverie serve teams add core --budget 20", "reverie serve teams join core ann")
@@ -233,7 +236,9 @@ def set_budget(name: str, dollars: str, asked: Asked) -> None:
 @examples("reverie serve projects add github.com/example/shop --team core")
 @projects.command("add")
 @click.argument("name")
-@click.option("--team", default="", help="The team whose budget pays for its dreams.")
+@click.option(
+    "--team", default="", help="The team whose budget pays for its dreams; its members are not in the project by that."
+)
 @options
 def add_project(name: str, team: str, asked: Asked) -> None:
     """Add a project."""
@@ -247,12 +252,14 @@ def add_project(name: str, team: str, asked: Asked) -> None:
         await operator.note("add project", made)
         return made
 
-    answer(asked.as_json, {"id": (id := asked.run(act)), "name": name}, f"Added the project {name} ({id}).")
+    id = asked.run(act)
+    hint = f"`reverie serve projects join {name} PERSON…` lets people in."
+    answer(asked.as_json, {"id": id, "name": name}, f"Added the project {name} ({id}). {hint}")
 
 
 def _add_shared_commands(group: click.Group, kind: Any) -> None:
     """What teams and projects have in common."""
-    many = f"{kind}s"
+    many, name = f"{kind}s", "core" if kind == "team" else "github.com/example/shop"
 
     @examples(f"reverie serve {many} list --json")
     @group.command("list", help=f"Show all {many} with their members.")
@@ -260,7 +267,7 @@ def _add_shared_commands(group: click.Group, kind: Any) -> None:
     def _list(asked: Asked) -> None:
         _list_groups(kind, asked)
 
-    @examples(f"reverie serve {many} remove NAME --with-stores")
+    @examples(f"reverie serve {many} remove {name} --with-stores")
     @group.command("remove", help=f"Remove a {kind}; its members stay.")
     @click.argument("name")
     @_WITH_STORES
@@ -269,15 +276,15 @@ def _add_shared_commands(group: click.Group, kind: Any) -> None:
     def _remove_one(name: str, with_stores: bool, yes: bool, asked: Asked) -> None:
         _remove(kind, name, with_stores, yes, asked)
 
-    for verb, joins, does in (("join", True, "Let a person into"), ("leave", False, "Take a person out of")):
+    for verb, joins, does in (("join", True, "Let people into"), ("leave", False, "Take people out of")):
 
-        @examples(f"reverie serve {many} {verb} NAME ann")
+        @examples(f"reverie serve {many} {verb} {name} ann ben")
         @group.command(verb, help=f"{does} a {kind}.")
         @click.argument("name")
-        @click.argument("person")
+        @click.argument("people", metavar="PERSON...", nargs=-1, required=True)
         @options
-        def _change(name: str, person: str, asked: Asked, joins: bool = joins) -> None:
-            _change_membership(kind, name, person, joins, asked)
+        def _change(name: str, people: tuple[str, ...], asked: Asked, joins: bool = joins) -> None:
+            _change_membership(kind, name, people, joins, asked)
 
 
 _add_shared_commands(teams, "team")

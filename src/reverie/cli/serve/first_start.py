@@ -35,10 +35,10 @@ def greet(where: Where, dsn: str, url: str) -> Iterator[str]:
     yield ""
     yield "Sessions of Reverie use it from now on with this line (it sets `memory.store`):"
     yield f"  reverie memory login {url} < {shlex.quote(str(path))}"
-    yield "Any program with the anthropic SDK uses its memory stores with these:"
+    yield "A program with the anthropic SDK uses its memory stores with these (not its models: there are none here):"
     yield f"  export ANTHROPIC_BASE_URL={url}"
     yield f"  export ANTHROPIC_API_KEY=$(cat {shlex.quote(str(path))})"
-    yield "`reverie serve people add NAME` and `reverie serve tokens add NAME` let others in."
+    yield "Others get in with `reverie serve people add NAME` and `reverie serve tokens add NAME`."
 
 
 def token_path(home: Path) -> Path:

@@ -1,4 +1,4 @@
-"""`reverie serve setup`, `audit`, `backup`, `restore`, `export` and `import`: the upkeep of a memory server."""
+"""`reverie serve setup`, `stores`, `audit`, `backup`, `restore`, `export` and `import`: the upkeep of a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
 def add_upkeep(group: click.Group) -> None:
     """Adds the commands to `reverie serve`."""
-    for one in (setup, audit, backup, restore, export, import_folder):
+    for one in (setup, stores, audit, backup, restore, export, import_folder):
         group.add_command(one)
 
 
@@ -33,10 +33,10 @@ def add_upkeep(group: click.Group) -> None:
 @click.option("--person", default="", help="The name of its first administrator.  [default: your user name]")
 @database_options
 def setup(organisation: str, person: str, dsn: str, dsn_file: Path | None, cwd: Path, as_json: bool) -> None:
-    """Make an organisation with its first administrator and a token, which is shown once.
+    """Make an organisation with an administrator.
 
-    `reverie serve` does this by itself for its own database. With another database, run it once; each further run adds
-    one more organisation, which cannot see the others.
+    The administrator gets a token, which is shown once. `reverie serve` does this by itself for its own database. With
+    another database, run it once; each further run adds one more organisation, which cannot see the others.
     """
     where, name = find_database(cwd, dsn, dsn_file), person or this_user()
 
@@ -53,21 +53,27 @@ def setup(organisation: str, person: str, dsn: str, dsn_file: Path | None, cwd: 
         click.echo(f"This is the only time that the token of {name} is shown.", err=True)
 
 
+@examples("reverie serve stores", "reverie serve stores --json")
+@click.command("stores")
+@options
+def stores(asked: Asked) -> None:
+    """List the memory stores and whose they are."""
+    columns = {one: one for one in ("id", "scope", "whose", "name", "memories")} | {"updated_at": "changed"}
+    asked.show(asked.run(lambda operator: operator.stores()), columns, "There is no store yet.")
+
+
 @examples("reverie serve audit", "reverie serve audit --action 'refuse token' --json")
 @click.command("audit")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="How many lines.")
 @click.option("--action", default="", help="Only this action, such as 'make token' or 'delete store'.")
 @options
 def audit(limit: int, action: str, asked: Asked) -> None:
-    """Show who did what: tokens made, revoked and refused, accounts, deleted stores, redactions; newest first."""
-    columns = {
-        "at": "when",
-        "action": "action",
-        "object": "what",
-        "outcome": "outcome",
-        "person": "by",
-        "actor": "user",
-    }
+    """Show who did what, newest first.
+
+    That is: tokens that were made, revoked and refused, changed accounts and members, deleted stores, redactions.
+    """
+    columns = {"at": "when", "action": "action", "what": "what", "outcome": "outcome"}
+    columns |= {"person": "by", "actor": "by command of"}
     asked.show(asked.run(lambda operator: operator.audit(limit=limit, action=action)), columns, "Nothing yet.")
 
 
@@ -76,9 +82,10 @@ def audit(limit: int, action: str, asked: Asked) -> None:
 @click.argument("file", type=_NEW)
 @database_options
 def backup(file: Path, dsn: str, dsn_file: Path | None, cwd: Path, as_json: bool) -> None:
-    """Write everything to FILE, while the server runs: stores, versions, accounts, dreams, the audit log.
+    """Write everything to FILE, while the server runs.
 
-    The file is private (mode 600) and has all memories: keep it as you keep them. It is made by pg_dump.
+    That is: stores, versions, accounts, dreams and the audit log. The file is private (mode 600) and has all memories:
+    keep it as you keep them. It is made by pg_dump.
     """
     from reverie.server.operation.backup import back_up
 
@@ -118,7 +125,10 @@ async def _count(database: Database) -> dict[str, int]:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @database_options
 def export(store: str, folder: Path, dsn: str, dsn_file: Path | None, cwd: Path, as_json: bool) -> None:
-    """Write the memories of STORE to a new or empty FOLDER: one file per memory, the same bytes."""
+    """Write the memories of STORE to FOLDER.
+
+    Each memory is one file, with the same bytes. The folder is new or empty. `reverie serve stores` lists the stores.
+    """
     from reverie.server.operation.folders import export_store
 
     where = find_database(cwd, dsn, dsn_file)
@@ -136,7 +146,10 @@ def export(store: str, folder: Path, dsn: str, dsn_file: Path | None, cwd: Path,
 @click.option("--replace", is_flag=True, help="Overwrite memories that have another content now.")
 @options
 def import_folder(folder: Path, store: str, person: str, replace: bool, asked: Asked) -> None:
-    """Write the files of FOLDER to a store, through the same checks as every write. All or nothing."""
+    """Write the files of FOLDER to a store.
+
+    They pass the same checks as every write. All or nothing. `reverie serve stores` lists the stores.
+    """
     from reverie.server.operation.folders import import_files
     from reverie.server.wire import ApiError
 

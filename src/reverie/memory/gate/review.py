@@ -31,6 +31,7 @@ _SOURCES: Final = {
     "tool": "a tool",
     "model": "an answer",
     "imported": "an import",
+    "shared": "others, who shared it",
 }
 
 

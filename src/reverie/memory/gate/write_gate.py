@@ -15,7 +15,7 @@ from reverie.memory.gate.lines import lead_of, new_statements
 from reverie.memory.gate.marks import Marks
 from reverie.memory.secrets.new_secret import find_new_secret
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.taxonomy import Trust
+from reverie.memory.taxonomy import TEAM, Trust
 from reverie.memory.topic_file import TopicFile, encode, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
 from reverie.quick import dataclass
@@ -142,7 +142,9 @@ class WriteGate:
             mark = Mark(trust, typed.origin.value, typed.text.strip(), typed.at, write.session, typed.message)
         else:
             source = next((block.origin.value for block in write.evidence), "")
-            mark = Mark(Trust.INFERRED, source="imported" if write.writer is Writer.IMPORT else source)
+            if write.writer is Writer.IMPORT:
+                source = "shared" if write.name.startswith(f"{TEAM}/") else "imported"
+            mark = Mark(Trust.INFERRED, source=source)
         old = {fold_text(one) for one in statements_of(write.before or "")}
         new = [one for one in statements_of(write.text) if fold_text(one) not in old]
         return {one: mark for one in new if mark.trust is Trust.CONFIRMED or self.marks.of(one) is None}

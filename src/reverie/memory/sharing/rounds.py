@@ -139,6 +139,10 @@ class Round:
         """Stores the present common state for the next sync."""
         self._state.write(self._common)
 
+    def is_asked_for(self, name: str) -> bool:
+        """Whether the user shared or unshared this file by a command."""
+        return False
+
     def why_not_sent(self, name: str, data: bytes | None) -> str | None:
         """Why a change is not sent by itself, as the end of a sentence; None: it is sent."""
         return None
@@ -148,9 +152,10 @@ class Round:
         ours = self._ours()
         theirs, odd = self._side.read(ours)
         self._held_back += odd
-        # If our folder was emptied or moved away, it must not empty everybody's: then there is no common state.
-        has_own = bool(ours) or self._memory.exists(f"{self._part.prefix}{INDEX}")
-        base: Files = self._state.read(ours, theirs) if has_own else dict[str, bytes]()
+        base = self._state.read(ours, theirs)
+        if not ours and not self._memory.exists(f"{self._part.prefix}{INDEX}"):
+            # Our folder was emptied or moved away. It must not empty everybody's, except for what the user asked for.
+            base = {name: data for name, data in base.items() if self.is_asked_for(name)}
         merge = three_way(base, ours, theirs)
         if dry_run:
             sent = {name for name, data in merge.there.items() if self._may_leave(name, data, theirs.get(name))}

@@ -147,7 +147,7 @@ async def _dream(folder: Path, memory: Memory, model: Model, instructions: str) 
     make_private_dir(project.parent)
     (folder / SESSIONS).rename(project)
     done = await dream(memory.opened, lambda: model, guidance=instructions, confined=True)
-    return done.summary
+    return done.summary.partition("; `reverie dream")[0]  # its commands are about a memory directory, not a store
 
 
 async def _extract(folder: Path, memory: Memory, model: Model) -> str:

@@ -65,7 +65,9 @@ async def import_files(
     connection = operator.connection
     store, who = await _find_store(connection, store_id), await operator.find("person", person)
     if store["scope"] not in await scopes_of(connection, who["id"]):
-        raise UserError(f"{who['name']} is not a member of {store['scope']}, to which the store belongs.")
+        raise UserError(
+            f"{who['name']} is not a member of the scope of the store; `reverie serve stores` shows whose it is."
+        )
     kind = "user_actor" if who["kind"] == "person" else "service_account_actor"
     author = Author(kind, who["id"], reason="imported from a folder")
     done = Imported()

@@ -114,6 +114,17 @@ class Operator:
         await self.connection.execute("update teams set dream_budget = %s where id = %s", (dollars, team["id"]))
         await self.note("set budget", team["id"])
 
+    async def stores(self) -> list[Row]:
+        """All stores with their figures, without contents."""
+        return await self._rows(
+            "select s.id, s.name, split_part(s.scope, ':', 1) as scope, coalesce(p.name, t.name, j.name) as whose, "
+            "(select count(*) from memories m where m.store_id = s.id) as memories, s.updated_at, s.archived_at "
+            "from stores s left join people p on s.scope = 'user:' || p.id "
+            "left join teams t on s.scope = 'team:' || t.id left join projects j on s.scope = 'project:' || j.id "
+            "where s.organisation_id = %s order by scope, whose, s.created_at",
+            (self.organisation,),
+        )
+
     async def stores_of(self, kind: Kind, row: Row) -> list[Row]:
         """The stores that only this person, team or project sees."""
         return await self._rows(
@@ -132,8 +143,8 @@ class Operator:
         await self.note(f"remove {kind}", row["id"])
 
     async def audit(self, *, limit: int, action: str = "") -> list[Row]:
-        """The newest lines, with those that belong to no organisation."""
-        return await self._rows(
+        """The newest lines, with those that belong to no organisation. `what` has names instead of ids."""
+        rows = await self._rows(
             "select a.at, a.action, a.object, a.outcome, a.actor, a.token_id, "
             "coalesce(p.name, a.person_id) as person "
             "from audit a left join people p on p.id = a.person_id "
@@ -141,6 +152,13 @@ class Operator:
             "order by a.at desc, a.id desc limit %s",
             (self.organisation, action, limit),
         )
+        named = await self._rows(
+            "select id, name from people union all select id, name from teams union all select id, name from projects "
+            "union all select t.id, t.id || ' of ' || p.name from tokens t join people p on p.id = t.person_id",
+            (),
+        )
+        names = {str(one["id"]): str(one["name"]) for one in named}
+        return [row | {"what": " ".join(names.get(one, one) for one in str(row["object"]).split())} for row in rows]
 
     async def _rows(self, query: str, values: Sequence[Any]) -> list[Row]:
         return await (await self.connection.execute(query.encode(), values)).fetchall()

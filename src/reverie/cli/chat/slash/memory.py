@@ -92,7 +92,7 @@ async def _promote(chat: Chat, memory: OpenedMemory, verb: str, words: list[str]
     said, held = await to_thread(sync_after, memory, plan)
     chat.view.tell(f"{said}{_undo_hint(version)}".strip())
     for one in held:
-        chat.view.tell(f"held back {one}", "warning")
+        chat.view.tell(one, "warning")
 
 
 def _show_entries(chat: Chat, entries: Iterable[tuple[str, str]]) -> None:

@@ -103,7 +103,7 @@ def sync_store(memory: OpenedMemory, *, dry_run: bool = False, within_s: float |
             note_failure(folder, said := f"{memory.settings.memory.store} does not answer as a memory server does.")
             raise StoreRefused(said, 0) from error
         if not dry_run:
-            note_success(folder, f"{caller.name} ({caller.organisation})", report.held_back)
+            note_success(folder, f"{caller.name} of {caller.organisation}", report.held_back)
     return report
 
 
@@ -223,8 +223,18 @@ class _StoreRound(Round):
         # Two people promoted the same name: both versions are shared.
         self._promoted += [copy for name, copy in merge.kept_both.items() if name in self._promoted]
 
+    def is_asked_for(self, name: str) -> bool:
+        return name in self._promoted or self._is_undone(name)
+
+    def _is_undone(self, name: str) -> bool:
+        """Whether the last change of a file took back one of the user's, such as sharing it."""
+        last = next(self._memory.log(f"{self._shelf.part.prefix}{name}", limit=1), None)
+        if last is None or not last.info.reverses:
+            return False
+        return self._memory.history.find(last.info.reverses).info.writer == Writer.USER
+
     def why_not_sent(self, name: str, data: bytes | None) -> str | None:
-        if self._shelf.only_promoted and name not in self._promoted:
+        if self._shelf.only_promoted and not self.is_asked_for(name):
             if data is None:
                 return ""  # forgotten here only
             full = f"{self._shelf.part.prefix}{name}"
@@ -282,4 +292,4 @@ def _find_store(
 def require_store(memory: OpenedMemory) -> None:
     """Raises `UserError` if no memory server is set."""
     if not memory.settings.memory.store:
-        raise UserError("There is no memory server: set `memory.store` to its address, then `reverie memory login`.")
+        raise UserError("There is no memory server: `reverie memory login URL` uses one.")

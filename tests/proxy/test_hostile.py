@@ -1,0 +1,182 @@
+"""Clients that share a proxy with others: nothing of one reaches another one, and what looks odd arrives as it came."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import socket
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.proxy.proxied import TOOLS, Agent, Recorder, post, proxy, stats
+from tests.proxy.reader import LONG, LONG_SYSTEM, OURS, READ, Client, Mind, call, say, thinking_upstream
+from tests.proxy.wild import wild
+
+ANSWER = json.dumps({"id": "m", "content": [{"type": "text", "text": "Yes."}], "usage": {"input_tokens": 5}}).encode()
+ASKED = json.dumps({"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "hi"}]}).encode()
+SECRET = "what only Alice knows: 4711. "
+KNOWN = say("An answer that is long enough to be recognised by its words, whoever gives it back to the server.")
+
+
+def test_headers_pass_as_they_came_and_no_cookie_reaches_another_client(tmp_path: Path) -> None:
+    heads = list[list[bytes]]()
+    head = b"HTTP/1.1 200 OK\r\nset-cookie: of=alice; Path=/\r\nset-cookie: two=2\r\nx-name: J\xc3\xbcrgen\r\n"
+
+    def reply(line: socket.socket) -> None:
+        line.sendall(head + b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(ANSWER), ANSWER))
+
+    def ask(url: str, *headers: bytes) -> bytes:
+        given = b"".join(one + b"\r\n" for one in (*headers, b"content-length: %d" % len(ASKED)))
+        line = socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=30)
+        with line:
+            line.sendall(
+                b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n%s\r\n%s" % (given, ASKED)
+            )
+            return b"".join(iter(lambda: line.recv(65_536), b""))
+
+    with wild(reply, heads) as to, proxy(tmp_path, to) as url:
+        own = [
+            b"anthropic-beta: one",
+            b"anthropic-beta: two",
+            b"x-who: J\xfcrgen",
+            b"x-also: \xe2\x9c\x93",
+            b"x-api-key: a",
+        ]
+        answer = ask(url, *own)
+        assert (
+            answer.count(b"set-cookie: ") == 2
+            and b"x-name: J\xc3\xbcrgen" in answer
+            and answer.startswith(b"HTTP/1.1 200")
+        )
+        ask(url, b"x-api-key: b")
+    ours = (b"host:", b"connection:", b"accept-encoding: identity", b"content-length:")
+    first, second = ([one for one in head[1:] if not one.lower().startswith(ours)] for head in heads)
+    assert (first, second) == (own, [b"x-api-key: b"])
+
+
+def test_a_number_that_cannot_be_written_again_passes_as_it_came(tmp_path: Path) -> None:
+    recorder = Recorder()
+    recorder.answer = ANSWER
+    with recorder.running() as to, proxy(tmp_path, to) as url:
+        client = Client("messages", url, system=LONG_SYSTEM)
+        client.says("hi")
+        assert OURS.encode() in recorder.bodies[0], "our tool is added to such a request"
+        raw = json.dumps(client.body()).encode()[:-1] + b', "temperature": 1e999}'
+        assert post(url, "/v1/messages", raw)[0] == 200
+        assert stats(url)["failures"] == {"passed_as_it_came": 1}
+    assert recorder.bodies[1] == raw
+
+
+def test_the_password_of_an_upstream_is_not_shown(tmp_path: Path) -> None:
+    with proxy(tmp_path, "http://user:hunter2@127.0.0.1:9/base") as url:
+        assert set(stats(url)["upstreams"].values()) == {"http://127.0.0.1:9/base"}
+
+
+def test_calls_of_a_tool_of_the_client_with_our_name_are_the_clients(tmp_path: Path) -> None:
+    mind = Mind([call("look_up")], [READ], [{**call(OURS), "input": {"path": "/mine"}}])
+    with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url, layers=("1",)) as url:
+        client = Client("messages", url, system=LONG_SYSTEM)
+        client.tell(client.says("Which port?"), "short")
+        client.tools = ("look_up", OURS)
+        assert [name for _, name in client.calls(client.says("Use your own tool."))] == [OURS]
+        assert json.loads(tee.bodies[-1][1])["tools"] == client.body()["tools"]
+
+
+def test_an_answer_that_the_client_fetches_later_has_no_calls_of_ours(tmp_path: Path) -> None:
+    recorder = Recorder()
+    recorder.answer = json.dumps({"id": "resp_1", "status": "queued", "output": []}).encode()
+    with recorder.running() as to, proxy(tmp_path, to) as url:
+        client = Client("responses", url, system=LONG_SYSTEM, extra={"background": True, "store": True})
+        client.history.append({"role": "user", "content": "hi"})
+        post(url, "/v1/responses", client.body())
+    assert recorder.bodies == [json.dumps(client.body()).encode()]
+
+
+def test_a_branch_reads_what_its_client_sent_and_nothing_that_came_later(tmp_path: Path) -> None:
+    """Two people with the same start, behind one key and behind two."""
+    for key in ("alice", "bob"):
+        home = tmp_path / key
+        mind = Mind([call("look_up")], [KNOWN], [call("look_up")], [say("Thanks.")])
+        with thinking_upstream(mind) as (_, tee), proxy(home, tee.url, layers=("1",)) as url:
+            alice = Client("messages", url, system=LONG_SYSTEM, headers={"x-api-key": "alice"})
+            alice.tell(alice.says("Which port?"), LONG)
+            (common,) = home.rglob("tool-results/*")
+            other = Client("messages", url, system=LONG_SYSTEM, headers={"x-api-key": key}, history=alice.history[:])
+            alice.tell(alice.says("Then this."), SECRET * 3_000)
+            (later,) = set(home.rglob("tool-results/*")) - {common}
+            (theirs,) = home.rglob("proxy-*.jsonl")
+            mind.moves = (*mind.moves[:2], [say("Hello.")])
+            other.says("Hello.")
+            (own,) = set(home.rglob("proxy-*.jsonl")) - {theirs}
+            reads = [{"path": str(path), "offset": 0} for path in (common, later, theirs, own)]
+            mind.moves = (*mind.moves[:3], [{**call(OURS), "input": one} for one in reads])
+            mind.results.clear()
+            other.says("Read all of that.")
+        read, *refused = mind.results
+        assert read.startswith(LONG[:1_000]) and all("is not a kept result" in one for one in refused)
+
+
+def test_a_call_of_ours_that_is_cut_off_leaves_a_history_that_servers_take(tmp_path: Path) -> None:
+    """Without the call, the answer is empty, and a client gives it back."""
+    cut = {**call(OURS), "input": {"path": "x" * 50_000}}
+    limits = {"messages": "max_tokens", "chat": "max_completion_tokens"}
+    for api, limit in limits.items():
+        mind = Mind([call("look_up")], [cut], otherwise=KNOWN)
+        with thinking_upstream(mind) as (_, tee), proxy(tmp_path / api, tee.url, layers=("1",)) as url:
+            client = Client(api, url, system=LONG_SYSTEM, extra={limit: 1_000})
+            client.tell(client.says("Which port?"), LONG)
+            mind.moves = mind.moves[:1]
+            assert client.text(client.says("And now?")) == KNOWN["text"]
+
+
+def test_the_tools_that_a_response_repeats_are_those_of_the_client(tmp_path: Path) -> None:
+    mind = Mind([call("look_up")], [READ], [KNOWN])
+    with thinking_upstream(mind) as (_, tee), proxy(tmp_path, tee.url, layers=("1",)) as url:
+        for streams in (False, True):
+            client = Client("responses", url, streams, system=LONG_SYSTEM)
+            answer = client.says(f"Which port? {streams}")
+            assert answer["tools"] == client.body()["tools"] and OURS not in client.raw.decode()
+            assert client.text(client.tell(answer, LONG)) == KNOWN["text"]
+            assert OURS not in client.raw.decode() and OURS in tee.bodies[-1][1].decode()
+
+
+def test_two_clients_that_say_the_same_have_two_conversations(tmp_path: Path) -> None:
+    recorder = Recorder()
+    with recorder.running() as to, proxy(tmp_path, to, layers=("1",), markers=False) as url:
+        talks = {key: list[dict[str, Any]]([{"role": "user", "content": "Which port?"}]) for key in ("a", "b")}
+        sent = dict[str, list[list[Any]]](a=[], b=[])
+        for number in range(4):
+            block = {"type": "tool_use", "id": f"toolu_long_{number:04}", "name": "Bash", "input": {}}
+            recorder.answer = json.dumps(
+                {"id": "m", "content": [block], "stop_reason": "tool_use", "usage": {}}
+            ).encode()
+            for key, talk in talks.items():
+                body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "tools": TOOLS, "messages": talk}
+                assert post(url, "/v1/messages", body, **{"x-api-key": key})[0] == 200
+                sent[key].append(json.loads(recorder.bodies[-1])["messages"])
+                told = {"type": "tool_result", "tool_use_id": block["id"], "content": f"{number} {LONG}"}
+                talk += [{"role": "assistant", "content": [block]}, {"role": "user", "content": [told]}]
+        found = stats(url)
+    assert sorted(one["requests"] for one in found["sessions"]) == [4, 4] and len(found["clients"]) == 2
+    for requests in sent.values():
+        assert all(two[: len(one)] == one for one, two in itertools.pairwise(requests))
+
+
+def test_a_new_key_goes_on_with_the_same_bytes_and_a_refusal_makes_no_second_branch(tmp_path: Path) -> None:
+    recorder = Recorder()
+    with recorder.running() as to, proxy(tmp_path, to, layers=("1",)) as url:
+        agent = Agent(url)
+        for number in range(3):
+            block = {"type": "tool_use", "id": f"toolu_long_{number}", "name": "Bash", "input": {}}
+            recorder.answer = json.dumps({"id": "m", "content": [block], "usage": {"input_tokens": 5}}).encode()
+            agent.step(LONG)
+        recorder.status = 529
+        for _ in range(3):
+            post(url, "/v1/messages", agent.body(), **{"x-api-key": "renewed"})
+        recorder.status = 200
+        post(url, "/v1/messages", agent.body(), **{"x-api-key": "renewed"})
+        assert len(stats(url)["sessions"]) == 2 and len(list(tmp_path.rglob("proxy-*.jsonl"))) == 2
+    before, *again = (json.loads(raw)["messages"] for raw in recorder.bodies[2:])
+    assert all(one == again[0] for one in again)
+    assert json.dumps(again[0][:-3]) == json.dumps(before[:-1]), "markers are on the last message only"
