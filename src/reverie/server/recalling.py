@@ -41,7 +41,7 @@ select word, lexeme from unnest(%s::text[]) as w (word), unnest(ts_lexize('engli
 # text, and more in the head or the path.
 _WORDS: Final = """
 with visible as materialized (
-    select w.memory_id, w.words from recall_words w where w.scope = any (%(scopes)s)
+    select w.memory_id, w.words from recall_words w where w.scope = any (%(scopes)s) and {among}
 ), hits as materialized (
     select memory_id, words from visible where words @@ %(any)s::tsquery
 ), asked as (
@@ -63,7 +63,7 @@ group by memory_id order by words desc, memory_id limit %(most)s
 
 _MEANING: Final = """
 select memory_id, -(vector operator(public.<#>) %(vector)s::public.halfvec) as closeness
-from recall_vectors where scope = any (%(scopes)s) and encoder = %(encoder)s
+from recall_vectors where scope = any (%(scopes)s) and encoder = %(encoder)s and {among}
 order by closeness desc, memory_id limit %(most)s
 """
 
@@ -85,8 +85,14 @@ async def recall(connection: Connection, who: Principal, vectors: Vectors, body:
     encoded = await vectors.encode([asked.query])
     if encoded:
         found = await connection.execute(
-            _MEANING,
-            {"vector": encoded[0], "encoder": vectors.name, "scopes": asked.scopes, "most": _PASSAGES},
+            _limited(_MEANING, asked),
+            {
+                "vector": encoded[0],
+                "encoder": vectors.name,
+                "scopes": asked.scopes,
+                "stores": asked.stores,
+                "most": _PASSAGES,
+            },
         )
         for row in await found.fetchall():  # the closest passage of a memory comes first
             near.setdefault(row["memory_id"], float(row["closeness"]))
@@ -94,10 +100,7 @@ async def recall(connection: Connection, who: Principal, vectors: Vectors, body:
         id: _WORDS_WEIGHT * scores.get(id, 0.0) + near.get(id, _UNRELATED) - _UNRELATED if near else scores[id]
         for id in {*scores, *near}
     }
-    rows = await connection.execute(
-        "select * from memories where id = any (%s) and (%s::text[] is null or store_id = any (%s))",
-        (list(ranked), asked.stores, asked.stores),
-    )
+    rows = await connection.execute("select * from memories where id = any (%s)", (list(ranked),))
     data = sorted(await rows.fetchall(), key=lambda row: (-ranked[row["id"]], row["id"]))[: asked.limit]
     return {
         "data": [
@@ -121,6 +124,12 @@ async def recall(connection: Connection, who: Principal, vectors: Vectors, body:
     }
 
 
+def _limited(statement: str, asked: _Asked) -> bytes:
+    """The statement, for the stores that are asked for, if any are named."""
+    some = "memory_id in (select id from memories where store_id = any (%(stores)s))"
+    return statement.format(among="true" if asked.stores is None else some).encode()
+
+
 async def _by_words(connection: Connection, asked: _Asked) -> list[Row]:
     weights = {
         word: -log(chance(stem(word), 0, 0))
@@ -133,9 +142,10 @@ async def _by_words(connection: Connection, asked: _Asked) -> list[Row]:
     if not best:
         return []
     rows = await connection.execute(
-        _WORDS,
+        _limited(_WORDS, asked),
         {
             "scopes": asked.scopes,
+            "stores": asked.stores,
             "any": " | ".join("'{}'".format(term.replace("\\", "\\\\").replace("'", "''")) for term in best),
             "terms": best,
             "most_weights": [terms[term] for term in best],

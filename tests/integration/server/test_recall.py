@@ -45,6 +45,16 @@ def test_words_find_a_memory_at_once_and_follow_its_changes(served: Served) -> N
     assert [one["path"] for one in _recall(served, served.anna, "kitchen")["data"]] == []
 
 
+def test_only_the_named_stores_are_searched(served: Served) -> None:
+    stores = client(served, served.anna).beta.memory_stores
+    one, many = stores.create(name="one"), stores.create(name="many")
+    stores.memories.create(one.id, path="/heron.md", content="A heron.")
+    for number in range(70):
+        stores.memories.create(many.id, path=f"/heron_{number}.md", content="A heron, a heron.")
+    found = _recall(served, served.anna, "heron", memory_store_ids=[one.id])["data"]
+    assert [each["memory_store_id"] for each in found] == [one.id]
+
+
 def test_nobody_recalls_the_memories_of_others(served: Served) -> None:
     _write(served, served.anna, "/secret.md", "Launch", "The launch codename is heron.")
     for token in (served.ben, served.eve):
