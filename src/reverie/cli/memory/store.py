@@ -30,7 +30,10 @@ _STATUS_S = 5.0
 _SHOWN_LINES = 12
 
 
-@examples("reverie memory login https://memory.example.com", "reverie memory login < token.txt")
+@examples(
+    "reverie memory login https://memory.example.com",
+    "reverie memory login http://127.0.0.1:8791 < ~/.reverie/server/token",
+)
 @click.command("login")
 @click.argument("url", required=False)
 @folder_options
