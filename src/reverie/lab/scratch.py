@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TypeVar, cast
 
-from reverie.errors import UserError
+from reverie.errors import ReverieError, UserError
 from reverie.memory.topic_file import decode
 from reverie.models.base import Capabilities, ModelEvent, Request
 from reverie.parsing import RECORD_DEPTH, load_json
@@ -135,3 +138,17 @@ def memory_files(root: Path) -> dict[str, Path]:
     """Every visible `.md` file of a directory, by relative path."""
     named = ((path.relative_to(root), path) for path in sorted(root.rglob("*.md")) if path.is_file())
     return {name.as_posix(): path for name, path in named if not any(part.startswith(".") for part in name.parts)}
+
+
+def wait_for_server(process: subprocess.Popen[bytes], port: int, path: str, name: str, seconds: float) -> None:
+    """Waits until a server that was just started answers `path` with 200."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            asked = HTTPConnection("127.0.0.1", port, timeout=5)
+            asked.request("GET", path)
+            if asked.getresponse().status == 200:
+                return
+        except (OSError, HTTPException):
+            time.sleep(0.2)
+    raise ReverieError(f"{name} did not start.")

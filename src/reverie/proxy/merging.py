@@ -121,7 +121,7 @@ class Merging(Protocol):
         ...
 
     def fail(self, error: JsonObject) -> bytes:
-        """The event that says that there is no more of this answer."""
+        """The event that ends this answer."""
         ...
 
 

@@ -125,7 +125,7 @@ def is_whole(api: Api, message: Mapping[str, Any]) -> bool:
 
 
 def without_calls(api: Api, message: JsonObject, tool: str, *, ends: bool = False) -> JsonObject:
-    """An answer without the calls of our tool. `ends`: there is no other call, and the client shall ask for none."""
+    """An answer without the calls of our tool. `ends`: there is no other call for the client to answer."""
     if api == "messages":
         content = [one for one in objects_of(message.get("content")) if not is_own_block(one, tool)]
         return {**message, "content": content, **({"stop_reason": _ENDS[api]} if ends else {})}

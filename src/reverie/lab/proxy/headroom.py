@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from reverie.errors import ReverieError
+from reverie.lab.scratch import wait_for_server
 from reverie.runtime.loopback import listen
 
 PROGRAM: Final = Path(".venv-clients/headroom/bin/headroom")
@@ -31,7 +29,7 @@ def headroom(program: Path, upstream: str) -> Generator[str]:
         env = {"PATH": os.defpath, "HOME": home, "HF_HUB_OFFLINE": "1", "HEADROOM_SKIP_UPSTREAM_CHECK": "1"}
         process = subprocess.Popen(command, cwd=home, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            _wait(process, port)
+            wait_for_server(process, port, "/livez", "headroom", _START_S)
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
@@ -40,16 +38,3 @@ def headroom(program: Path, upstream: str) -> Generator[str]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def _wait(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + _START_S
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            asked = HTTPConnection("127.0.0.1", port, timeout=5)
-            asked.request("GET", "/livez")
-            if asked.getresponse().status == 200:
-                return
-        except (OSError, HTTPException):
-            time.sleep(0.2)
-    raise ReverieError("headroom did not start.")

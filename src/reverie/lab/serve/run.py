@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
 
 from reverie.errors import ReverieError
+from reverie.lab.scratch import wait_for_server
 from reverie.lab.serve.population import Person, database_size, fill, make_people, wait_for_vectors
 from reverie.lab.serve.texts import write_memories
 from reverie.memory.recall.encoder import SentenceEncoder
@@ -155,17 +156,7 @@ def _serving(dsn: str, home: Path) -> Generator[int]:
     command = [sys.executable, "-m", "reverie", "serve", "--port", str(port)]
     process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
-        until = time.monotonic() + _START_S
-        while process.poll() is None and time.monotonic() < until:
-            try:
-                asked = HTTPConnection("127.0.0.1", port, timeout=5)
-                asked.request("GET", "/healthz")
-                if asked.getresponse().status == 200:
-                    break
-            except (OSError, HTTPException):
-                time.sleep(0.2)
-        else:
-            raise ReverieError("The server did not start.")
+        wait_for_server(process, port, "/healthz", "The memory server", _START_S)
         yield port
     finally:
         process.terminate()
