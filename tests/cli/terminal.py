@@ -131,7 +131,7 @@ def _draw(raw: str, columns: int) -> list[str]:
     for found in _PIECE.finditer(raw):
         numbers, final, char = found.groups()
         count = int(numbers) if (numbers or "").isdigit() else 0
-        match final or char:
+        match final or (char if char < " " else "text"):
             case "A":
                 y = max(0, y - (count or 1))
             case "B":
@@ -149,7 +149,7 @@ def _draw(raw: str, columns: int) -> list[str]:
                 x = 0
             case "\n":
                 y += 1
-            case _ if char is not None and char >= " ":
+            case "text":
                 if x >= columns:
                     x, y = 0, y + 1
                 rows += [[] for _ in range(y + 1 - len(rows))]
