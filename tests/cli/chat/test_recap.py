@@ -94,6 +94,18 @@ def test_of_a_long_answer_the_question_and_the_end_are_shown(reverie: Command) -
     assert f"  … {5_000 - kept:,} more lines" in shown
 
 
+def test_of_a_huge_answer_only_the_end_is_looked_at(reverie: Command) -> None:
+    code = "".join(f"x{number} = {number}  # *note*\n" for number in range(100_000))
+    write(reverie, [("word " * 500_000, f"```python\n{code}```\nThe *end*.")])
+    with resumed(reverie) as terminal:
+        shown = recap(terminal)
+    assert len(shown) <= MOST_LINES + 4
+    assert "  x99999 = 99999  # *note*" in shown and "The end." in shown
+    kept = sum(line.startswith("  x") for line in shown)
+    [more] = [line for line in shown if "more lines" in line]
+    assert int(more.strip(" …").partition(" ")[0].replace(",", "")) >= 100_000 - kept
+
+
 def test_after_a_compaction_it_shows_what_was_said(reverie: Command) -> None:
     answers = {"Sure": "Yes.", "Which port": "The port is 8080.", "How many": "Three.", "Talk": "word " * 6_000}
     rules = "".join(f"when /{message}/\nsay {answer}\nend\n" for message, answer in answers.items())

@@ -211,7 +211,7 @@ class MarkdownStream:
             self._end_word()
             self._word = " "
             return
-        if not char.isascii() and len(split_wide(self._word[-1:] + char)) > 1:
+        if not char.isascii() and self._word and len(split_wide(self._word[-1] + char)) > 1:
             self._end_word()
         self._word += char
         if len(self._word) >= self._columns:  # longer than a line: the terminal breaks it

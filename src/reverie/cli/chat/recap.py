@@ -18,6 +18,8 @@ from reverie.cli.tool_lines import call_text, result_line, result_note
 from reverie.loop import INTERRUPTED
 from reverie.origins import strip_tags
 from reverie.storage.transcript.view import Entry
+from reverie.text.columns import cut
+from reverie.text.patterns import late
 from reverie.types import Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ MOST_LINES = 40
 _MOST_TURNS = 3
 _LEAST_LINES = 6  # of a turn
 _FIRST_LINES = 3  # of a turn that is shortened: what the user asked
+_FENCE = late(r"(?m)^\s{0,3}(?:```|~~~)")
 _WIDEST = 500  # columns of a line where the terminal wraps: a screen reader does not get a page as one line
 
 
@@ -44,9 +47,9 @@ def recap(chat: Chat) -> None:
     for turn in reversed(turns[-_MOST_TURNS:]):
         if left < _LEAST_LINES:
             break
-        lines = _TurnLines(chat).read(turn)
-        kept = _shorten(lines, left, chat)
-        is_shortened |= len(kept) < len(lines)
+        reader = _TurnLines(chat)
+        kept = _shorten(reader.read(turn), reader.skipped, left, chat)
+        is_shortened |= len(kept) < len(reader.lines)
         left -= len(kept)
         shown.insert(0, kept)
     above = len(turns) - len(shown)
@@ -94,12 +97,17 @@ class _TurnLines:
         self._paint = chat.view.paint
         self._in_words = chat.input.in_words
         self._columns = min(chat.view.columns, _WIDEST)
-        self._lines = list[str]()
+        self._most = 4 * MOST_LINES * self._columns
+        """Characters of a text that are looked at: lines beyond them are not shown anyway."""
+        self.lines = list[str]()
+        self.skipped = 0
+        """Lines that are not in `lines`."""
         self._after = ""  # what the last line belongs to
 
     def read(self, turn: Sequence[Entry]) -> list[str]:
         results = {result.tool_use_id: result for entry in turn for result in entry.message.tool_results}
         if message := _message(turn[0].message):
+            message = cut(message, self._most)
             marked = message_lines(message, self._paint, self._columns - 1)
             self._add("message", [f"You: {message}"] if self._in_words else marked)
         for entry in turn:
@@ -114,22 +122,28 @@ class _TurnLines:
                         self._add("call", [self._call(block, results.get(block.id))])
                     case _:
                         pass
-        return self._lines
+        return self.lines
 
     def _add(self, kind: str, lines: Sequence[str]) -> None:
         if not lines:
             return
-        if self._lines and not self._in_words and (kind, self._after) not in (("call", "call"), ("call", "text")):
-            self._lines.append("")
-        self._lines += (part for line in lines for part in fold_words(line, self._columns))
+        if self.lines and not self._in_words and (kind, self._after) not in (("call", "call"), ("call", "text")):
+            self.lines.append("")
+        self.lines += (part for line in lines for part in fold_words(line, self._columns))
         self._after = kind
 
     def _text(self, text: str) -> list[str]:
-        if not text.strip():
+        text = text.strip()
+        if not text:
             return []
+        if len(text) > self._most:
+            start = text.find("\n", len(text) - self._most) + 1 or len(text) - self._most
+            self.skipped += text.count("\n", 0, start)
+            opens = len(_FENCE.findall(text, 0, start)) % 2  # the rest begins in a block of code
+            text = "```\n" * opens + text[start:]
         pieces = list[str]()
         stream = MarkdownStream(pieces.append, self._paint, self._columns)
-        stream.feed(f"Answer: {text.strip()}" if self._in_words else text.strip())
+        stream.feed(f"Answer: {text}" if self._in_words else text)
         stream.finish()
         return "".join(pieces).removesuffix("\n").split("\n")
 
@@ -143,11 +157,11 @@ class _TurnLines:
         return f"  {result_line(shown, text, is_error, None, self._paint, self._columns - 2)}"
 
 
-def _shorten(lines: list[str], most: int, chat: Chat) -> list[str]:
+def _shorten(lines: list[str], skipped: int, most: int, chat: Chat) -> list[str]:
     """At most so many rows of the terminal: the first lines, which say what was asked, and the last."""
     columns = min(chat.view.columns, _WIDEST)
     rows = [max(1, -(-visible_width(line) // columns)) for line in lines]
-    if sum(rows) <= most:
+    if sum(rows) <= most and not skipped:
         return lines
     first, last = 0, len(lines)
     left = most - 1
@@ -158,4 +172,4 @@ def _shorten(lines: list[str], most: int, chat: Chat) -> list[str]:
         last -= 1
         left -= rows[last]
     mark = "" if chat.input.in_words else "  … "
-    return [*lines[:first], chat.view.paint.dim(f"{mark}{plural(last - first, 'more line')}"), *lines[last:]]
+    return [*lines[:first], chat.view.paint.dim(f"{mark}{plural(last - first + skipped, 'more line')}"), *lines[last:]]
