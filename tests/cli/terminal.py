@@ -60,7 +60,7 @@ class Terminal:
     @property
     def screen(self) -> list[str]:
         """The lines as a person sees them, from the first that was written: what was drawn again is there once."""
-        return _draw(self.raw, self._columns)
+        return draw(self.raw, self._columns)
 
     def press(self, keys: str) -> None:
         os.write(self._master, keys.encode())
@@ -124,7 +124,7 @@ _PIECE = re.compile(
 )
 
 
-def _draw(raw: str, columns: int) -> list[str]:
+def draw(raw: str, columns: int) -> list[str]:
     """What a terminal shows: the moves and erasures that prompt_toolkit writes, and nothing else."""
     rows: list[list[str]] = [[]]
     x = y = 0

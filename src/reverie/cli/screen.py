@@ -33,6 +33,13 @@ CLEAR_LINE: Final = f"\x1b[{_KEY}K"
 HOLD: Final = "\x1b[?2026h"
 """A terminal that knows this shows nothing until `SHOW`, so that no half-drawn screen is seen."""
 SHOW: Final = "\x1b[?2026l"
+
+
+def erase_rows(count: int) -> str:
+    """Moves up so many rows and erases everything below."""
+    return f"\r\x1b[{count}A\x1b[J" if count else ""
+
+
 _MOST_COPIED: Final = 100_000  # characters of base64 that terminals take
 
 

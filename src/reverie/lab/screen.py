@@ -1,7 +1,7 @@
-"""How long the first word of an answer takes to reach the screen: the full screen compared with the line mode.
+"""How long the first word of an answer takes to reach the screen, in a long conversation.
 
-Both are real programs on terminals of their own, with the same long conversation. They answer in turn, so that a busy
-moment hits both alike. The time is from the Enter key to the first word in the terminal's input.
+The chat is a real program on a terminal of its own. The time is from the Enter key to the first word in the terminal's
+input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import termios
 import time
 import uuid
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -28,7 +28,6 @@ from reverie.errors import UserError
 from reverie.paths import slug
 from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import SessionLog
-from reverie.text.columns import table
 from reverie.types import Message, Origin, TextBlock
 
 RUNS = 21
@@ -41,10 +40,9 @@ _PATIENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FirstWord:
-    """Medians in milliseconds."""
+    """The median in milliseconds."""
 
     line_ms: float
-    full_ms: float
     characters: int
     runs: int
 
@@ -52,8 +50,6 @@ class FirstWord:
         """The figures for programs."""
         return {
             "line_ms": round(self.line_ms, 1),
-            "full_ms": round(self.full_ms, 1),
-            "overhead_ms": round(self.full_ms - self.line_ms, 1),
             "characters": self.characters,
             "runs": self.runs,
         }
@@ -61,22 +57,15 @@ class FirstWord:
     def table(self) -> str:
         """The figures for people."""
         figures = self.summary()
-        rows = [
-            ("reverie chat", f"{figures['line_ms']} ms"),
-            ("reverie chat --full-screen", f"{figures['full_ms']} ms"),
-            ("overhead", f"{figures['overhead_ms']} ms"),
-        ]
-        return "\n".join(table(rows, right=(1,)))
+        return f"reverie chat  {figures['line_ms']} ms"
 
 
 def measure_first_word(runs: int = RUNS) -> FirstWord:
-    """Asks both screens in turn, `runs` times each."""
-    with TemporaryDirectory(prefix="reverie-screen-") as folder, ExitStack() as open_:
-        line = open_.enter_context(_chat(Path(folder) / "line"))
-        full = open_.enter_context(_chat(Path(folder) / "full", "--full-screen"))
+    """Asks `runs` times."""
+    with TemporaryDirectory(prefix="reverie-screen-") as folder, _chat(Path(folder)) as chat:
         # The first answers load modules and fill caches; they are not counted.
-        times = [(line.ask(), full.ask()) for _ in range(runs + 2)][2:]
-    return FirstWord(*(median(column) for column in zip(*times, strict=True)), characters=_CHARACTERS, runs=runs)
+        times = [chat.ask() for _ in range(runs + 2)][2:]
+    return FirstWord(median(times), characters=_CHARACTERS, runs=runs)
 
 
 class _Chat:
@@ -117,7 +106,7 @@ class _Chat:
 
 
 @contextmanager
-def _chat(folder: Path, *options: str) -> Generator[_Chat]:
+def _chat(folder: Path) -> Generator[_Chat]:
     home, work = folder / "home", folder / "work"
     work.mkdir(parents=True)
     (work / "play.script").write_text(_SCRIPT)
@@ -126,7 +115,7 @@ def _chat(folder: Path, *options: str) -> Generator[_Chat]:
     env |= {"REVERIE_HOME": str(home), "HOME": str(folder), "TERM": "xterm-256color"}
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    command = [sys.executable, "-m", "reverie", "chat", "--continue", "--model", "scripted:play.script", *options]
+    command = [sys.executable, "-m", "reverie", "chat", "--continue", "--model", "scripted:play.script"]
     process = subprocess.Popen(command, cwd=work, env=env, stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     try:

@@ -25,12 +25,12 @@ def startup(runs: int, as_json: bool) -> None:
 
 @examples("reverie lab screen --runs 21")
 @click.command("screen")
-@click.option("--runs", default=21, show_default=True, type=click.IntRange(min=1), help="Answers per screen.")
+@click.option("--runs", default=21, show_default=True, type=click.IntRange(min=1), help="Answers.")
 @json_option
 def screen(runs: int, as_json: bool) -> None:
-    """Measure how long the first word of an answer takes to the screen: full screen and line mode.
+    """Measure how long the first word of an answer takes to the screen of the chat.
 
-    Both continue a conversation of 100,000 characters on a terminal of their own, and answer in turn.
+    The chat continues a conversation of 100,000 characters on a terminal of its own.
     """
     from reverie.lab.screen import measure_first_word
 
