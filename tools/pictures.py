@@ -12,12 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from textual.pilot import Pilot
-
-from reverie.cli.event_loop import CommandSignals
 from reverie.cli.full_screen.app import FullScreen
 from reverie.cli.full_screen.blocks import Call
 from reverie.cli.full_screen.run import make_app
+from textual.pilot import Pilot
+
+from reverie.cli.event_loop import CommandSignals
 from reverie.cli.output import Paint
 from reverie.cli.session_opening import Opening
 

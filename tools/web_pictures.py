@@ -32,7 +32,6 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("web-money-total", "/money", {}),
     ("web-memory", "/memory", {}),
     ("web-dreams", "/dreams", {}),
-    ("web-replay", "/replay", {}),
 )
 """File, address, and what is different from a wide, light window."""
 RENAME = """([from, to]) => {

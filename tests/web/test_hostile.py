@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
@@ -100,13 +99,8 @@ def test_addresses_that_name_nothing_are_not_found(browser: Browser, path: str) 
     assert browser.get(path).status == 404
 
 
-def test_a_folder_that_cannot_exist_is_named_in_a_sentence(browser: Browser) -> None:
-    found = browser.json(f"/replay?folder=/{quote(_LONG)}")
-    assert "is not a folder that can be read" in found["problem"]
-
-
 def test_a_form_with_too_many_fields_is_refused(browser: Browser) -> None:
-    answer = browser.post("/replay/start", {f"f{number}": "" for number in range(20_001)})
+    answer = browser.post("/memory/x/undo", {f"f{number}": "" for number in range(20_001)})
     assert (answer.status, "20,000 fields" in answer.text) == (413, True)
 
 
