@@ -134,7 +134,6 @@ bench: $(STAMP)  ## the figures in docs/benchmarks.md
 	$(BIN)/reverie lab forks
 
 pictures: $(VENV)/.browser  ## the pictures in the README and the docs, drawn from real runs
-	$(BIN)/reverie demo --svg docs/images/demo.svg
 	home=$$(mktemp -d) && HOME=$$home REVERIE_HOME=$$home/.reverie $(BIN)/python tools/pictures.py docs/images; rm -rf "$$home"
 	$(BIN)/python tools/claude_code_picture.py
 	$(BIN)/python tools/web_pictures.py docs/images
