@@ -155,7 +155,8 @@ def _window(title: str, columns: int, rows: int, css: str, body: str) -> str:
         f' font-family="{_FAMILY}" font-size="14" role="img" aria-label={quoteattr(title)}>\n'
         + (f"<style>\n{css}\n</style>\n" if css else "")
         + f'<rect x=".5" y=".5" width="{wide - 1}" height="{high - 1}" rx="10" fill="{_BACK}" stroke="{_EDGE}"/>\n'
-        f'{dots}\n<text x="{wide / 2:.0f}" y="27" fill="{_DIM}" text-anchor="middle">{escape(title)}</text>\n{body}\n</svg>\n'
+        f'{dots}\n<text x="{wide / 2:.0f}" y="27" fill="{_DIM}" text-anchor="middle">{escape(title)}</text>\n'
+        f"{body}\n</svg>\n"
     )
 
 
