@@ -36,8 +36,8 @@ SHOW: Final = "\x1b[?2026l"
 
 
 def erase_rows(count: int) -> str:
-    """Moves up so many rows and erases everything below."""
-    return f"\r\x1b[{count}A\x1b[J" if count else ""
+    """Moves up so many rows and erases them, one by one: tmux would keep a whole screen that is erased."""
+    return "\r" + "\x1b[A\x1b[2K" * count
 
 
 _MOST_COPIED: Final = 100_000  # characters of base64 that terminals take
