@@ -94,6 +94,14 @@ def test_of_a_long_answer_the_question_and_the_end_are_shown(reverie: Command) -
     assert f"  … {5_000 - kept:,} more lines" in shown
 
 
+def test_lines_are_counted_as_the_terminal_wraps_them(reverie: Command) -> None:
+    line = " ".join(letter * 21 for letter in "xyz")
+    write(reverie, [("Show it.", f"```\n{line}\n" + f"{line}\n" * 60 + "```\nThe end.")])
+    with resumed(reverie, columns=40) as terminal:
+        shown = recap(terminal)
+    assert len(shown) <= MOST_LINES + 5 and shown[-2] == "The end."
+
+
 def test_of_a_huge_answer_only_the_end_is_looked_at(reverie: Command) -> None:
     code = "".join(f"x{number} = {number}  # *note*\n" for number in range(100_000))
     write(reverie, [("word " * 500_000, f"```python\n{code}```\nThe *end*.")])

@@ -55,7 +55,7 @@ def recap(chat: Chat) -> None:
     above = len(turns) - len(shown)
     mark = "" if chat.input.in_words else "  … "
     if above or is_shortened:
-        what = f"{plural(above, 'turn')} above" if above else "the whole of it"
+        what = f"{plural(above, 'turn')} above" if above else "all of it"
         view.say(view.paint.dim(f"{mark}{what}: reverie sessions show {session.id[:8]}"))
     for lines in shown:
         view.say_all(["", *lines])
