@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import cwd_option, examples, json_option, load_places
 from reverie.cli.output import Paint, answer, format_tokens, get_paint, plural, table
 from reverie.errors import UserError
@@ -45,6 +46,7 @@ class _Proxy(click.Group):
     "reverie proxy --upstream http://127.0.0.1:8080",
     "reverie proxy stats",
 )
+@agents_may(AgentsMay.NOTHING, reads=lambda given: not given["learn"])
 @click.group("proxy", cls=_Proxy, invoke_without_command=True, subcommand_metavar="[stats | -- PROGRAM [ARGS]...]")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="Local port.")
 @click.option(

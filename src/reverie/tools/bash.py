@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from enum import Enum
 from pathlib import Path
@@ -22,6 +22,7 @@ from reverie.permissions.rules import NotReadOnly
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.permissions.shell.words import anchor_globs
 from reverie.quick import dataclass
+from reverie.runtime.agent_above import mark_environment, mark_words
 from reverie.runtime.process_family import ProcessFamily
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import format_path
@@ -51,6 +52,8 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
     inline_bytes: int = 400_000  # a larger result is never sent to a model
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     max_timeout_ms: int = MAX_TIMEOUT_MS
+    is_users: bool = False
+    """The user typed the command. Else what it starts is known as an agent's."""
 
     def is_read_only(self, given: JsonObject) -> bool:
         command = given.get("command")
@@ -67,7 +70,10 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
         return await self._run_text(command, {**os.environ, "TERM": "dumb"}, seconds, context)
 
     async def _run_text(self, text: str, env: dict[str, str], seconds: float, context: ToolContext) -> ToolOutput:
-        running = await _RunningCommand.start(text, env, context)
+        words: list[str] = [str(_find_shell(context.cwd)), "--noprofile", "--norc", "-c", text]
+        if not self.is_users:
+            words, env = mark_words(words), mark_environment(env)
+        running = await _RunningCommand.start(words, env, context)
         kept = KeptOutput(context.keep_dir, self.inline_bytes, context.progress)
         try:
             ending = await running.wait(kept, seconds)
@@ -120,7 +126,7 @@ class _RunningCommand:
     pipe: asyncio.ReadTransport
 
     @staticmethod
-    async def start(command: str, env: dict[str, str], context: ToolContext) -> _RunningCommand:
+    async def start(words: Sequence[str], env: dict[str, str], context: ToolContext) -> _RunningCommand:
         """Starts the command; raises UserError if that fails."""
         reading, writing = os.pipe()
         identity = os.fstat(reading)
@@ -133,7 +139,7 @@ class _RunningCommand:
                 lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", buffering=0)
             )
             process = await asyncio.create_subprocess_exec(
-                *(_find_shell(context.cwd), "--noprofile", "--norc", "-c", command),
+                *words,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writing,
                 stderr=asyncio.subprocess.STDOUT,
@@ -145,7 +151,7 @@ class _RunningCommand:
             if pipe:
                 pipe.close()
             if isinstance(error, OSError | ValueError):
-                raise UserError(_explain_start_error(error, command, context.cwd)) from error
+                raise UserError(_explain_start_error(error, words[-1], context.cwd)) from error
             raise
         finally:
             os.close(writing)

@@ -27,7 +27,7 @@ _SENT_CHARACTERS = 30_000
 
 async def run_shell(session: Session, command: str) -> tuple[str, TextBlock]:
     """Runs a command of the user. Returns its output, and the block that tells the model about it later."""
-    output = await Bash().run({"command": command}, session.tool_context)
+    output = await Bash(is_users=True).run({"command": command}, session.tool_context)
     text = output.content if isinstance(output.content, str) else ""
     if len(text) > _SENT_CHARACTERS:
         half = _SENT_CHARACTERS // 2

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import cwd_option, examples, load_places
 from reverie.cli.output import say_all, warn
 from reverie.cli.serve.accounts import people, projects, teams
@@ -40,6 +41,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     "reverie serve tokens add ann --days 90",
     "reverie serve backup memory.dump",
 )
+@agents_may(AgentsMay.ALL)
 @click.group("serve", invoke_without_command=True)
 @dsn_options
 @click.option("--port", type=click.IntRange(0, 65_535), default=8_791, show_default=True, help="Port to listen on.")
