@@ -34,7 +34,7 @@ def sdk() -> None:
 
     from reverie.connect.mcp.http import app, load_token, token_file
     from reverie.connect.mcp.server import MemoryServer
-    from reverie.lab.mcp.servers import wire_bytes
+    from bench.mcp.servers import wire_bytes
 
 
 def serve(machine: Machine, cwd: Path | None = None, **more: Any) -> MemoryServer:

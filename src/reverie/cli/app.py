@@ -90,7 +90,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("serve.command:command", "Serve memory to people and machines.", ends_unread=True),
     "worker": CommandEntry("serve.worker:command", "Run the dreams of the memory server.", ends_unread=True),
     "models": CommandEntry("memory.models:command", "Add, list and remove encoders for recall (not language models)."),
-    "lab": CommandEntry("lab.command:command", "Run benchmarks, most of them on recorded sessions.", ends_unread=True),
+    "lab": CommandEntry("lab:command", "Run benchmarks, most of them on recorded sessions.", ends_unread=True),
     "completion": CommandEntry("completion:command", "Print a completion script for your shell."),
 }
 

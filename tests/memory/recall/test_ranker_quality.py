@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reverie.lab.recall.run import measure, measure_collection, measure_unrelated
+from bench.recall.run import measure, measure_collection, measure_unrelated
 from tests.memory.greenhouse import write_greenhouse
 from tests.shared_data import data
 

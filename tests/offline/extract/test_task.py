@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lab.extraction.run import measure, play
-from reverie.lab.extraction.score import CaseOutcome, LabelledCase, figures, read_cases
+from bench.extraction.run import measure, play
+from bench.extraction.score import CaseOutcome, LabelledCase, figures, read_cases
 from reverie.layers.l5_extraction.learning import directive
 from reverie.layers.l5_extraction.span import MessageSpan
 from reverie.memory.topic_file import TopicFile

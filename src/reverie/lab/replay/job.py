@@ -11,18 +11,23 @@ import multiprocessing
 import os
 import signal
 import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from reverie.errors import ReverieError
 from reverie.lab.replay.costs import SessionCosts
-from reverie.lab.replay.policies import choose_policies
-from reverie.lab.replay.recorded import check_room
-from reverie.lab.replay.report import RunningTotals, replay_file, session_figures
+from reverie.lab.replay.policies import BASELINE, choose_policies
+from reverie.lab.replay.recorded import check_room, load_session
+from reverie.lab.replay.report import replay_session, session_figures
+from reverie.lab.replay.run import PolicyOutcome
 from reverie.parsing import load_json
+from reverie.simulator.errors import ApiError
 
 _MOST_ORDER = 16_000_000
 _MOST_SECONDS = 1_800
@@ -66,6 +71,51 @@ class _Voice:
 
 def _begin(lock: Any) -> None:
     _Voice.lock = lock
+
+
+def replay_file(
+    path: Path, names: Sequence[str], prefix_tokens: int, window: int, on_policy: Callable[[str], None]
+) -> SessionCosts | str:
+    """The costs of the session in a file, or why it is left out. `on_policy` hears of each policy that is done."""
+    try:
+        session = load_session(path)
+        if not session.rounds:
+            return "it has no recorded answer"
+        return replay_session(session, names, prefix_tokens, window, on_policy)
+    except (ApiError, ReverieError) as error:
+        return str(error)
+
+
+class RunningTotals:
+    """The totals of the sessions so far. Adding one costs the same, however many there are."""
+
+    def __init__(self) -> None:
+        self.sessions = 0
+        self._paid = dict[str, PolicyOutcome]()
+        self._cheapest = Counter[str]()
+        self._bound = 0.0
+
+    def add(self, one: SessionCosts) -> None:
+        self.sessions += 1
+        self._cheapest.update(one.cheapest)
+        self._bound += one.bound
+        for name, outcome in one.outcomes.items():
+            known = self._paid.get(name)
+            self._paid[name] = replace(
+                PolicyOutcome.sum([*([known] if known else []), outcome]), by_round=[], breaks=[]
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """The same figures per policy as in `summary`."""
+        baseline = self._paid[BASELINE].cost
+        return {
+            "policies": {
+                name: {**total.figures(baseline), "cheapest_on": self._cheapest[name]}
+                for name, total in self._paid.items()
+            },
+            "sessions": self.sessions,
+            "lower_bound_to_cached": round(self._bound / baseline, 4),
+        }
 
 
 def _replay_one(path: Path, names: list[str], prefix: int, window: int) -> SessionCosts | str:

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from reverie.errors import UserError
-from reverie.lab.scratch import find_recordings
+from reverie.lab.recordings import find_recordings
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.window import OUTPUT_RESERVE, Thresholds, thresholds
 from reverie.quick import dataclass

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.request import assemble
+from reverie.lab.recordings import SilentModel
 from reverie.lab.replay.compaction import DRAFT_TOKENS, ReplayDisk, ReplayNotes, answer, summary_tokens
 from reverie.lab.replay.outside import outside_edits
 from reverie.lab.replay.policies import Policy
 from reverie.lab.replay.recorded import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, RecordedSession, ReplaySetting
 from reverie.lab.replay.uses import Need
-from reverie.lab.scratch import SilentModel
 from reverie.layers.base import AskFork, Effect, EffectResult
 from reverie.layers.l1_tool_results.replacement import ResultLimits, judge
 from reverie.layers.l4_compaction.stage import AutoCompact
@@ -89,9 +89,9 @@ class PolicyOutcome:
         """The figures for programs; `baseline` is the cost of `cached`."""
         return {
             "cost": round(self.cost),
-            "cost_usd": round(self.dollars, 4),
-            "ratio_to_cached": round(self.cost / baseline, 4),
-            "cache_read_share": round(self.read_share, 4),
+            "cost_usd": self.dollars,
+            "ratio_to_cached": self.cost / baseline,
+            "cache_read_share": self.read_share,
             "announced_breaks": self.announced_breaks,
             "unannounced_breaks": self.unannounced_breaks,
             "regret": round(self.regret),
@@ -105,7 +105,7 @@ class PolicyOutcome:
             "stopped_by_breaker": int(self.stopped),
             "notes_updates": self.notes_updates,
             "notes_cost": round(self.notes_cost),
-            "ratio_to_cached_with_notes": round(self.cost / baseline, 4),
+            "ratio_to_cached_with_notes": self.cost / baseline,
         }
 
 
