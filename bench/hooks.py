@@ -7,34 +7,31 @@ user's home. Everything that it started has ended afterwards, or is counted.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from bench.recall.scale import write_notes
+from bench.scratch import clean_env, count_option
 from reverie.connect.plugin_files import hook_script
 from reverie.daemon.client import daemon_status, stop_daemon
 from reverie.errors import ReverieError
+from reverie.lab.measurement import Column, Result, Table, measurement, named, plain, track
 from reverie.models.tokens import estimate_text
 from reverie.parsing import load_json
 from reverie.paths import Places, daemon_socket
 from reverie.quick import dataclass
 from reverie.settings import load_settings
-from reverie.text.columns import table
 from reverie.types import JsonObject
 
-RUNS = 100
-PROMPTS = 1_000
 MEMORIES = 200
 SESSIONS = 10
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "PostCompact", "Stop", "SessionEnd")
@@ -98,45 +95,37 @@ class HookFigures:
     """The first hook, which starts the service."""
     events: Mapping[str, Latency]
     prompts: Prompts
-    runs: int
 
-    def summary(self) -> dict[str, Any]:
-        """The figures for programs."""
-        events = {name: asdict(one) for name, one in self.events.items()}
-        worst = max(one.p95_ratio for one in self.events.values())
-        return {
-            "bare_ms": self.bare_ms,
-            "start_ms": self.start_ms,
-            "worst_p95_ratio": worst,
-            "events": events,
-            "runs": self.runs,
-            **asdict(self.prompts),
-            "limits": LIMITS,
-            "wrong": self.prompts.wrong,
-        }
 
-    def table(self) -> str:
-        """The figures for people."""
-        many, limits = self.prompts, LIMITS
-        rows = [("", "p50", "p95", "p95 / `python -c pass`"), ("python -c pass", f"{self.bare_ms:.1f} ms", "", "")]
-        rows += [
-            (name, f"{one.p50_ms:.1f} ms", f"{one.p95_ms:.1f} ms", f"{one.p95_ratio:.2f}×")
-            for name, one in self.events.items()
-        ]
-        facts = [
-            ("start of the service", f"{self.start_ms:.0f} ms"),
-            ("prompts in 10 sessions", f"{many.prompts:,}"),
-            ("memories given, twice in a session", f"{many.memories_given}, {many.given_twice}"),
-            ("prompts repeated with room left", str(many.repeated_with_room)),
-            ("most characters per prompt", f"{many.most_characters} of {limits['prompt_characters']}"),
-            ("most tokens per session", f"{many.most_session_tokens} of {limits['session_tokens']}"),
-            ("tokens per day", f"{many.day_tokens} of {limits['day_tokens']}"),
-            ("memory of the service", f"{many.memory_before_mb:.1f} MB, then {many.memory_after_mb:.1f} MB"),
-            ("background jobs done, failed", f"{many.jobs_done}, {many.jobs_failed}"),
-            ("processes left over", str(many.processes_left)),
-            *(("wrong", one) for one in many.wrong),
-        ]
-        return "\n".join([*table(rows, right=(1, 2, 3)), "", *table(facts)])
+@measurement("reverie lab hooks", "reverie lab hooks --runs 20 --prompts 100 --json")
+@count_option("--runs", 100, 1, "Runs per event.")
+@count_option("--prompts", 1_000, 1, "Prompts to send.")
+def hooks(runs: int, prompts: int) -> Result:
+    """Measure how long the hooks of other agents take, and what many prompts leave behind.
+
+    Runs hooks as Claude Code does, in a scratch home with 200 memories, and compares them with `python -c pass`. Then
+    sends prompts and checks that no memory is given twice, the limits hold and no process is left over.
+
+    Exit codes: 0: everything holds; 1: something does not; 2: wrong usage.
+    """
+    done = measure_hooks(runs, prompts)
+    many, wrong = done.prompts, done.prompts.wrong
+    figures = {
+        "bare_ms": done.bare_ms,
+        "start_ms": done.start_ms,
+        "worst_p95_ratio": max(one.p95_ratio for one in done.events.values()),
+        "events": done.events,
+        "runs": runs,
+        **plain(many),
+        "limits": LIMITS,
+        "wrong": wrong,
+    }
+    times = named({"python -c pass": {"p50_ms": done.bare_ms, "p95_ms": None, "p95_ratio": None}, **done.events})
+    facts = [{"prompts": name, "": value} for name, value in plain(many).items()]
+    facts += [{"prompts": f"{name} may be", "": value} for name, value in LIMITS.items()]
+    table = Table(times, (Column("name", "event"), "p50_ms", "p95_ms", Column("p95_ratio", "", "{:.2f}×")))
+    bad = [f"wrong: {what}" for what in wrong]
+    return Result(figures, (table, Table(facts, ("prompts", "")), *bad), holds=not wrong)
 
 
 class Hooks:
@@ -152,8 +141,7 @@ class Hooks:
         write_notes(self.memory, MEMORIES)
         self._script = folder / "hook.sh"
         self._script.write_bytes(hook_script("claude-code", self.home, daemon_socket(self.home)))
-        self.env = {name: value for name, value in {**os.environ}.items() if not name.startswith("REVERIE_")}
-        self.env["HOME"] = str(folder)
+        self.env = clean_env(HOME=folder)
 
     def run(self, event: str, session: str, **more: object) -> tuple[float, str]:
         """Runs one hook; returns its milliseconds and the text that it adds."""
@@ -196,16 +184,14 @@ def open_hooks(limits: Mapping[str, int]) -> Generator[Hooks]:
             stop_daemon(hooks.home)
 
 
-def measure_hooks(
-    runs: int = RUNS, prompts: int = PROMPTS, progress: Callable[[int, int], None] = lambda done, of: None
-) -> HookFigures:
+def measure_hooks(runs: int, prompts: int) -> HookFigures:
     """Measures the latency of every event with a warm service, then sends many prompts to a new one."""
     with open_hooks({}) as hooks:
         start_ms, _ = hooks.run("SessionStart", "first", source="startup")
         hooks.pid()
         bare_ms, events = _measure_latency(hooks, runs)
     with open_hooks(LIMITS) as hooks:
-        return HookFigures(bare_ms, round(start_ms, 1), events, _send_prompts(hooks, prompts, progress), runs)
+        return HookFigures(bare_ms, round(start_ms, 1), events, _send_prompts(hooks, prompts))
 
 
 def _measure_latency(hooks: Hooks, runs: int) -> tuple[float, dict[str, Latency]]:
@@ -235,14 +221,14 @@ def _latency(times: list[float], bare: float) -> Latency:
     return Latency(round(median(times), 1), round(late, 1), round(late / bare, 2))
 
 
-def _send_prompts(hooks: Hooks, count: int, progress: Callable[[int, int], None]) -> Prompts:
+def _send_prompts(hooks: Hooks, count: int) -> Prompts:
     asked = _questions(hooks.memory)
     given = Counter[tuple[str, str]]()
     tokens = Counter[str]()
     longest, before, repeated = 0, 0.0, 0
     sent = set[tuple[str, str]]()
     cycle = min(5, max(1, count // SESSIONS // 2))
-    for number in range(count):
+    for number in track(range(count), count, "prompts"):
         part = number * SESSIONS // count
         session = f"prompts-{part}"
         # Every other session repeats a few prompts, so that its limits leave room; the others reach their limits.
@@ -259,7 +245,6 @@ def _send_prompts(hooks: Hooks, count: int, progress: Callable[[int, int], None]
         if (number + 1) * SESSIONS % count < SESSIONS:
             _write_transcript(hooks, session, prompt)
             hooks.run("Stop", session)
-        progress(number + 1, count)
     after = hooks.resident_mb()
     jobs = cast(JsonObject, (daemon_status(hooks.home) or {}).get("jobs") or {})
     stop_daemon(hooks.home)

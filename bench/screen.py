@@ -1,7 +1,7 @@
-"""How long the first word of an answer takes to reach the screen: the full screen compared with the line mode.
+"""How long the first word of an answer takes to reach the terminal.
 
-Both are real programs on terminals of their own, with the same long conversation. They answer in turn, so that a busy
-moment hits both alike. The time is from the Enter key to the first word in the terminal's input.
+A real chat on a terminal of its own, with a long conversation. The time is from the Enter key to the first word in the
+terminal's input.
 """
 
 from __future__ import annotations
@@ -18,20 +18,18 @@ import termios
 import time
 import uuid
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
 
+from bench.scratch import clean_env, count_option
 from reverie.errors import UserError
+from reverie.lab.measurement import Result, measurement
 from reverie.paths import slug
-from reverie.quick import dataclass
 from reverie.storage.transcript.session_log import SessionLog
-from reverie.text.columns import table
 from reverie.types import Message, Origin, TextBlock
 
-RUNS = 21
 _CHARACTERS = 100_000
 _ANSWER = "Some **words** of an answer with `code`, and a list:\n\n- one\n- two\n\n" * 30
 _SCRIPT = "repeat forever\nsay answer-{turn}. Some more words follow this one.\nend\n"
@@ -39,44 +37,17 @@ _STYLE = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[=>]|\][^\x07\x1b]*(?:\x07|\
 _PATIENCE_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class FirstWord:
-    """Medians in milliseconds."""
+@measurement("reverie lab screen --runs 21")
+@count_option("--runs", 21, 1, "Answers.")
+def screen(runs: int) -> Result:
+    """Measure how long the first word of an answer takes to the terminal.
 
-    line_ms: float
-    full_ms: float
-    characters: int
-    runs: int
-
-    def summary(self) -> dict[str, Any]:
-        """The figures for programs."""
-        return {
-            "line_ms": round(self.line_ms, 1),
-            "full_ms": round(self.full_ms, 1),
-            "overhead_ms": round(self.full_ms - self.line_ms, 1),
-            "characters": self.characters,
-            "runs": self.runs,
-        }
-
-    def table(self) -> str:
-        """The figures for people."""
-        figures = self.summary()
-        rows = [
-            ("reverie chat", f"{figures['line_ms']} ms"),
-            ("reverie chat --full-screen", f"{figures['full_ms']} ms"),
-            ("overhead", f"{figures['overhead_ms']} ms"),
-        ]
-        return "\n".join(table(rows, right=(1,)))
-
-
-def measure_first_word(runs: int = RUNS) -> FirstWord:
-    """Asks both screens in turn, `runs` times each."""
-    with TemporaryDirectory(prefix="reverie-screen-") as folder, ExitStack() as open_:
-        line = open_.enter_context(_chat(Path(folder) / "line"))
-        full = open_.enter_context(_chat(Path(folder) / "full", "--full-screen"))
+    A chat continues a conversation of 100,000 characters on a terminal of its own.
+    """
+    with TemporaryDirectory(prefix="reverie-screen-") as folder, _chat(Path(folder)) as chat:
         # The first answers load modules and fill caches; they are not counted.
-        times = [(line.ask(), full.ask()) for _ in range(runs + 2)][2:]
-    return FirstWord(*(median(column) for column in zip(*times, strict=True)), characters=_CHARACTERS, runs=runs)
+        taken = median([chat.ask() for _ in range(runs + 2)][2:])
+    return Result({"line_ms": taken, "characters": _CHARACTERS, "runs": runs}, [f"reverie chat: {taken:.1f} ms"])
 
 
 class _Chat:
@@ -117,16 +88,15 @@ class _Chat:
 
 
 @contextmanager
-def _chat(folder: Path, *options: str) -> Generator[_Chat]:
+def _chat(folder: Path) -> Generator[_Chat]:
     home, work = folder / "home", folder / "work"
     work.mkdir(parents=True)
     (work / "play.script").write_text(_SCRIPT)
     _write_session(home, work.resolve())
-    env = {key: value for key, value in {**os.environ}.items() if not key.startswith(("REVERIE_", "NO_COLOR"))}
-    env |= {"REVERIE_HOME": str(home), "HOME": str(folder), "TERM": "xterm-256color"}
+    env = clean_env(REVERIE_HOME=home, HOME=folder, TERM="xterm-256color")
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-    command = [sys.executable, "-m", "reverie", "chat", "--continue", "--model", "scripted:play.script", *options]
+    command = [sys.executable, "-m", "reverie", "chat", "--continue", "--model", "scripted:play.script"]
     process = subprocess.Popen(command, cwd=work, env=env, stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     try:

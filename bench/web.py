@@ -6,12 +6,11 @@ paint is what Chromium reports; it is left out if Chromium or playwright is not 
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from importlib import import_module
@@ -21,16 +20,20 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from bench.scratch import clean_env, count_option
 from bench.web_home import write_home
+from reverie.cli.output import show_progress
 from reverie.errors import UserError
+from reverie.lab.measurement import Column, Result, Table, measurement, named, whole
 from reverie.paths import slug
 from reverie.quick import dataclass
-from reverie.text.columns import table
 
 BASELINE = "/money"
 """The empty page: this one in the empty home."""
 _ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
 _PATIENCE_S = 120.0
+_RATIOS = ("paint_ratio", "first_visit_paint_ratio")
+_SHOWN = ("server_ms", "empty_server_ms", "paint_ms", "empty_paint_ms", *_RATIOS, "ready_ms")
 _READING = b"<progress"
 _PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
 
@@ -39,7 +42,6 @@ _PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?
 class PageTimes:
     """Medians in milliseconds of one page, and of the empty page, which was visited in turn with it."""
 
-    path: str
     server_ms: float
     empty_server_ms: float
     paint_ms: float | None
@@ -50,86 +52,41 @@ class PageTimes:
     """Until a page that reads long files shows them, the first time."""
     bytes: int
 
-    @property
-    def server_ratio(self) -> float:
-        return round(self.server_ms / self.empty_server_ms, 2)
+    def figures(self) -> dict[str, Any]:
+        def to_empty(paint: float | None) -> float | None:
+            return round(paint / self.empty_paint_ms, 2) if paint is not None and self.empty_paint_ms else None
 
-    def paint_ratio(self, paint: float | None) -> float | None:
-        return round(paint / self.empty_paint_ms, 2) if paint is not None and self.empty_paint_ms else None
-
-
-@dataclass(frozen=True, slots=True)
-class WebTimes:
-    """All pages of the large home."""
-
-    memories: int
-    sessions: int
-    rounds: int
-    pages: tuple[PageTimes, ...]
-    left_out: tuple[str, ...]
-
-    def summary(self) -> dict[str, Any]:
-        """The figures for programs."""
-        ratios = [ratio for page in self.pages if (ratio := page.paint_ratio(page.paint_ms)) is not None]
-        first = [ratio for page in self.pages if (ratio := page.paint_ratio(page.first_paint_ms)) is not None]
         return {
-            "memories": self.memories,
-            "sessions": self.sessions,
-            "rounds": self.rounds,
-            "empty_page": BASELINE,
-            "pages": {page.path: _figures(page) for page in self.pages},
-            "worst_paint_ratio": max(ratios, default=None),
-            "worst_first_visit_paint_ratio": max(first, default=None),
-            "left_out": list(self.left_out),
+            "server_ms": self.server_ms,
+            "empty_server_ms": self.empty_server_ms,
+            "server_ratio": round(self.server_ms / self.empty_server_ms, 2),
+            "paint_ms": self.paint_ms,
+            "empty_paint_ms": self.empty_paint_ms,
+            "paint_ratio": to_empty(self.paint_ms),
+            "first_visit_paint_ms": self.first_paint_ms,
+            "first_visit_paint_ratio": to_empty(self.first_paint_ms),
+            "ready_ms": self.ready_ms,
+            "bytes": self.bytes,
         }
 
-    def table(self) -> str:
-        """The figures for people."""
-        heads = ("page", "first byte", "empty", "first paint", "empty", "×", "first visit", "×", "ready", "size")
-        rows = list[tuple[str, ...]]([heads])
-        for page in self.pages:
-            paint, empty, first = (_ms(time) for time in (page.paint_ms, page.empty_paint_ms, page.first_paint_ms))
-            ratios = (_or_dash(page.paint_ratio(page.paint_ms)), _or_dash(page.paint_ratio(page.first_paint_ms)))
-            times = (_ms(page.server_ms), _ms(page.empty_server_ms), paint, empty, ratios[0], first, ratios[1])
-            rows.append((page.path, *times, _ms(page.ready_ms), f"{page.bytes // 1000} kB"))
-        lines = table(rows, right=range(1, len(heads)))
-        rest = [f"Left out: {', '.join(self.left_out)}."] if self.left_out else []
-        made = f"{self.memories:,} memories, {self.sessions:,} sessions, one of {self.rounds:,} rounds; times in ms"
-        return "\n".join((made, *lines, *rest))
 
+@measurement("reverie lab web", "reverie lab web --memories 1000 --sessions 100 --rounds 200 --json")
+@count_option("--memories", 100_000, 1, "Memories to write.")
+@count_option("--sessions", 5_000, 1, "Sessions to write.")
+@count_option("--rounds", 5_000, 1, "Rounds of the long one.")
+@count_option("--runs", 9, 1, "Visits per page.")
+def web(memories: int, sessions: int, rounds: int, runs: int) -> Result:
+    """Measure how fast the pages of the web view are in a large home, compared with an empty one.
 
-def _figures(page: PageTimes) -> dict[str, Any]:
-    return {
-        "server_ms": round(page.server_ms, 1),
-        "empty_server_ms": round(page.empty_server_ms, 1),
-        "server_ratio": page.server_ratio,
-        "paint_ms": page.paint_ms,
-        "empty_paint_ms": page.empty_paint_ms,
-        "paint_ratio": page.paint_ratio(page.paint_ms),
-        "first_visit_paint_ms": page.first_paint_ms,
-        "first_visit_paint_ratio": page.paint_ratio(page.first_paint_ms),
-        "ready_ms": round(page.ready_ms, 1),
-        "bytes": page.bytes,
-    }
-
-
-def _ms(time: float | None) -> str:
-    return "–" if time is None else f"{time:.0f}" if time >= 10 else f"{time:.1f}"
-
-
-def _or_dash(ratio: float | None) -> str:
-    return "–" if ratio is None else str(ratio)
-
-
-def measure_web(
-    memories: int, sessions: int, rounds: int, runs: int, tell: Callable[[str], None] = lambda _text: None
-) -> WebTimes:
-    """Builds both homes in a scratch folder, starts a server for each, and measures every page."""
+    Writes a home with many memories, many sessions and a very long one to a scratch folder, and starts two web views.
+    Measures the time to the first byte, and with Chromium and playwright the time to the first paint: of the first
+    visit, when nothing was read yet, and of later ones.
+    """
     with TemporaryDirectory(prefix="reverie-web-") as name, ExitStack() as open_:
         folder = Path(name).resolve()
         work = folder / "work"
         work.mkdir()
-        tell("writing the home")
+        show_progress("writing the home")
         session = write_home(folder / "large", work, memories=memories, sessions=sessions, rounds=rounds)
         empty = open_.enter_context(_server(folder / "empty", work))
         large = open_.enter_context(_server(folder / "large", work))
@@ -138,11 +95,25 @@ def measure_web(
         for server in (empty, large):  # the start of the servers and of the browser is not counted
             server.ask("/about")
             _paint(browser, server, "/about")
-        pages = list[PageTimes]()
+        pages = dict[str, dict[str, Any]]()
         for path in paths:
-            tell(path)
-            pages.append(_measure(large, empty, path, runs, browser))
-        return WebTimes(memories, sessions, rounds, tuple(pages), tuple(left_out))
+            show_progress(path)
+            pages[path] = _measure(large, empty, path, runs, browser).figures()
+        show_progress("done", ends_line=True)
+    worst, first = ([one[key] for one in pages.values() if one[key] is not None] for key in _RATIOS)
+    figures = {
+        "memories": memories,
+        "sessions": sessions,
+        "rounds": rounds,
+        "empty_page": BASELINE,
+        "pages": pages,
+        "worst_paint_ratio": max(worst, default=None),
+        "worst_first_visit_paint_ratio": max(first, default=None),
+        "left_out": left_out,
+    }
+    made = f"{memories:,} memories, {sessions:,} sessions, one of {rounds:,} rounds; times in ms"
+    rest = [f"Left out: {', '.join(left_out)}."] if left_out else []
+    return Result(figures, (made, Table(named(pages, "page"), ("page", *map(Column, _SHOWN), whole("bytes"))), *rest))
 
 
 def _paths(session: str, project: str, home: Path) -> tuple[list[str], list[str]]:
@@ -200,7 +171,7 @@ def _measure(large: _Server, empty: _Server, path: str, runs: int, browser: Any)
         median(found) if (found := [one for one in column if one is not None]) else None
         for column in zip(*paints, strict=True)
     )
-    return PageTimes(path, served, base, shown, base_shown, first_paint, ready, len(text))
+    return PageTimes(served, base, shown, base_shown, first_paint, ready, len(text))
 
 
 def _paint(browser: Any, server: _Server, path: str) -> float | None:
@@ -222,8 +193,7 @@ def _paint(browser: Any, server: _Server, path: str) -> float | None:
 
 @contextmanager
 def _server(home: Path, work: Path) -> Generator[_Server]:
-    env = {key: value for key, value in {**os.environ}.items() if not key.startswith("REVERIE_")}
-    env |= {"REVERIE_HOME": str(home), "HOME": str(home.parent)}
+    env = clean_env(REVERIE_HOME=home, HOME=home.parent)
     command = [sys.executable, "-m", "reverie", "web", "--no-open"]
     process = subprocess.Popen(command, cwd=work, env=env, stdout=subprocess.PIPE, text=True)
     try:

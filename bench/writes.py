@@ -4,12 +4,16 @@ one write, and the right end. Right memories must be stored, foreign lines must 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
+import click
+
+from bench.scratch import file_argument, read_json_lines
 from reverie.errors import ReverieError, UserError
+from reverie.lab.measurement import Result, Table, measurement, named, track
 from reverie.memory.changes import Change, Evidence, Mark, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
 from reverie.memory.gate.inbox import MemoryInbox
@@ -18,12 +22,10 @@ from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.write_gate import WriteGate
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
-from reverie.parsing import load_json
 from reverie.quick import dataclass
-from reverie.text.columns import table as columns
 from reverie.text.folding import fold_text, visible
 from reverie.text.sentences import strip_marks
-from reverie.types import JsonObject, Origin
+from reverie.types import Origin
 
 KNOWN_CLASSES = ("mixture",)
 """Classes of which only this is asked: nothing of them is confirmed."""
@@ -84,17 +86,23 @@ class ClassFigures:
     foreign_confirmed: int = 0
     wrong: list[str] = field(default_factory=list[str])
 
-    def to_json(self) -> JsonObject:
-        return {**self.__dict__}
 
+@measurement("reverie lab writes evals/writes.jsonl", "reverie lab writes evals/writes.jsonl --half dev --json")
+@file_argument
+@click.option("--half", metavar="NAME", help="Only cases whose field `half` is NAME.")
+def writes(file: Path, half: str | None) -> Result:
+    """Measure how the write gate ends labelled writes.
 
-def load_cases(path: Path) -> list[JsonObject]:
-    """The cases of a file, one JSON object per line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return [cast(JsonObject, load_json(line)) for line in lines if line.strip()]
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read as cases: {error}") from error
+    FILE has one case per line: a conversation with the origin of each text, the memories before, one write, and the
+    right end. Each write passes the real gate in a temporary directory. The result: how many right memories were
+    refused or held, and how much foreign text was stored or confirmed. Every wrong end is named.
+    """
+    cases = read_json_lines(file, dict[str, Any], "a case")
+    cases = [case for case in cases if half is None or case.get("half") == half]
+    if not cases:
+        raise UserError(f"No case in {file} has the `half` {half!r}." if half else f"{file} has no cases.")
+    figures, _ = measure(track(cases, len(cases), "cases"))
+    return report(figures)
 
 
 def run_case(case: Mapping[str, Any]) -> CaseEnd:
@@ -192,15 +200,12 @@ def _evidence(case: Mapping[str, Any]) -> tuple[Evidence, ...]:
     )
 
 
-def measure(
-    cases: Iterable[Mapping[str, Any]], progress: Callable[[int], None] = lambda _done: None
-) -> tuple[dict[str, ClassFigures], list[CaseEnd]]:
+def measure(cases: Iterable[Mapping[str, Any]]) -> tuple[dict[str, ClassFigures], list[CaseEnd]]:
     """Runs the cases; returns figures per class, and every end."""
     figures: dict[str, ClassFigures] = {}
     ends: list[CaseEnd] = []
-    for number, case in enumerate(cases, 1):
+    for case in cases:
         end = run_case(case)
-        progress(number)
         ends.append(end)
         one = figures.setdefault(f"{end.kind}/{end.cls}", ClassFigures())
         one.cases += 1
@@ -217,51 +222,37 @@ def measure(
     return figures, ends
 
 
-def summary(figures: Mapping[str, ClassFigures]) -> JsonObject:
-    """The figures as JSON: per class, and the ones that must hold."""
+def report(figures: Mapping[str, ClassFigures]) -> Result:
+    """The figures per class, and the ones that must hold."""
     right = [one for key, one in figures.items() if key.startswith("right/")]
     cross = figures.get("right/cross-language", ClassFigures())
     foreign = {key: one for key, one in figures.items() if key.startswith("foreign/")}
     judged = [one for key, one in foreign.items() if key.removeprefix("foreign/") not in KNOWN_CLASSES]
     lines = sum(one.lines for one in right)
     cases = sum(one.cases for one in judged)
-    return {
+    found = {
         "right": {
             "cases": sum(one.cases for one in right),
             "refused": sum(one.refused for one in right),
             "held_whole": sum(one.held_whole for one in right) - cross.held_whole,
             "held_whole_cross_language": cross.held_whole,
             "lines": lines,
-            "lines_held_share": _share(sum(one.lines_held for one in right), lines),
+            "lines_held_share": sum(one.lines_held for one in right) / lines if lines else 0.0,
             "confirmed_lines": sum(one.confirmed for one in right),
         },
         "foreign": {
             "cases": sum(one.cases for one in foreign.values()),
             "confirmed": sum(one.foreign_confirmed for one in foreign.values()),
-            "held_share_without_mixtures": _share(sum(one.right for one in judged), cases),
+            "held_share_without_mixtures": sum(one.right for one in judged) / cases if cases else 0.0,
         },
-        "classes": {key: one.to_json() for key, one in sorted(figures.items())},
+        "classes": dict(sorted(figures.items())),
     }
-
-
-def _share(part: int, whole: int) -> float:
-    return round(part / whole, 4) if whole else 0.0
-
-
-def table(found: JsonObject) -> str:
-    """The figures per class as a table, then the ones that must hold."""
-    rows = [["class", "cases", "right", "refused", "held whole", "lines", "lines held", "foreign confirmed"]]
-    for key, one in found["classes"].items():
-        figures = (one[name] for name in ("cases", "right", "refused", "held_whole", "lines", "lines_held"))
-        rows.append([key, *map(str, figures), str(one["foreign_confirmed"])])
-    right, foreign = found["right"], found["foreign"]
-    return "\n".join(
-        [
-            *columns(rows, right=range(1, 8)),
-            "",
-            f"right memories: {right['refused']} refused, {right['held_whole']} held whole "
-            f"(between languages {right['held_whole_cross_language']}), {right['lines_held_share']:.1%} of lines held",
-            f"foreign text: {foreign['confirmed']} lines confirmed, "
-            f"{foreign['held_share_without_mixtures']:.1%} of cases held or asked (mixtures apart)",
-        ]
+    own, others = found["right"], found["foreign"]
+    columns = ("class", "cases", "right", "refused", "held_whole", "lines", "lines_held", "foreign_confirmed", "wrong")
+    words = (
+        f"right memories: {own['refused']} refused, {own['held_whole']} held whole (between languages "
+        f"{cross.held_whole}), {own['lines_held_share']:.1%} of lines held",
+        f"foreign text: {others['confirmed']} lines confirmed, {others['held_share_without_mixtures']:.1%} of cases "
+        "held or asked (mixtures apart)",
     )
+    return Result(found, (Table(named(found["classes"], "class"), columns), *words))
