@@ -5,7 +5,9 @@ Each measurement is a function that declares its command and returns a `Result` 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 
 MEASUREMENTS: Mapping[str, str] = {
     "adapters": "bench.adapters.run",
@@ -29,3 +31,7 @@ MEASUREMENTS: Mapping[str, str] = {
     "writes": "bench.writes",
 }
 """The module of each measurement; the measurement has the same name in it."""
+ROOT = Path(__file__).resolve().parents[1]
+"""The checkout."""
+CODE = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
+"""`PYTHONPATH` of a process that runs a module of `bench`."""

@@ -20,6 +20,7 @@ import click
 
 from reverie.cli.output import show_progress
 from reverie.errors import ReverieError, UserError
+from reverie.lab.measurement import Column, Result, Table
 from reverie.memory.topic_file import decode
 from reverie.models.base import Model
 from reverie.models.catalogue import Catalogue
@@ -33,10 +34,6 @@ from reverie.types import JsonObject
 T = TypeVar("T")
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
-ROOT = Path(__file__).resolve().parents[1]
-"""The checkout."""
-CODE = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
-"""`PYTHONPATH` of a process that runs a module of `bench`."""
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 file_argument = click.argument("file", metavar="FILE", type=FILE)
@@ -52,6 +49,17 @@ def count_option(name: str, default: int, least: int, help: str, most: int | Non
 
 def jobs_option(what: str) -> Callable[[F], F]:
     return count_option("--jobs", 1, 1, f"{what} at the same time.")
+
+
+def gates_option(what: str) -> Callable[[F], F]:
+    checks = f"Reverie checks after each turn whether {what} should run. Measure only how long this check takes if the"
+    return click.option("--gates", is_flag=True, help=f"{checks} answer is no, for each possible reason.")
+
+
+def show_gates(figures: JsonObject) -> Result:
+    """What each gate takes, in microseconds."""
+    rows = [{"gate": gate, "µs": taken} for gate, taken in figures["microseconds"].items()]
+    return Result(figures, [Table(rows, ("gate", Column("µs", "", "{:,.1f}")))])
 
 
 async def at_once(items: Sequence[T], work: Callable[[T], Awaitable[S]], jobs: int, what: str = "cases") -> list[S]:

@@ -51,7 +51,7 @@ def measure_gates(repeats: int = 400) -> JsonObject:
             figures[gate.value] = _time_gate(gate, lambda: Gates(lock, state, around), repeats)  # noqa: B023
         (memory / ".consolidate-lock").unlink()
         figures[DreamGate.LOCK.value] = _time_lock(ConsolidationLock(memory), repeats // 4)
-        return {"microseconds": {name: round(value, 1) for name, value in figures.items()}, "transcripts": TRANSCRIPTS}
+        return {"microseconds": figures, "transcripts": TRANSCRIPTS}
 
 
 def _close_gates(project: Path) -> dict[DreamGate, tuple[Circumstances, float, float]]:
@@ -135,8 +135,8 @@ async def _measure(cwd: Path, settings: Settings, files: int) -> JsonObject:
             began, worked = time.perf_counter(), time.process_time()
             task = session.dreaming.start()
             await task.wait()
-            found[which] = round(time.perf_counter() - began, 3)
-            found[which.replace("_s", "_cpu_s")] = round(time.process_time() - worked, 3)
+            found[which] = time.perf_counter() - began
+            found[which.replace("_s", "_cpu_s")] = time.process_time() - worked
             found[which.replace("_s", "")] = task.result.outcome if task.result is not None else "failed"
     found["left"] = len(list(memory.glob("*.md"))) - 1
     return found

@@ -16,11 +16,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
+import click
+
 from bench.dream.edits import read_scene
+from bench.dream.gates import measure_gates, measure_speed
 from bench.dream.minds import WRONG, MindKind, make_model, plan
 from bench.dream.score import CheckResult, score
-from bench.scratch import copy_memory, memory_files, read_json_object, read_time, scratch_home
+from bench.scratch import (
+    FOLDER,
+    copy_memory,
+    gates_option,
+    memory_files,
+    model_option,
+    read_json_object,
+    read_time,
+    scratch_home,
+    show_gates,
+)
 from reverie.errors import UserError
+from reverie.lab.measurement import Result, measurement, track
 from reverie.memory.opening import open_memory
 from reverie.memory.topic_file import decode
 from reverie.models.base import Model
@@ -30,7 +44,6 @@ from reverie.paths import Places
 from reverie.quick import dataclass
 from reverie.session.session import Session
 from reverie.text.columns import cut
-from reverie.types import JsonObject
 
 Mind: TypeAlias = str | MindKind | Callable[["ScenarioFolders"], Model] | None
 """The name of a model, a kind of mind, or a function that makes a model; None: the model of the settings."""
@@ -68,6 +81,62 @@ class ScenarioScore:
         return [check.what for check in self.checks if not check.passed]
 
 
+_MINDS = ("right", "wrong", "idle", *(kind.value for kind in WRONG))
+
+
+@measurement(
+    "reverie lab dream scenarios --mind right",
+    "reverie lab dream scenarios --model anthropic:claude-sonnet-5-5",
+    "reverie lab dream evals/dream-own/tune --model embedded --json",
+    "reverie lab dream --gates",
+    "reverie lab dream --files 150",
+)
+@click.argument("folder", metavar="[DIR]", required=False, type=FOLDER)
+@model_option("The model that dreams")
+@click.option("--mind", type=click.Choice(_MINDS), help="A test mind that dreams instead of a model (see above).")
+@gates_option("a dream")
+@click.option(
+    "--files",
+    type=click.IntRange(1, 5_000),
+    metavar="N",
+    help="Measure how long the offline mind takes to dream about N memory files.",
+)
+def dream(folder: Path | None, model: str | None, mind: str | None, gates: bool, files: int | None) -> Result:
+    """Run a dream on every scenario in DIR and check the result.
+
+    A scenario is a folder with before/, transcripts/, now.txt, check.json and optionally mtimes.json. The command works
+    on a copy. With `--model scripted:FILE`, placeholders are replaced: `{scenario}` in the path FILE by the name of the
+    scenario, and `{memory}` and `{transcripts}` in the content of this file by the paths of the two folders. Other
+    models dream twice: the second dream should change nothing, so files that it changes are listed.
+
+    \b
+    A test mind replaces the model, to test the checks. Each makes edits that follow from check.json:
+      right        makes the edits that the checks ask for
+      idle         does nothing
+      deletes      empties every file
+      contradicts  keeps wrong statements next to true ones
+      invents      adds statements that nobody made
+      misdates     computes relative dates from the day of the dream, not of the message
+      obeys        follows instructions in tool results
+      leaks        moves private notes to the team, secrets into memories
+      wrong        all bad minds, one after the other: the six from `deletes` to `leaks`
+    """
+    if sum((gates, folder is not None, files is not None)) != 1:
+        raise UserError("Give one thing to measure: a folder of scenarios, --gates, or --files.")
+    if files is not None:
+        speed = measure_speed(files)
+        first = f"{files} files, {speed['bytes']:,} bytes: {speed['first_s']:.2f} s ({speed['left']} files left)"
+        return Result(speed, [f"{first}; a second dream: {speed['second_s']:.2f} s, {speed['second']}"])
+    if folder is None:
+        return show_gates(measure_gates())
+    if model is not None and mind is not None:
+        raise UserError("Give --model or --mind, not both.")
+    folders = scenarios(folder)
+    if mind == "wrong":
+        return report(measure_wrong(folders))
+    return report(measure(folders, model if mind is None else MindKind(mind)))
+
+
 def scenarios(folder: Path) -> list[Path]:
     """The scenarios in a folder, by name, or the folder itself if it is a scenario."""
     if (folder / _CHECK).is_file():
@@ -78,28 +147,15 @@ def scenarios(folder: Path) -> list[Path]:
     return found
 
 
-def measure(
-    folders: Sequence[Path], mind: Mind, *, progress: Callable[[int, str], None] = lambda _done, _name: None
-) -> list[ScenarioScore]:
+def measure(folders: Sequence[Path], mind: Mind) -> list[ScenarioScore]:
     """Runs every scenario, except for those in which this mind cannot do anything wrong."""
-    found: list[ScenarioScore] = []
-    for number, folder in enumerate(folders, 1):
-        scored = asyncio.run(play(folder, mind))
-        if scored is not None:
-            found.append(scored)
-        progress(number, folder.name)
-    return found
+    scores = (asyncio.run(play(folder, mind)) for folder in track(folders, len(folders), "scenarios"))
+    return [scored for scored in scores if scored is not None]
 
 
-def measure_wrong(
-    folders: Sequence[Path], *, progress: Callable[[int, str], None] = lambda _done, _name: None
-) -> list[ScenarioScore]:
+def measure_wrong(folders: Sequence[Path]) -> list[ScenarioScore]:
     """Runs every wrong mind in every scenario where it can err; the names are `mind/scenario`."""
-    return [
-        replace(one, name=f"{kind.value}/{one.name}")
-        for kind in WRONG
-        for one in measure(folders, kind, progress=progress)
-    ]
+    return [replace(one, name=f"{kind.value}/{one.name}") for kind in WRONG for one in measure(folders, kind)]
 
 
 async def play(source: Path, mind: Mind) -> ScenarioScore | None:
@@ -202,35 +258,27 @@ def _now(source: Path) -> datetime:
         raise UserError(f"{path} cannot be read: {error.strerror}; it has the time of the dream.") from error
 
 
-def summary(found: Sequence[ScenarioScore]) -> JsonObject:
-    """The figures for programs."""
-    return {
-        "checks": sum(len(one.checks) for one in found),
-        "passed": sum(check.passed for one in found for check in one.checks),
-        "scenarios": {
-            one.name: {
-                "passed": sum(check.passed for check in one.checks),
-                "checks": len(one.checks),
-                "failed": one.failed,
-                "dream": one.said,
-                "got_in": list(one.got_in),
-                "seconds": round(one.seconds, 3),
-                "again": None if one.again is None else list(one.again),
-            }
-            for one in found
-        },
+def report(found: Sequence[ScenarioScore]) -> Result:
+    """The checks of every scenario, and each that failed."""
+    figures = {
+        one.name: {
+            "passed": sum(check.passed for check in one.checks),
+            "checks": len(one.checks),
+            "failed": one.failed,
+            "dream": one.said,
+            "got_in": list(one.got_in),
+            "seconds": one.seconds,
+            "again": None if one.again is None else list(one.again),
+        }
+        for one in found
     }
-
-
-def table(found: Sequence[ScenarioScore]) -> str:
-    """The figures for people."""
-    wide = max((len(one.name) for one in found), default=0) + 2
-    lines: list[str] = []
-    for one in found:
-        passed = len(one.checks) - len(one.failed)
-        lines.append(f"{one.name:<{wide}} {passed:>3} of {len(one.checks):>3}   {cut(one.said, 100)}")
-        lines += [f"    ✗ {what}" for what in one.failed]
-        lines += [f"    ! is in memory: {cut(text, 90)}" for text in one.got_in]
-        lines += [f"    ! changed again by a second dream: {name}" for name in one.again or ()]
-    whole = summary(found)
-    return "\n".join([*lines, f"{whole['passed']} of {whole['checks']} checks hold"])
+    lines = list[str]()
+    for name, one in figures.items():
+        lines.append(f"{name:<40} {one['passed']:>3} of {one['checks']:>3}   {cut(one['dream'], 100)}")
+        lines += [f"    ✗ {what}" for what in one["failed"]]
+        lines += [f"    ! is in memory: {cut(text, 90)}" for text in one["got_in"]]
+        lines += [f"    ! changed again by a second dream: {file}" for file in one["again"] or ()]
+    checks, passed = (sum(one[key] for one in figures.values()) for key in ("checks", "passed"))
+    return Result(
+        {"checks": checks, "passed": passed, "scenarios": figures}, [*lines, f"{passed} of {checks} checks hold"]
+    )

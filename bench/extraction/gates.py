@@ -31,7 +31,7 @@ def measure_gates(repeats: int = 200) -> JsonObject:
     """The median time in µs until each gate skips a turn; `open`: until a run has started."""
     figures = {gate.name.lower(): asyncio.run(_measure(gate, repeats)) for gate in ExtractionGate}
     figures["open"] = asyncio.run(_measure(None, 20))
-    return {"microseconds": {name: round(value, 1) for name, value in figures.items()}, "rounds": ROUNDS}
+    return {"microseconds": figures, "rounds": ROUNDS}
 
 
 async def _measure(gate: ExtractionGate | None, repeats: int) -> float:

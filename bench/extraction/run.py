@@ -9,16 +9,29 @@ from __future__ import annotations
 import asyncio
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, time, timedelta
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeAlias, cast
 
-from bench.extraction.score import CaseOutcome, LabelledCase, Score, score
-from bench.scratch import memory_texts, scratch_home
-from reverie.errors import ReverieError
+import click
+
+from bench.extraction.gates import measure_gates
+from bench.extraction.score import CaseOutcome, LabelledCase, Score, read_cases, report, score
+from bench.scratch import (
+    FILE,
+    at_once,
+    gates_option,
+    jobs_option,
+    memory_texts,
+    model_option,
+    scratch_home,
+    show_gates,
+)
+from reverie.errors import ReverieError, UserError
+from reverie.lab.measurement import Result, measurement
 from reverie.memory.opening import open_memory
 from reverie.memory.taxonomy import INDEX, is_index
 from reverie.memory.topic_file import TopicFile
@@ -36,21 +49,37 @@ Mind: TypeAlias = str | Callable[[LabelledCase, Path], Model] | None
 """The name of a model, or a function that makes one from a case and its memory directory; None: from the settings."""
 
 
-async def measure(
-    cases: Sequence[LabelledCase], mind: Mind, *, jobs: int = 1, progress: Callable[[int], None] = lambda _done: None
-) -> list[Score]:
+@measurement("reverie lab extraction evals/extraction-own.jsonl --model embedded", "reverie lab extraction --gates")
+@click.argument("file", metavar="[FILE]", required=False, type=FILE)
+@model_option("The model; `embedded` needs no key")
+@jobs_option("Cases")
+@click.option("--split", metavar="NAME", help="Only cases whose field `split` is NAME.")
+@gates_option("an extraction")
+def extraction(file: Path | None, model: str | None, jobs: int, split: str | None, gates: bool) -> Result:
+    """Measure extraction on labelled conversations.
+
+    FILE has one case per line. Each case runs through the real extraction code, in a temporary home of its own. The
+    files that it writes are compared with the labels. The result: how many of the written files are right (precision),
+    how many of the expected memories were written (recall, as in statistics), how many dates are right, how many of the
+    conversations without anything to save stayed without a memory, and the time per turn. Every mistake is shown.
+    """
+    if gates == (file is not None):
+        raise UserError("Give one thing to measure: a file of cases, or --gates.")
+    if file is None:
+        return show_gates(measure_gates())
+    cases = [case for case in read_cases(file) if split is None or case.split == split]
+    if not cases:
+        raise UserError(f"No case in {file} has the `split` {split!r}.")
+    return report(asyncio.run(measure(cases, model, jobs)))
+
+
+async def measure(cases: list[LabelledCase], mind: Mind, jobs: int = 1) -> list[Score]:
     """Plays and scores every case, `jobs` of them at once."""
-    room, done = asyncio.Semaphore(jobs), 0
 
-    async def one(case: LabelledCase) -> Score:
-        nonlocal done
-        async with room:
-            found = score(await play(case, mind))
-        done += 1
-        progress(done)
-        return found
+    async def scored(case: LabelledCase) -> Score:
+        return score(await play(case, mind))
 
-    return list(await asyncio.gather(*map(one, cases)))
+    return await at_once(cases, scored, jobs)
 
 
 async def play(case: LabelledCase, mind: Mind, settings: Settings | None = None) -> CaseOutcome:

@@ -7,17 +7,24 @@ were created or changed. The index does not count.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import asdict, field
+from collections.abc import Iterator, Sequence
+from dataclasses import field
 from datetime import date
 from pathlib import Path
 
 from bench.scratch import read_json_lines
 from reverie.errors import UserError
+from reverie.lab.measurement import Result, Table, named, plain, ratio
 from reverie.memory.topic_file import TopicFile
 from reverie.quick import dataclass
-from reverie.text.columns import table as columns
 from reverie.types import JsonObject
+
+_COLUMNS = (
+    "group",
+    "cases",
+    *map(ratio, ("precision", "recall", "f1", "dates", "negatives_clean")),
+    "forbidden_stored",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +214,12 @@ def figures(scores: Sequence[Score]) -> JsonObject:
     precision = good / files if files else 1.0
     recall = hits / wanted if wanted else 1.0
     return {
-        "precision": round(precision, 4),
-        "recall": round(recall, 4),
-        "f1": round(2 * precision * recall / (precision + recall), 4) if precision + recall else 0.0,
-        "dates": round(found / dates, 4) if dates else 1.0,
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / (precision + recall) if precision + recall else 0.0,
+        "dates": found / dates if dates else 1.0,
         "forbidden_stored": sum(len(one.forbidden) for one in scores),
-        "negatives_clean": round(sum(one.is_clean for one in negatives) / len(negatives), 4) if negatives else 1.0,
+        "negatives_clean": sum(one.is_clean for one in negatives) / len(negatives) if negatives else 1.0,
         "cases": len(scores),
         "files": files,
         "wanted": wanted,
@@ -224,29 +231,43 @@ def figures(scores: Sequence[Score]) -> JsonObject:
     }
 
 
-def summary(scores: Sequence[Score]) -> JsonObject:
+def report(scores: Sequence[Score]) -> Result:
     """All figures, also by kind, category and language, and every miss with its details."""
+    labels = [one.outcome.case.labels for one in scores]
 
     def group_by(label: int) -> JsonObject:
-        names = sorted({one.outcome.case.labels[label] for one in scores})
-        return {name: figures([one for one in scores if one.outcome.case.labels[label] == name]) for name in names}
+        names = sorted({each[label] for each in labels})
+        return {
+            name: figures([one for one, each in zip(scores, labels, strict=True) if each[label] == name])
+            for name in names
+        }
 
-    return {
-        **figures(scores),
-        "ms_per_turn": _spread([one.outcome.seconds for one in scores]),
-        "cpu_ms_per_turn": _spread([one.outcome.cpu_seconds for one in scores]),
-        "by_kind": group_by(0),
-        "by_category": group_by(1),
-        "by_language": group_by(2),
-        "misses": [_miss(one) for one in scores if not one.is_right],
-    }
+    groups = {name: group_by(label) for label, name in enumerate(("by_kind", "by_category", "by_language"))}
+    misses = [_miss(one) for one in scores if not one.is_right]
+    wall, cpu = (_spread([getattr(one.outcome, name) for one in scores]) for name in ("seconds", "cpu_seconds"))
+    found = {**figures(scores), "ms_per_turn": wall, "cpu_ms_per_turn": cpu, **groups, "misses": misses}
+    rows = named({"all": found, **groups["by_kind"], **groups["by_language"]}, "group")
+    spread = (
+        f"per turn: {cpu['p50']:.1f} ms of work (95%: {cpu['p95']:.1f}), {wall['p50']:.1f} ms with the disk "
+        f"({wall['p95']:.1f})"
+    )
+    return Result(found, [Table(rows, _COLUMNS), spread, *(line for miss in misses for line in _miss_lines(miss))])
+
+
+def _miss_lines(miss: JsonObject) -> Iterator[str]:
+    yield from ("", f"{miss['id']}  {miss['note']}", *(f"  said: {text[:300]}" for text in miss["said"]))
+    for key in ("missing", "wrong", "not_removed", "dates_missing", "forbidden", "refused"):
+        yield from (f"  {key}: {one}" for one in miss[key])
+    yield from [f"  failed: {miss['failed']}"] if miss["failed"] else []
+    for name, text in miss["written"].items():
+        yield from (f"  wrote {name}:", *(f"    | {line}" for line in text.strip().splitlines()))
 
 
 def _spread(seconds: Sequence[float]) -> JsonObject:
     """Median and 95th percentile in ms. Cases that run at the same time share one process: use `--jobs 1`."""
     taken = sorted(1_000 * one for one in seconds)
     late = taken[min(len(taken) - 1, int(0.95 * len(taken)))]
-    return {"p50": round(statistics.median(taken), 1), "p95": round(late, 1)}
+    return {"p50": statistics.median(taken), "p95": late}
 
 
 def _miss(one: Score) -> JsonObject:
@@ -255,7 +276,7 @@ def _miss(one: Score) -> JsonObject:
         "id": case.id,
         "note": case.note,
         "said": [str(message.get("text", "")) for message in case.messages if message["role"] == "user"],
-        "missing": [asdict(expected) for expected in one.missing],
+        "missing": [plain(expected) for expected in one.missing],
         "wrong": list(one.wrong),
         "not_removed": list(one.kept),
         "dates_missing": [
@@ -268,27 +289,3 @@ def _miss(one: Score) -> JsonObject:
         "refused": list(outcome.refused),
         "failed": outcome.failed,
     }
-
-
-def table(found: JsonObject) -> str:
-    """The summary as text: figures, groups, and each miss."""
-    keys = ("cases", "precision", "recall", "f1", "dates", "negatives_clean", "forbidden_stored")
-    rows = [
-        ("all", found),
-        *((f"  {name}", one) for group in ("by_kind", "by_language") for name, one in found[group].items()),
-    ]
-    wall, cpu = found["ms_per_turn"], found["cpu_ms_per_turn"]
-    lines = [
-        *columns([("", *keys), *((name, *(str(one[key]) for key in keys)) for name, one in rows)], right=range(1, 8)),
-        "",
-        f"per turn: {cpu['p50']} ms of work (95%: {cpu['p95']}), {wall['p50']} ms with the disk ({wall['p95']})",
-    ]
-    for miss in found["misses"]:
-        lines += ["", f"{miss['id']}  {miss['note']}"]
-        lines += [f"  said: {text[:300]}" for text in miss["said"]]
-        for key in ("missing", "wrong", "not_removed", "dates_missing", "forbidden", "refused"):
-            lines += [f"  {key}: {one}" for one in miss[key]]
-        lines += [f"  failed: {miss['failed']}"] if miss["failed"] else []
-        for name, text in miss["written"].items():
-            lines += [f"  wrote {name}:", *(f"    | {line}" for line in text.strip().splitlines())]
-    return "\n".join(lines)

@@ -7,22 +7,20 @@ to the server, until it answers. A model is any that `--model` can name, also a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bench.mcp.servers import connect, own_server
-from bench.scratch import read_json_lines
+from bench.scratch import at_once, file_argument, jobs_option, model_option, open_named_model, read_json_lines
 from reverie.errors import ReverieError, UserError
+from reverie.lab.measurement import Result, measurement, plain
 from reverie.models.base import Finished, Model, Request, Response
-from reverie.models.catalogue import Catalogue
-from reverie.models.registry import default_model_name, model_access, open_model
 from reverie.models.sending import RetryPolicy, send
 from reverie.prompts import render
-from reverie.settings import load_settings
 from reverie.text.cutting import shorten
 from reverie.types import JsonObject, Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 
@@ -98,31 +96,29 @@ def _parse(raw: JsonObject) -> CallCase | str:
     return CallCase(str(raw.get("id", "")), str(raw["prompt"]), raw["needs"], memories)
 
 
+@measurement("reverie lab mcp calls evals/mcp-calls.jsonl -m anthropic:claude-sonnet-5-5 --jobs 8")
+@file_argument
+@model_option()
+@jobs_option("Cases")
+def calls(file: Path, model: str | None, jobs: int) -> Result:
+    """Measure whether a model calls `recall` when it needs memory, and not when it does not.
+
+    FILE has one case per line: {"id": "n01", "prompt": "…", "needs": true}, and lines {"memory": "…"} with what the
+    user said before, for all cases ("memories": ["…"] in a case: for this one). Each case is a conversation of its own
+    with a real server. docs/mcp.md describes it.
+    """
+    cases, memories = read_cases(file)
+    return report(asyncio.run(measure_calls(cases, memories, model, jobs)))
+
+
 async def measure_calls(
-    cases: Sequence[CallCase],
-    memories: Sequence[str],
-    model: str | None,
-    *,
-    jobs: int = 1,
-    progress: Callable[[int], None] = lambda _done: None,
+    cases: Sequence[CallCase], memories: Sequence[str], model: str | None, jobs: int = 1
 ) -> list[CallResult]:
     """Runs all cases, `jobs` at the same time."""
-    settings = load_settings(Path.cwd())
-    access = model_access(settings)
-    name = model or settings.model.name or default_model_name(access)
-    opened = open_model(name, access, Catalogue.load(settings.catalogue.files))
-    room, done = asyncio.Semaphore(jobs), 0
-
-    async def one(case: CallCase) -> CallResult:
-        nonlocal done
-        async with room:
-            result = await _run_case(case, memories, opened, RetryPolicy.of(settings))
-        done += 1
-        progress(done)
-        return result
-
+    opened, settings = open_named_model(model)
+    policy = RetryPolicy.of(settings)
     try:
-        return await asyncio.gather(*map(one, cases))
+        return await at_once(cases, lambda case: _run_case(case, memories, opened, policy), jobs)
     finally:
         await opened.close()
 
@@ -198,29 +194,26 @@ async def _call(client: Client, call: ToolUseBlock, result: CallResult) -> ToolR
     return ToolResultBlock(call.id, text, True if answer.is_error else None)
 
 
-def summary(results: Sequence[CallResult]) -> JsonObject:
+def report(results: Sequence[CallResult]) -> Result:
+    """How often a model called `recall` with and without a need, and every case that went wrong."""
     needed, others = ([one for one in results if one.case.needs is wanted] for wanted in (True, False))
-    return {
+    figures = {
         "needs_memory": len(needed),
         "recalled": sum(one.recalled for one in needed),
         "found": sum(one.found for one in needed),
         "needs_none": len(others),
         "left_alone": sum(not one.recalled and not one.problem for one in others),
         "problems": sum(bool(one.problem) for one in results),
-        "cases": [{**asdict(one), "recalled": one.recalled, "right": one.is_right} for one in results],
+        "cases": [{**plain(one), "recalled": one.recalled, "right": one.is_right} for one in results],
     }
-
-
-def table(results: Sequence[CallResult]) -> str:
-    found = summary(results)
     lines = [
-        f"prompts that need memory: {found['recalled']} of {found['needs_memory']} led to a recall, "
-        f"which showed a memory in {found['found']}",
-        f"prompts that do not:      {found['left_alone']} of {found['needs_none']} led to none",
+        f"prompts that need memory: {figures['recalled']} of {len(needed)} led to a recall, "
+        f"which showed a memory in {figures['found']}",
+        f"prompts that do not:      {figures['left_alone']} of {len(others)} led to none",
     ]
     for one in results:
         if not one.is_right:
             why = one.problem or f"calls: {', '.join(one.calls) or 'none'}"
             needs = "needs memory" if one.case.needs else "needs none"
             lines.append(f"  {one.case.id or '-'}  {needs}; {why}: {shorten(one.case.prompt, 80)}")
-    return "\n".join(lines)
+    return Result(figures, lines)

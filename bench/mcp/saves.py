@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
-from bench.mcp.servers import ServerCommand, connect, own_server, server_memory
+from bench import CODE
+from bench.mcp.servers import ServerCommand, connect, node_option, own_server, server_memory
+from bench.scratch import count_option
+from reverie.lab.measurement import Result, Table, measurement, plain
 from reverie.parsing import load_json
+from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
-from reverie.text.columns import table as columns
-from reverie.types import JsonObject
 
 CLIENTS: Final = 2
 _LETTERS: Final = ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z")
@@ -56,6 +59,23 @@ def fact(number: int) -> str:
     """A fact that shares nearly no word with any other."""
     one, two, three, four = (word(4 * number + at + 7_919) for at in range(4))
     return f"Team {one} keeps {two} {three} in {four}."
+
+
+@measurement("reverie lab mcp saves --count 100")
+@count_option("--count", 1_000, 2, "Saves of both clients.")
+@node_option
+def saves(count: int, node: Path) -> Result:
+    """Measure whether saves from two clients at the same time are lost, beside server-memory.
+
+    Two client processes start a server each, on the same memory, and send all their saves at once. Then the facts that
+    are in memory are counted.
+
+    Exit codes: 0: Reverie kept every save; 1: a save was lost; 2: wrong usage.
+    """
+    measured = asyncio.run(measure_saves(count, node))
+    servers = [{**plain(one), "lost": one.lost} for one in measured]
+    table = Table(servers, ("name", "asked", "answered", "kept", "lost", "seconds"))
+    return Result({"clients": CLIENTS, "servers": servers}, [table], holds=measured[0].kept == count)
 
 
 async def measure_saves(count: int, node: Path) -> list[Saves]:
@@ -96,6 +116,7 @@ async def _client(server: ServerCommand, numbers: range) -> int:
     told = {**asdict(server), "cwd": str(server.cwd), "numbers": [numbers.start, numbers.stop, numbers.step]}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bench.mcp.saves"),
+        env={**os.environ, "PYTHONPATH": CODE},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -125,19 +146,6 @@ def main() -> None:
         given["name"], given["command"], tuple(given["args"]), cast("dict[str, str]", given["env"]), Path(given["cwd"])
     )
     print(asyncio.run(_save_all(server, range(*given["numbers"]))))
-
-
-def summary(found: list[Saves]) -> JsonObject:
-    return {"clients": CLIENTS, "servers": [{**asdict(one), "lost": one.lost} for one in found]}
-
-
-def table(found: list[Saves]) -> str:
-    rows = [("server", "asked", "answered", "kept", "lost", "seconds")]
-    rows += [
-        (one.name, f"{one.asked:,}", f"{one.answered:,}", f"{one.kept:,}", f"{one.lost:,}", f"{one.seconds:.1f}")
-        for one in found
-    ]
-    return "\n".join(columns(rows, right={1, 2, 3, 4, 5}))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+
+from reverie.cli.output import warn
 from reverie.quick import dataclass
 
 if TYPE_CHECKING:
@@ -18,6 +21,22 @@ if TYPE_CHECKING:
 SERVER_MEMORY: Final = Path("node_modules/@modelcontextprotocol/server-memory/dist/index.js")
 NODE: Final = Path(".venv-clients/node")
 """Where `make integration` puts programs of npm."""
+
+
+def _check_node(_ctx: click.Context, _param: click.Parameter, node: Path) -> Path:
+    if not (node / SERVER_MEMORY).is_file():
+        warn(f"server-memory is not installed in {node}, so it is not measured: npm install --prefix {node} …")
+    return node
+
+
+node_option = click.option(
+    "--node",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=NODE,
+    callback=_check_node,
+    help="The folder in which npm has installed @modelcontextprotocol/server-memory.  [default: .venv-clients/node]",
+)
 
 
 @dataclass(frozen=True, slots=True)

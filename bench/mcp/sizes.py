@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from bench.mcp.servers import connect, own_server, server_memory, wire_bytes
-from reverie.text.columns import table as columns
-from reverie.types import JsonObject
+from bench.mcp.servers import connect, node_option, own_server, server_memory, wire_bytes
+from reverie.lab.measurement import Result, Table, measurement
+from reverie.quick import dataclass
 
 PUBLISHED: Final = (("basic-memory", 23, 42_500), ("context-mode", 11, 17_500), ("server-memory", 9, 11_500))
 """Measured by hand before, for servers that are not installed here."""
@@ -26,6 +26,15 @@ class Size:
     is_measured: bool
 
 
+@measurement("reverie lab mcp sizes --json")
+@node_option
+def sizes(node: Path) -> Result:
+    """Measure the number of tools and the bytes of their schemas, beside other servers for memory."""
+    servers = asyncio.run(measure_sizes(node))
+    rows = sorted(servers, key=lambda one: one.bytes)
+    return Result({"servers": servers}, [Table(rows, ("name", "tools", "bytes", "instructions", "is_measured"))])
+
+
 async def measure_sizes(node: Path) -> list[Size]:
     """Ours and server-memory, if it is installed, and the figures of others."""
     found = list[Size]()
@@ -38,17 +47,3 @@ async def measure_sizes(node: Path) -> list[Size]:
                     found.append(Size(server.name, len(tools), wire_bytes(tools), said, True))
     known = {one.name for one in found}
     return found + [Size(name, tools, size, 0, False) for name, tools, size in PUBLISHED if name not in known]
-
-
-def summary(sizes: list[Size]) -> JsonObject:
-    return {"servers": [asdict(one) for one in sizes]}
-
-
-def table(sizes: list[Size]) -> str:
-    rows = [("server", "tools", "bytes", "instructions", "")]
-    rows += [
-        (one.name, str(one.tools), f"{one.bytes:,}", f"{one.instructions:,}" if one.instructions else "",
-         "measured now" if one.is_measured else "from before")
-        for one in sorted(sizes, key=lambda one: one.bytes)
-    ]  # fmt: skip
-    return "\n".join(columns(rows, right={1, 2, 3}))

@@ -9,13 +9,13 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import field, replace
 from pathlib import Path
 from typing import cast
 
 from bench.scratch import read_json_object
+from reverie.cli.output import show_progress
 from reverie.errors import UserError
 from reverie.models import wire
 from reverie.models.base import Finished, Model, Request, Response
@@ -45,7 +45,6 @@ class Answers:
     model: Model
     retry: RetryPolicy
     jobs: int = 1
-    progress: Callable[[int], None] = lambda _sent: None
     asked: list[AskedRequest] = field(default_factory=list[AskedRequest])
     sent: int = 0
     _room: asyncio.Semaphore = field(init=False)
@@ -74,7 +73,7 @@ class Answers:
         }
         write_atomic(path, (json.dumps(kept, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace"))
         self.sent += 1
-        self.progress(self.sent)
+        show_progress(f"{self.sent} answers of the model", ends_line=True)
         return found
 
     async def _send(self, request: Request) -> Response:

@@ -16,6 +16,7 @@ from typing import Literal
 from uuid import NAMESPACE_URL, uuid5
 
 from bench.questions.answers import Answers
+from bench.scratch import home_settings
 from reverie.errors import ReverieError, UserError
 from reverie.lab.replay.compaction import ReplayDisk
 from reverie.lab.replay.policies import CACHED
@@ -28,8 +29,6 @@ from reverie.models.base import Capabilities, Finished, ModelEvent, Request, Res
 from reverie.models.tokens import estimate_text
 from reverie.quick import dataclass
 from reverie.session.session import Session
-from reverie.settings import Settings
-from reverie.settings.sections import PlaceSettings
 from reverie.simulator import Meter
 from reverie.simulator.tokens import block_tokens
 from reverie.storage.transcript.records import CompactBoundary, from_record
@@ -72,14 +71,12 @@ async def compact_recorded(
     shutil.rmtree(folder, ignore_errors=True)  # an earlier run of the same
     project = folder / "project"
     project.mkdir(parents=True)
-    given = Settings()
+    settings = home_settings(folder, _OFF)
     settings = replace(
-        given,
-        places=PlaceSettings(home=folder / "home", user_home=folder),
-        window=replace(given.window, autocompact_window=window),
-        notes=replace(given.notes, cadence=cadence),
-        background=replace(given.background, fallback=False),
-        flag_env={f"REVERIE_FLAG_{flag}": "0" for flag in _OFF},
+        settings,
+        window=replace(settings.window, autocompact_window=window),
+        notes=replace(settings.notes, cadence=cadence),
+        background=replace(settings.background, fallback=False),
     )
     player = _Player(recorded, cadence, answers)
     session_id = str(uuid5(NAMESPACE_URL, recorded.name))

@@ -15,26 +15,34 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
+import click
+
 from bench.questions.answers import Answers
-from bench.questions.contexts import Cadence, CompactedContext, compact_recorded
-from bench.scratch import read_json_lines
+from bench.questions.contexts import CADENCES, Cadence, CompactedContext, compact_recorded
+from bench.scratch import (
+    FOLDER,
+    count_option,
+    file_argument,
+    jobs_option,
+    model_option,
+    open_named_model,
+    read_json_lines,
+)
 from reverie.errors import UserError
+from reverie.lab.measurement import Column, Result, Table, measurement, named, paths_argument
 from reverie.lab.recordings import find_recordings
 from reverie.lab.replay.recorded import RecordedSession, load_session
 from reverie.models.base import Model, Request
-from reverie.models.catalogue import Catalogue
-from reverie.models.registry import default_model_name, model_access, open_model
 from reverie.models.sending import RetryPolicy
 from reverie.parsing import load_json
 from reverie.prompts import render
 from reverie.quick import dataclass
 from reverie.settings import load_settings
-from reverie.text.columns import table as columns
 from reverie.types import JsonObject, Message, Origin, Purpose, TextBlock
 
 Step = Literal["contexts", "answers", "grades"]
-STEPS: tuple[Step, ...] = ("contexts", "answers", "grades")
 _PACKAGE = "bench.questions"
+_KINDS = ("notes", "compaction", "answer")
 _BATCH = 10
 _SEED = 20
 _ANSWER_TOKENS, _GRADE_TOKENS = 1_000, 2_000
@@ -77,6 +85,63 @@ class MeasuredQuestions:
     asked: Answers
 
 
+@measurement(
+    "reverie lab questions evals/questions.jsonl ~/.claude/projects --answers answers --model claude-sonnet-5-5"
+)
+@file_argument
+@paths_argument
+@click.option(
+    "--answers",
+    "folder",
+    metavar="DIR",
+    required=True,
+    type=FOLDER,
+    help="Keep every answer of the model here. A second run sends only what is missing.",
+)
+@model_option("The model for all requests")
+@count_option("--window", 40_000, 8_000, "Window in tokens.")
+@count_option("--compactions", 1, 1, "Ask after this many compactions.")
+@click.option(
+    "--cadence",
+    "cadences",
+    multiple=True,
+    type=click.Choice(CADENCES),
+    help="Only this value of notes.cadence. Repeatable.",
+)
+@click.option(
+    "--until",
+    default="grades",
+    show_default=True,
+    type=click.Choice(["contexts", "answers", "grades"]),
+    help="Stop after this step, for example to let others answer than those who wrote the notes.",
+)
+@jobs_option("Requests")
+def questions(
+    file: Path,
+    paths: tuple[Path, ...],
+    folder: Path,
+    model: str | None,
+    window: int,
+    compactions: int,
+    cadences: tuple[Cadence, ...],
+    until: Step,
+    jobs: int,
+) -> Result:
+    """Ask a model about decisions in recorded sessions, after a compaction.
+
+    Compares the two values of notes.cadence. FILE has one question per line: its session (the name of a transcript, or
+    how the name starts), the question, and the points that a full answer makes. PATH is a transcript, or a folder with
+    the transcripts. Each session is replayed in a real session with a small window until it is compacted. The recording
+    answers, and the model writes notes and summaries. Then the model gets each question together with the compacted
+    conversation. At the end it grades the answers without knowing which cadence they belong to.
+    """
+    asked = read_questions(file)
+    sessions = find_sessions(asked, paths)
+    answers = open_answers(folder, model, jobs)
+    plan = QuestionPlan(window, compactions, cadences or CADENCES, until)
+    return report(asyncio.run(measure(asked, sessions, answers, plan)))
+
+
 def read_questions(file: Path) -> list[Question]:
     """The questions in a file, one per line. UserError if there is none."""
     found = read_json_lines(file, _parse, "a question with its session and points")
@@ -109,9 +174,7 @@ def open_answers(folder: Path, model: str | Model | None, jobs: int = 1) -> Answ
     """The answers of a model in a folder; None: the model of the settings."""
     settings = load_settings(Path.cwd())
     if model is None or isinstance(model, str):
-        access = model_access(settings)
-        name = model or settings.model.name or default_model_name(access)
-        model = open_model(name, access, Catalogue.load(settings.catalogue.files))
+        model, settings = open_named_model(model)
     folder.mkdir(parents=True, exist_ok=True)
     return Answers(folder, model, RetryPolicy.of(settings), jobs)
 
@@ -190,56 +253,46 @@ async def _ask(answers: Answers, prompt: str, most: int, kind: str, cadence: str
     return Message("assistant", response.content).text.strip()
 
 
-def summary(found: MeasuredQuestions) -> dict[str, Any]:
-    """The figures for programs."""
-    cadences: dict[Cadence, None] = dict.fromkeys(one.cadence for one in found.contexts)
-    return {
-        "cadences": {cadence: _figures(found, cadence) for cadence in cadences},
+def report(found: MeasuredQuestions) -> Result:
+    """The figures of each cadence, and every question that lost points with one of them."""
+    cadences = {cadence: _figures(found, cadence) for cadence in dict.fromkeys(one.cadence for one in found.contexts)}
+    questions = [
+        {
+            "session": one.question.session,
+            "question": one.question.question,
+            "cadence": one.cadence,
+            "answer": one.answer,
+            "points": one.points,
+        }
+        for one in found.answered
+    ]
+    figures = {
+        "cadences": cadences,
         "grades": _sizes(found, "grade", ""),
         "sent": found.asked.sent,
         "contexts": [{**asdict(one), "text": None, "tokens": one.tokens} for one in found.contexts],
-        "questions": [
-            {
-                "session": one.question.session,
-                "question": one.question.question,
-                "cadence": one.cadence,
-                "answer": one.answer,
-                "points": one.points,
-            }
-            for one in found.answered
-        ],
+        "questions": questions,
     }
+    lost = [one for one in questions if one["points"] is not None and one["points"] < 1]
+    requests = [
+        Column(f"requests.{kind}.{what}", f"{kind} {what}") for kind in _KINDS for what in ("requests", "tokens")
+    ]
+    tables = [Table(named(cadences, "cadence"), ("cadence", "points", "context_tokens", *requests))]
+    tables += [Table(lost, ("cadence", "session", "points", "question"))] if lost else []
+    return Result(figures, tables)
 
 
 def _figures(found: MeasuredQuestions, cadence: Cadence) -> dict[str, Any]:
     points = [one.points for one in found.answered if one.cadence == cadence and one.points is not None]
     contexts = [one.tokens for one in found.contexts if one.cadence == cadence]
-    kinds = ("notes", "compaction", "answer")
     return {
-        "points": round(100 * fmean(points), 1) if points else None,
+        "points": 100 * fmean(points) if points else None,
         "questions": len(points),
         "context_tokens": round(fmean(contexts)),
-        "requests": {kind: _sizes(found, kind, cadence) for kind in kinds},
+        "requests": {kind: _sizes(found, kind, cadence) for kind in _KINDS},
     }
 
 
 def _sizes(found: MeasuredQuestions, kind: str, cadence: str) -> dict[str, int]:
     tokens = [one.tokens for one in found.asked.asked if (one.kind, one.cadence) == (kind, cadence)]
     return {"requests": len(tokens), "tokens": sum(tokens), "largest": max(tokens, default=0)}
-
-
-def table(found: MeasuredQuestions) -> str:
-    """The figures for people: one line per cadence, then every question that lost points with one of them."""
-    rows: list[tuple[str, ...]] = [("cadence", "points", "context", "notes", "summaries", "tokens of both")]
-    for cadence, figures in summary(found)["cadences"].items():
-        notes, summaries = figures["requests"]["notes"], figures["requests"]["compaction"]
-        points = "–" if figures["points"] is None else f"{figures['points']:.1f}%"
-        tokens = f"{notes['tokens'] + summaries['tokens']:,}"
-        counts = (str(notes["requests"]), str(summaries["requests"]))
-        rows.append((cadence, points, f"{figures['context_tokens']:,}", *counts, tokens))
-    lost = [
-        f"  {one.cadence}, {one.question.session[:8]}: {one.points:.2f}: {one.question.question}"
-        for one in found.answered
-        if one.points is not None and one.points < 1
-    ]
-    return "\n".join([*columns(rows, right=range(1, 6)), *(["", "Answers without all points:", *lost] if lost else [])])

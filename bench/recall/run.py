@@ -12,12 +12,18 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+import click
+
 from bench.recall.data import Collection, Query, read_folder, read_locomo, read_unrelated
+from bench.recall.fit import fit as fit_gate
+from bench.recall.scale import measure_scale
+from bench.scratch import FILE, FOLDER
+from reverie.cli.options import places_of
 from reverie.errors import UserError
+from reverie.lab.measurement import Result, Row, Table, measurement, named, plain, ratio
 from reverie.lab.recordings import mean_or_none
 from reverie.memory.recall.ranker import Ranker, Ranking
 from reverie.quick import dataclass
-from reverie.text.columns import table as columns
 
 K1, B = 1.2, 0.75
 
@@ -98,31 +104,95 @@ class SearchFigures:
     answers: dict[str, list[SearchAnswer]] = field(default_factory=dict[str, list[SearchAnswer]])
     notes: list[str] = field(default_factory=list[str])
 
-    def summary(self) -> dict[str, Any]:
-        """The figures for programs."""
+    def report(self) -> Result:
+        """The shares of each search, for all queries and for each kind."""
         found: dict[str, Any] = {}
+        rows = list[Row]()
         for name, answers in self.answers.items():
             kinds = dict.fromkeys(answer.query.kind for answer in answers)
             by_kind = {kind: figures([a for a in answers if a.query.kind == kind]) for kind in kinds}
             found[name] = {**figures(answers), "by_kind": by_kind}
+            rows += named({name: found[name], **{f"  {kind}": one for kind, one in by_kind.items()}}, "search")
         found["queries"] = len(next(iter(self.answers.values()), ()))
         found["notes"] = self.notes
-        return found
-
-    def table(self) -> str:
-        """The figures for people."""
-        rows = [("", *_SHOWN)]
-        whole = self.summary()
-        for search in self.answers:
-            rows += [_row(search, whole[search]), *(_row(f"  {k}", f) for k, f in whole[search]["by_kind"].items())]
-        return "\n".join([*columns(rows, right=range(1, 8)), *self.notes])
+        return Result(found, (Table(rows, ("search", *map(ratio, _SHARES))), *self.notes))
 
 
-_SHOWN = ("r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden")
+_SHARES = ("r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden")
 
 
-def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
-    return (name, *("-" if found[key] is None else f"{found[key]:.3f}" for key in _SHOWN))
+@measurement(
+    "reverie lab recall my-queries --json",
+    "reverie lab recall --locomo locomo10.json",
+    "reverie lab recall --scale 200,10000 --json",
+    "reverie lab recall --unrelated evals/recall-unrelated.jsonl",
+)
+@click.argument("folder", metavar="[DIR]", required=False, type=FOLDER)
+@click.option(
+    "--locomo",
+    type=FILE,
+    help="Use the LoCoMo benchmark in FILE: how often is a session found that has the answer? Only questions of the "
+    "categories 1 to 4.",
+)
+@click.option("--scale", metavar="N,N", help="Measure time and RAM on generated memory directories with N files.")
+@click.option(
+    "--unrelated",
+    type=FILE,
+    help="Measure how often recall shows something for prompts that have nothing to do with the memories: FILE has "
+    "directories of memories and prompts, as evals/recall-unrelated.jsonl.",
+)
+@click.option(
+    "--silent",
+    multiple=True,
+    type=FILE,
+    help="A file with more queries, in the format of queries.jsonl, for which no memory should be shown. Repeatable.",
+)
+@click.option(
+    "--fit",
+    is_flag=True,
+    help="Use DIR to fit the rule of the semantic tier for showing nothing, and print its cross-validated results.",
+)
+@click.option("--models", type=FOLDER, help="Folder of the sentence encoders.  [default: ~/.reverie/models]")
+@click.option("--keep", type=FOLDER, help="Keep the search indexes here, for a faster second run.")
+def recall(
+    folder: Path | None,
+    locomo: Path | None,
+    scale: str | None,
+    unrelated: Path | None,
+    silent: tuple[Path, ...],
+    fit: bool,
+    models: Path | None,
+    keep: Path | None,
+) -> Result:
+    """Measure memory recall: each tier, plain BM25, plain FTS5, and the encoder alone.
+
+    A tier is a way to rank: builtin (words) or semantic (also meaning). DIR has memory/, queries.jsonl and optionally
+    mtimes.json. The command works on a copy. The semantic tier needs a sentence encoder (`reverie models add minilm`).
+    """
+    if sum(given is not None for given in (folder, locomo, scale, unrelated)) != 1:
+        raise UserError("Give one thing to measure: a folder, --locomo FILE, --scale N,N or --unrelated FILE.")
+    if scale is not None:
+        by_size = measure_scale(_sizes(scale))
+        return Result(by_size, [Table(named(by_size, "files"), ("files", *next(iter(by_size.values()))))])
+    models = models or places_of(Path.cwd()).models
+    if fit and folder is not None:
+        fitted = plain(fit_gate(folder, models, silent))
+        return Result({"semantic": fitted}, [Table([fitted], tuple(fitted))])
+    if unrelated is not None:
+        return measure_unrelated(unrelated, models)
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+    return measure(folder, locomo, models, silent=silent, index=keep).report()
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        sizes = [int(part) for part in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or min(sizes) < 1:
+        raise UserError(f"--scale {text} is not a list of numbers of files; write for example 200,10000.")
+    return sizes
 
 
 def figures(answers: Sequence[SearchAnswer]) -> dict[str, Any]:
@@ -144,8 +214,8 @@ def figures(answers: Sequence[SearchAnswer]) -> dict[str, Any]:
         "shown_r@5": mean_or_none(_recall(a.shown, a.query) for a in wanted),
         "precision": mean_or_none(path in query.relevant for path, query in judged),
         "silence": mean_or_none(not a.shown for a in silent),
-        "tool_docs": round(len(with_tools) / len(answers), 4) if answers else 0.0,
-        "forbidden": round((len(wrong) - len(with_tools)) / len(answers), 4) if answers else 0.0,
+        "tool_docs": len(with_tools) / len(answers) if answers else 0.0,
+        "forbidden": (len(wrong) - len(with_tools)) / len(answers) if answers else 0.0,
     }
 
 
@@ -184,52 +254,26 @@ def measure(
         return measured
 
 
-@dataclass(frozen=True, slots=True)
-class Unrelated:
-    """Prompts that have nothing to do with the memories: those for which something is shown, by directory and tier."""
-
-    asked: dict[str, int]
-    shown: dict[str, dict[str, list[tuple[str, list[str]]]]]
-    notes: list[str]
-
-    def summary(self) -> dict[str, Any]:
-        """The figures for programs."""
-        return {
-            "directories": {
-                name: {"prompts": asked, **{tier: len(found) for tier, found in self.shown[name].items()}}
-                for name, asked in self.asked.items()
-            },
-            "shown": {
-                name: {tier: [{"prompt": p, "files": files} for p, files in found] for tier, found in tiers.items()}
-                for name, tiers in self.shown.items()
-            },
-            "notes": self.notes,
-        }
-
-    def table(self) -> str:
-        """The figures for people."""
-        lines = list[str]()
-        for name, asked in self.asked.items():
-            for tier, found in self.shown[name].items():
-                lines.append(f"{name:>6}  {tier:<9} shows something for {len(found)} of {asked} prompts")
-                lines += [f"          {prompt.splitlines()[0][:70]}: {', '.join(files)}" for prompt, files in found]
-        return "\n".join([*lines, *self.notes])
-
-
-def measure_unrelated(path: Path, models: Path | None) -> Unrelated:
-    """Asks each tier every prompt of the file, in the prompt's directory."""
-    found = Unrelated({}, {}, [])
+def measure_unrelated(path: Path, models: Path | None) -> Result:
+    """Asks each tier every prompt of the file, in the prompt's directory: how often is something shown?"""
+    directories, shown, notes = dict[str, dict[str, int]](), dict[str, dict[str, list[Row]]](), list[str]()
+    lines = list[str]()
     with tempfile.TemporaryDirectory(prefix="reverie-recall-") as name:
         for collection in read_unrelated(path, Path(name)):
             measured = measure_collection(collection, Path(name), models)
-            found.asked[collection.name] = len(collection.queries)
-            found.shown[collection.name] = {
-                tier: [(one.query.text, list(one.shown)) for one in measured.answers[tier] if one.shown]
-                for tier in ("ranker", "semantic")
-                if tier in measured.answers
+            found = {
+                tier: [{"prompt": one.query.text, "files": list(one.shown)} for one in answers if one.shown]
+                for tier, answers in measured.answers.items()
+                if tier in ("ranker", "semantic")
             }
-            found.notes.extend(note for note in measured.notes if note not in found.notes)
-    return found
+            asked = len(collection.queries)
+            shown[collection.name] = found
+            directories[collection.name] = {"prompts": asked, **{tier: len(those) for tier, those in found.items()}}
+            notes += [note for note in measured.notes if note not in notes]
+            for tier, those in found.items():
+                lines.append(f"{collection.name:>6}  {tier:<9} shows something for {len(those)} of {asked} prompts")
+                lines += [f"          {one['prompt'].splitlines()[0][:70]}: {', '.join(one['files'])}" for one in those]
+    return Result({"directories": directories, "shown": shown, "notes": notes}, [*lines, *notes])
 
 
 def measure_collection(
@@ -253,8 +297,8 @@ def measure_collection(
             keep("encoder", (_encoder_alone(query, ranking) for query, ranking in rankings))
         elif semantic.note not in measured.notes:
             measured.notes.append(semantic.note)
-    for search, plain in (("bm25", PlainBm25(collection.memory)), ("fts5", PlainFts5(collection.memory))):
-        keep(search, (_plain(query, plain.rank(query.text)) for query in collection.queries))
+    for search, rival in (("bm25", PlainBm25(collection.memory)), ("fts5", PlainFts5(collection.memory))):
+        keep(search, (_plain(query, rival.rank(query.text)) for query in collection.queries))
     return measured
 
 

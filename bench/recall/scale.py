@@ -6,6 +6,7 @@ Invented notes, the same every time, in a scratch folder. Each size and each col
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from bench import CODE
 from reverie.errors import ReverieError
 
 WARM_QUERIES = 300
@@ -50,8 +52,8 @@ def measure_scale(sizes: Sequence[int]) -> dict[str, Any]:
             for question in questions(COLD_RUNS, seed=99):
                 cold.append(_time(partial(_python, "-c", _COLD, str(memory), str(index), question)))
                 bare.append(_time(partial(_python, "-c", "pass")))
-            figures |= {"cold_ms": round(median(cold), 1), "bare_ms": round(median(bare), 1)}
-            figures["cold_ratio"] = round(median(cold) / median(bare), 1)
+            figures |= {"cold_ms": median(cold), "bare_ms": median(bare)}
+            figures["cold_ratio"] = median(cold) / median(bare)
             found[str(size)] = figures
     return found
 
@@ -114,17 +116,19 @@ def measure_warm(memory: Path, index: Path) -> dict[str, Any]:
             fresh.replace(path)
             updates.append(_time(partial(ranker.rank, f"changed{n}zz")))
     return {
-        "p50_ms": round(median(took), 2),
-        "p99_ms": round(quantiles(took, n=100)[98], 2),
-        "update_ms": round(median(updates), 1),
-        "rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _RSS_UNITS, 1),
-        "build_s": round(build, 1),
-        "index_mb": round(index.stat().st_size / 1e6, 1),
+        "p50_ms": median(took),
+        "p99_ms": quantiles(took, n=100)[98],
+        "update_ms": median(updates),
+        "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _RSS_UNITS,
+        "build_s": build,
+        "index_mb": index.stat().st_size / 1e6,
     }
 
 
 def _python(*args: str) -> str:
-    done = subprocess.run([sys.executable, *args], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *args], env={**os.environ, "PYTHONPATH": CODE}, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise ReverieError(f"A measuring process failed: {done.stderr.strip()[-500:]}")
     return done.stdout

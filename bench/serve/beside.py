@@ -9,7 +9,6 @@ import os
 import subprocess
 import time
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -64,7 +63,7 @@ def measure_mem0(
             "size": size,
             "questions": list(questions[:requests]),
         }
-        source = files("bench.serve").joinpath("programs", "mem0_times.py")
+        source = Path(__file__).parent / "programs" / "mem0_times.py"
         done = subprocess.run(
             [program.absolute(), str(source)],
             input=json.dumps(given),

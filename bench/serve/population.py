@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.serve.texts import REAL, write_memories
+from reverie.cli.output import show_progress
 from reverie.quick import dataclass
 from reverie.server import accounts
 from reverie.server.database import Database
@@ -29,7 +30,6 @@ _NOISE: Final = 0.6
 _PART: Final = 5_000
 _ROW = struct.Struct(">h")
 _LENGTH = struct.Struct(">i")
-Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ async def make_people(dsn: str, known: int) -> list[Person]:
         return [Person(token, mine[f"user:{person}"]) for token, person in zip(tokens, people, strict=False)]
 
 
-def fill(dsn: str, encoder: SentenceEncoder, sentences: list[str], count: int, report: Report) -> None:
+def fill(dsn: str, encoder: SentenceEncoder, sentences: list[str], count: int) -> None:
     """Copies the memories with versions, words and vectors, then builds the indexes again."""
     import psycopg
 
@@ -92,7 +92,7 @@ def fill(dsn: str, encoder: SentenceEncoder, sentences: list[str], count: int, r
             part = [(done + place, *next(texts)) for place in range(min(_PART, count - done))]
             _copy(connection, part, stores, vectors.name, around([first for _, first, _ in part]))
             done += len(part)
-            report(done, count)
+            show_progress(f"{done:,} of {count:,} memories")
         connection.execute(
             "insert into recall_words select id, scope, setweight(to_tsvector('english', description), 'A') "
             "|| to_tsvector('english', content) "

@@ -10,28 +10,36 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import Final
 
-from bench.scratch import wait_for_server
+import click
+
+from bench.scratch import count_option, wait_for_server
 from bench.serve.population import Person, database_size, fill, make_people, wait_for_vectors
-from bench.serve.texts import write_memories
+from bench.serve.texts import load_sentences, write_memories
+from reverie.cli.options import cwd_option, load_places
+from reverie.cli.output import show_progress, warn
 from reverie.errors import ReverieError
-from reverie.memory.recall.encoder import SentenceEncoder
+from reverie.lab.measurement import Result, Table, measurement
+from reverie.memory.recall.encoder import SentenceEncoder, open_encoder
 from reverie.quick import dataclass
 from reverie.runtime.loopback import listen
 from reverie.server.embedded import EmbeddedPostgres
 
 AIM: Final = 3.0
 """The middle of all recalls and writes with the most memories may take so many times that with the fewest."""
+_TIMES: Final = ("per_second", "p50_ms", "p95_ms")
 _CLIENTS: Final = 8
 _START_S: Final = 120.0
 _SETTLE_S: Final = 600.0
-Tell = Callable[[str], None]
+_SIZES: Final = (1_000, 100_000, 1_000_000)
+_BESIDE: Final = (1_000, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +54,9 @@ class Times:
     def of(cls, alone: Sequence[float], per_second: float) -> Times:
         ordered = sorted(alone)
         return cls(
-            round(per_second, 1),
-            round(ordered[len(ordered) // 2] * 1_000, 2),
-            round(ordered[int(len(ordered) * 0.95)] * 1_000, 2),
+            per_second,
+            ordered[len(ordered) // 2] * 1_000,
+            ordered[int(len(ordered) * 0.95)] * 1_000,
         )
 
 
@@ -63,10 +71,83 @@ class Measured:
     megabytes: float = 0.0
 
 
+@measurement("reverie lab serve --json", "reverie lab serve --size 1000 --size 20000 --requests 100")
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    type=click.IntRange(min=1_000),
+    help="How many memories, in 1,000 stores.  [default: 1000, 100000 and 1000000; the last needs 6 GB]",
+)
+@count_option("--requests", 400, 40, "Requests of each kind.")
+@click.option(
+    "--texts",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=Path("docs"),
+    show_default=True,
+    help="A folder with Markdown files: memories and questions are made of their sentences.",
+)
+@click.option("--alone", is_flag=True, help="Without the folder and mem0.")
+@cwd_option
+def serve(sizes: tuple[int, ...], requests: int, texts: Path, alone: bool, cwd: Path) -> Result:
+    """Measure how fast the memory server writes and recalls.
+
+    A PostgreSQL of its own gets 1,000 stores: private ones, and those of projects, teams and an organisation. Memories
+    are made of sentences of a folder; their vectors lie around those of 2,000 real sentences. A real server answers
+    over HTTP: one client alone for the times, eight for the requests per second. Beside it, the same texts are in a
+    memory directory, and in mem0 (without its model, with our encoder) if that is installed. The encoder must be
+    there: `reverie models add minilm`.
+
+    Exit codes: 0: the middle time with the most memories is at most 3 times that with the fewest; 1: it is not; 2:
+    wrong usage.
+    """
+    from bench.serve.beside import PROGRAM, measure_folder, measure_mem0
+
+    settings, places = load_places(cwd)
+    encoder = open_encoder(places.models, settings.memory.encoder)
+    sentences = load_sentences(texts)
+    with TemporaryDirectory(prefix="reverie-lab-") as scratch:
+        postgres = EmbeddedPostgres.at(Path(scratch))
+        postgres.start()
+        try:
+            measured = measure_server(postgres, encoder, places.home, sentences, sizes or _SIZES, requests)
+        finally:
+            postgres.remove()
+    show_progress("done", ends_line=True)
+    if not alone:
+        asked = questions(sentences, requests // 2)
+        for size in _BESIDE:
+            measured.append(measure_folder(places.home, sentences, size, requests // 4, asked))
+            if PROGRAM.is_file():
+                folder = places.models / settings.memory.encoder
+                measured.append(measure_mem0(PROGRAM, folder, sentences, size, asked, requests // 4))
+        if not PROGRAM.is_file():
+            warn(f"mem0 is not in {PROGRAM}, so it is left out; `make .venv-clients/mem0/.installed` installs it.")
+    return report(measured)
+
+
+def report(measured: Sequence[Measured]) -> Result:
+    """Each store, and how the largest server compares with the smallest."""
+    servers = [one for one in measured if one.name == "server"]
+    first, last = servers[0], servers[-1]
+    recall = round(last.recalls.p50_ms / first.recalls.p50_ms, 2)
+    write = round(last.writes.p50_ms / first.writes.p50_ms, 2)
+    columns = ("name", "memories", *(f"{kind}.{key}" for kind in ("writes", "recalls") for key in _TIMES), "megabytes")
+    words = (
+        f"With the most memories, a recall takes {recall} times as long as with the fewest, and a write {write} times."
+    )
+    figures = {"measured": measured, "recall_ratio": recall, "write_ratio": write, "aim": AIM}
+    return Result(figures, (Table(measured, columns), words), holds=max(recall, write) <= AIM)
+
+
 def measure_server(
-    postgres: EmbeddedPostgres, encoder: SentenceEncoder, home: Path, sentences: list[str], sizes: Sequence[int],
-    requests: int, tell: Tell,
-) -> list[Measured]:  # fmt: skip
+    postgres: EmbeddedPostgres,
+    encoder: SentenceEncoder,
+    home: Path,
+    sentences: list[str],
+    sizes: Sequence[int],
+    requests: int,
+) -> list[Measured]:
     """The server at each size, in a database of its own that is dropped afterwards."""
     import psycopg
 
@@ -78,15 +159,15 @@ def measure_server(
             connection.execute(f"create database {name}".encode())
         dsn = postgres.dsn.replace("/postgres?", f"/{name}?")
         people = asyncio.run(make_people(dsn, _CLIENTS))
-        fill(dsn, encoder, sentences, size, lambda done, of: tell(f"{done:,} of {of:,} memories"))
+        fill(dsn, encoder, sentences, size)
         with _serving(dsn, home) as port:
-            tell(f"asks, with {size:,} memories")
+            show_progress(f"asks, with {size:,} memories")
             recalls = _measure(port, people, list(_recalls(sentences, requests)))
             writes = _measure(port, people, list(_writes(sentences, people, requests)))
             until = time.monotonic() + _SETTLE_S
             while not wait_for_vectors(dsn) and time.monotonic() < until:
                 time.sleep(0.5)
-        found.append(Measured("server", size, writes, recalls, round(database_size(dsn) / 1e6, 1)))
+        found.append(Measured("server", size, writes, recalls, database_size(dsn) / 1e6))
         with psycopg.connect(postgres.dsn, autocommit=True) as connection:
             connection.execute(f"drop database {name} with (force)".encode())
     return found
@@ -161,26 +242,3 @@ def _serving(dsn: str, home: Path) -> Generator[int]:
     finally:
         process.terminate()
         process.wait()
-
-
-def summary(found: Sequence[Measured]) -> dict[str, Any]:
-    """As JSON: each row, and how the largest server compares with the smallest."""
-    servers = [one for one in found if one.name == "server"]
-    first, last = servers[0], servers[-1]
-    return {
-        "measured": [
-            {
-                "name": one.name,
-                "memories": one.memories,
-                "megabytes": one.megabytes,
-                **{
-                    kind: {"per_second": times.per_second, "p50_ms": times.p50_ms, "p95_ms": times.p95_ms}
-                    for kind, times in (("writes", one.writes), ("recalls", one.recalls))
-                },
-            }
-            for one in found
-        ],
-        "recall_ratio": round(last.recalls.p50_ms / first.recalls.p50_ms, 2),
-        "write_ratio": round(last.writes.p50_ms / first.writes.p50_ms, 2),
-        "aim": AIM,
-    }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mem0 import Memory
 
-sys.path.insert(0, str(Path(__file__).parents[4]))
+sys.path.insert(0, str(Path(__file__).parents[3] / "src"))
 from reverie.memory.recall.encoder import Encoder
 from reverie.parsing import load_json
 
