@@ -177,7 +177,7 @@ def report(sessions: Sequence[SessionErrors]) -> Result:
     if not stretches:
         raise UserError(f"No session has a stretch of {STRETCH:,} tokens between responses; measure longer ones.")
     whole = SessionErrors("all", (), sum(one.responses for one in sessions), stretches)
-    rows = [{**_row(one), "model": ", ".join(one.models)} for one in sessions if one.stretches]
+    rows: list[dict[str, Any]] = [{**_row(one), "model": ", ".join(one.models)} for one in sessions if one.stretches]
     rows.sort(key=lambda row: -row["calibrated"])
     figures = {
         "fixed": _figures([one.error("fixed") for one in stretches]),

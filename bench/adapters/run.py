@@ -13,18 +13,23 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import click
+
+from bench import CODE
 from bench.adapters import task
 from bench.adapters.mind import Mind
 from bench.adapters.programs.program import REVERIE, WITHOUT
+from bench.scratch import FOLDER
 from reverie.context.cache_watch import LEAST_DROP, SHARE
 from reverie.errors import UserError
+from reverie.lab.measurement import Column, Result, Table, measurement, ratio, track
 from reverie.models.window import scaled
 from reverie.parsing import load_json
 from reverie.quick import dataclass
@@ -36,8 +41,28 @@ LIMIT_S = 900
 """The most time for one conversation."""
 _CLAUDE, _GPT = "claude-sonnet-5-5", "gpt-5.4"
 _KEPT_ERROR = 300
-_SOURCE = Path(__file__).parents[3]
-"""The programs run the same Reverie as this process."""
+_COLUMNS = (
+    "sdk",
+    "variant",
+    "window",
+    Column("bill", "", "${:,.3f}"),
+    ratio("share"),
+    "requests",
+    "largest",
+    "breaks",
+    "extra_reads",
+    "repeated",
+    "report",
+    "fact_used",
+    "continued",
+    "seconds",
+)
+_WORDS = (
+    "share: of the bill of the same SDK without Reverie. largest: tokens of the largest prompt. breaks: requests that",
+    "could not read what the one before them left in the cache. extra reads: of files that were no longer in view.",
+    "report: right parts of the last answer. fact used: a fact of the first conversation, in the second. continued:",
+    "the program was killed with -9 in the middle and went on.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,23 +169,78 @@ class Outcome:
     continued: bool = False
     seconds: float = 0.0
 
-    def wire(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "case"}
-        case = {"sdk": self.case.sdk.name, "variant": self.case.variant, "window": self.case.window}
-        return case | found | {"bill": round(self.bill, 5), "hit_rate": round(self.hit_rate, 4)}
+        return {"sdk": self.case.sdk.name, "variant": self.case.variant, "window": self.case.window} | found
 
 
-Progress = Callable[[int, int, str], None]
+@measurement("reverie lab adapters", "reverie lab adapters --only langchain --json")
+@click.option(
+    "--only",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Only this SDK: anthropic, langchain, openai-agents, pydantic-ai or claude-agent. Repeatable.",
+)
+@click.option(
+    "--variant",
+    "variants",
+    metavar="NAME",
+    multiple=True,
+    help="Only runs with this: without, reverie, or a name in the second column of the table. Repeatable.",
+)
+@click.option("--keep", metavar="DIR", type=FOLDER, help="Keep the scratch here.")
+def adapters(names: tuple[str, ...], variants: tuple[str, ...], keep: Path | None) -> Result:
+    """Run one scripted agent in the SDKs of others, with Reverie and without, and compare the bills.
+
+    The agent reads 110 files in 120 steps, three of them with 200 KB, over the simulator. It sees only what is in its
+    requests: what it needs and does not see it reads again. In the middle its program is killed and started again, and
+    a second conversation asks for a fact of the first. Without Reverie the window has a million tokens, with it 64,000.
+    Next to them are the SDKs' own ways to keep a context small. An SDK that is not installed is left out:
+    `pip install 'reverie[adapters]'` installs all of them.
+
+    Exit codes: 0: everything that must hold with Reverie holds; 1: something does not; 2: wrong usage.
+    """
+    chosen = cases(names, variants)
+    return report([run(case, keep) for case in track(chosen, len(chosen), "runs")])
 
 
-def measure(found: Sequence[Case], progress: Progress, keep: Path | None = None) -> list[Outcome]:
-    """Runs every case, one after the other. `keep`: a folder for what the programs leave behind."""
-    done = list[Outcome]()
-    for number, case in enumerate(found):
-        progress(number, len(found), case.name)
-        done.append(run(case, keep))
-    progress(len(found), len(found), "")
-    return done
+def report(done: Sequence[Outcome]) -> Result:
+    """One row per run, then every run that failed, was skipped or is wrong."""
+    rows: list[dict[str, Any]] = [one.figures() | {"share": _share(one, done)} for one in done]
+    bad = [f"{one.case.name}: {what}" for one in done for what in wrong(one, done)]
+    shown = [{**row, "breaks": sum(row["breaks"].values())} for row in rows if not row["skipped"]]
+    notes = {f"{one.case.sdk.name} is left out: {one.skipped}": None for one in done if one.skipped}
+    notes |= {f"{one.case.name} failed: {one.failed}": None for one in done if one.failed}
+    return Result({"runs": rows, "wrong": bad}, (Table(shown, _COLUMNS), *notes, *bad, *_WORDS), holds=not bad)
+
+
+def wrong(one: Outcome, done: Sequence[Outcome]) -> list[str]:
+    """What a run with Reverie does not hold; empty for other runs and for those that were skipped."""
+    if one.case.variant != REVERIE or one.skipped:
+        return []
+    if one.failed:
+        return [one.failed]
+    share = _share(one, done)
+    checks = {
+        f"the bill is {share} of the one without": share is not None and share > one.case.sdk.most_share,
+        f"a prompt has {one.largest:,} tokens": one.largest > one.case.window,
+        # Hooks cannot compact: Claude Code itself sends a prompt that is too long, and then shortens it.
+        f"{one.refused} requests were refused": one.refused > 0 and one.case.sdk.most_share < 1,
+        f"{one.unannounced} cache breaks were not announced": one.unannounced > 0,
+        f"the report has {one.report} right parts": not one.report_right,
+        "the fact of the first conversation is not used": not one.fact_used,
+        "it did not go on after the kill": not one.continued,
+    }
+    return [text for text, holds in checks.items() if holds]
+
+
+def _share(one: Outcome, done: Sequence[Outcome]) -> float | None:
+    """The bill as a share of the bill of the same SDK without Reverie; None if one of them failed."""
+    base = next((each for each in done if each.case.sdk == one.case.sdk and each.case.variant == WITHOUT), None)
+    if base is None or base.failed or not base.bill or one.failed:
+        return None
+    return round(one.bill / base.bill, 3)
 
 
 def run(case: Case, keep: Path | None = None) -> Outcome:
@@ -200,7 +280,7 @@ class _Run:
                 outcome.announced = second["announced"]
             except _Stopped as stopped:
                 outcome.failed = stopped.args[0]
-        outcome.seconds = round(time.monotonic() - began, 1)
+        outcome.seconds = time.monotonic() - began
         self._count(outcome)
         return outcome
 
@@ -243,7 +323,7 @@ class _Run:
                     "HOME": str(home),
                     "LANG": "C.UTF-8",
                     "TMPDIR": str(self._folder),
-                    "PYTHONPATH": str(_SOURCE),
+                    "PYTHONPATH": CODE,
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import click
 
@@ -260,7 +260,7 @@ def _now(source: Path) -> datetime:
 
 def report(found: Sequence[ScenarioScore]) -> Result:
     """The checks of every scenario, and each that failed."""
-    figures = {
+    figures: dict[str, dict[str, Any]] = {
         one.name: {
             "passed": sum(check.passed for check in one.checks),
             "checks": len(one.checks),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from reverie.errors import ReverieError
-from reverie.quick import dataclass
+from reverie.lab.measurement import Result
 from reverie.runtime.loopback import address, listen
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 TOKENS = 100_000
-RUNS = 31
 AIM = 3.0
 _START_S = 60.0
 _WORDS = "The quick brown fox jumps over the lazy dog, and {n} looks at line {at} of it.\n"
@@ -41,40 +40,7 @@ _RESULT = 4_000
 """Characters of a tool result: long enough for the engine to look at it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyFigures:
-    """Seconds per request: the median of direct requests, and the medians of what each proxy adds."""
-
-    tokens: int
-    runs: int
-    direct: float
-    parsing: float
-    proxy: float
-
-    @property
-    def ratio(self) -> float:
-        return self.proxy / self.parsing if self.parsing > 0 else float("inf")
-
-    def summary(self) -> dict[str, Any]:
-        return {
-            "tokens": self.tokens,
-            "runs": self.runs,
-            "direct_ms": round(1_000 * self.direct, 2),
-            "added_by_parsing_ms": round(1_000 * self.parsing, 2),
-            "added_by_proxy_ms": round(1_000 * self.proxy, 2),
-            "ratio": round(self.ratio, 3),
-            "aim": {"ratio": AIM, "holds": self.ratio <= AIM},
-        }
-
-    def table(self) -> str:
-        return (
-            f"A request of {self.tokens:,} tokens takes {1_000 * self.direct:.1f} ms (medians of {self.runs}). "
-            f"A proxy that only parses and writes JSON adds {1_000 * self.parsing:.1f} ms; reverie adds "
-            f"{1_000 * self.proxy:.1f} ms, {self.ratio:.2f} times as much (aim: at most {AIM:.0f})."
-        )
-
-
-def measure_latency(tokens: int = TOKENS, runs: int = RUNS) -> LatencyFigures:
+def latency_report(tokens: int = TOKENS, runs: int = 31) -> Result:
     """Sends the same requests in the three ways in turn, and compares the medians."""
     times: dict[str, list[float]] = {"direct": [], "parsing": [], "proxy": []}
     with TemporaryDirectory(prefix="reverie-lab-") as home, ExitStack() as stack:
@@ -93,9 +59,24 @@ def measure_latency(tokens: int = TOKENS, runs: int = RUNS) -> LatencyFigures:
                 if number:  # the first request opens the conversation
                     times[name].append(taken)
                 _settle(urls["proxy"])
-    base = median(times["direct"])
-    added = {name: median(each) - base for name, each in times.items()}
-    return LatencyFigures(tokens, runs, base, added["parsing"], added["proxy"])
+    base = 1_000 * median(times["direct"])
+    added = {name: 1_000 * median(each) - base for name, each in times.items()}
+    ratio = added["proxy"] / added["parsing"] if added["parsing"] > 0 else float("inf")
+    figures = {
+        "tokens": tokens,
+        "runs": runs,
+        "direct_ms": base,
+        "added_by_parsing_ms": added["parsing"],
+        "added_by_proxy_ms": added["proxy"],
+        "ratio": ratio,
+        "aim": {"ratio": AIM, "holds": ratio <= AIM},
+    }
+    words = (
+        f"A request of {tokens:,} tokens takes {base:.1f} ms (medians of {runs}). A proxy that only parses and writes "
+        f"JSON adds {added['parsing']:.1f} ms; reverie adds {added['proxy']:.1f} ms, {ratio:.2f} times as much "
+        f"(aim: at most {AIM:.0f})."
+    )
+    return Result(figures, [words], holds=ratio <= AIM)
 
 
 class _Talk:

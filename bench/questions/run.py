@@ -255,8 +255,9 @@ async def _ask(answers: Answers, prompt: str, most: int, kind: str, cadence: str
 
 def report(found: MeasuredQuestions) -> Result:
     """The figures of each cadence, and every question that lost points with one of them."""
-    cadences = {cadence: _figures(found, cadence) for cadence in dict.fromkeys(one.cadence for one in found.contexts)}
-    questions = [
+    names: dict[Cadence, None] = dict.fromkeys(one.cadence for one in found.contexts)
+    cadences = {cadence: _figures(found, cadence) for cadence in names}
+    questions: list[dict[str, Any]] = [
         {
             "session": one.question.session,
             "question": one.question.question,

@@ -256,12 +256,12 @@ def measure(
 
 def measure_unrelated(path: Path, models: Path | None) -> Result:
     """Asks each tier every prompt of the file, in the prompt's directory: how often is something shown?"""
-    directories, shown, notes = dict[str, dict[str, int]](), dict[str, dict[str, list[Row]]](), list[str]()
+    directories, shown, notes = dict[str, dict[str, int]](), dict[str, dict[str, list[dict[str, Any]]]](), list[str]()
     lines = list[str]()
     with tempfile.TemporaryDirectory(prefix="reverie-recall-") as name:
         for collection in read_unrelated(path, Path(name)):
             measured = measure_collection(collection, Path(name), models)
-            found = {
+            found: dict[str, list[dict[str, Any]]] = {
                 tier: [{"prompt": one.query.text, "files": list(one.shown)} for one in answers if one.shown]
                 for tier, answers in measured.answers.items()
                 if tier in ("ranker", "semantic")

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reverie.cli.lab.command import command
-from reverie.errors import UserError
 from bench.adapters import task
 from bench.adapters.mind import Mind
 from bench.adapters.programs.program import REVERIE, WITHOUT
-from bench.adapters.report import summary, table
-from bench.adapters.run import NARROW, SDKS, Case, Outcome, cases, run
+from bench.adapters.run import NARROW, SDKS, Case, Outcome, cases, report, run
+from reverie.cli.lab import command
+from reverie.errors import UserError
 
 Messages = list[dict[str, Any]]
 TOOLS = [{"name": "mcp__office__read_file"}]
@@ -138,11 +137,14 @@ def test_what_must_hold_with_reverie_is_checked() -> None:
     good = Outcome(
         Case(sdk, REVERIE, NARROW), bill=1.0, largest=60_000, report_right=True, fact_used=True, continued=True
     )
-    assert summary([base, good])["wrong"] == [] and summary([base, good])["runs"][1]["share"] == 0.5
+    found = report([base, good])
+    assert found.holds and found.figures["wrong"] == [] and found.figures["runs"][1]["share"] == 0.5
     bad = Outcome(Case(sdk, REVERIE, NARROW), bill=1.9, largest=70_000, report="4/5")
-    assert len(summary([base, bad])["wrong"]) == 5 and "0.95" in table([base, bad])
+    found = report([base, bad])
+    assert not found.holds and len(found.figures["wrong"]) == 5 and "0.95" in "\n".join(found.lines())
     left_out = Outcome(Case(sdk, REVERIE, NARROW), skipped="no such package")
-    assert summary([base, left_out])["wrong"] == [] and "no such package" in table([base, left_out])
+    found = report([base, left_out])
+    assert found.figures["wrong"] == [] and "no such package" in "\n".join(found.lines())
 
 
 def test_an_unknown_sdk_or_run_is_named() -> None:
@@ -165,6 +167,6 @@ def test_the_agent_finishes_in_every_sdk(case: Case) -> None:
     done = run(case)
     if done.skipped:
         pytest.skip(done.skipped)
-    print(json.dumps(done.wire()))
+    print(json.dumps(done.figures()))
     assert done.failed == "" and done.report_right and done.continued and not done.fact_used
     assert (done.steps, done.refused, done.breaks) == (task.STEPS, 0, {})

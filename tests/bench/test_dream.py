@@ -12,22 +12,22 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reverie.cli.lab.learning import dream
-from reverie.errors import UserError
 from bench.dream.gates import measure_gates
 from bench.dream.minds import WRONG, MindKind
 from bench.dream.run import (
     Mind,
     ScenarioFolders,
     ScenarioScore,
+    dream,
     measure,
     measure_wrong,
     play,
     read_files,
+    report,
     scenarios,
-    summary,
 )
 from bench.dream.score import score
+from reverie.errors import UserError
 from reverie.layers.l6_dreaming.gates import DreamGate
 from reverie.models.base import Model
 from reverie.models.script import Script
@@ -300,7 +300,7 @@ def idle_in(folder: Path) -> list[ScenarioScore]:
 
 @pytest.mark.parametrize("folder", sources("dream-dev", long=True))
 def test_every_scenario_is_played_and_idle_minds_score_what_needed_no_work(folder: Path) -> None:
-    found = summary(idle_in(folder))
+    found = report(idle_in(folder)).figures
     assert len(found["scenarios"]) == len(list(folder.glob("*/check.json")))
     assert 0 < found["passed"] < found["checks"]
     for name, one in found["scenarios"].items():

@@ -12,7 +12,7 @@ import pytest
 
 from bench.extraction.gates import measure_gates
 from bench.extraction.run import measure
-from bench.extraction.score import LabelledCase, read_cases, summary
+from bench.extraction.score import LabelledCase, read_cases, report
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
@@ -142,7 +142,7 @@ def wrong(case: LabelledCase, root: Path) -> Model:
 
 
 def test_a_perfect_mind_scores_perfectly(tmp_path: Path) -> None:
-    found = summary(asyncio.run(measure(cases(tmp_path), right)))
+    found = report(asyncio.run(measure(cases(tmp_path), right))).figures
     assert {key: found[key] for key in ("precision", "recall", "f1", "dates", "negatives_clean")} == dict.fromkeys(
         ("precision", "recall", "f1", "dates", "negatives_clean"), 1.0
     )
@@ -152,7 +152,7 @@ def test_a_perfect_mind_scores_perfectly(tmp_path: Path) -> None:
 
 
 def test_a_wrong_mind_scores_as_it_deserves(tmp_path: Path) -> None:
-    found = summary(asyncio.run(measure(cases(tmp_path), wrong)))
+    found = report(asyncio.run(measure(cases(tmp_path), wrong))).figures
     assert (found["precision"], found["recall"], found["f1"]) == (0.0, 0.0, 0.0)
     misses = {miss["id"]: miss for miss in found["misses"]}
     assert misses["own-1"]["wrong"] == ["user_kilograms.md"]
@@ -165,7 +165,7 @@ def test_a_wrong_mind_scores_as_it_deserves(tmp_path: Path) -> None:
 
 
 def test_a_mind_that_does_nothing_is_precise_and_useless(tmp_path: Path) -> None:
-    found = summary(asyncio.run(measure(cases(tmp_path), lambda _case, _root: playing(), jobs=3)))
+    found = report(asyncio.run(measure(cases(tmp_path), lambda _case, _root: playing(), 3))).figures
     assert (found["precision"], found["recall"], found["negatives_clean"]) == (1.0, 0.0, 1.0)
     assert len(found["misses"]) == 3
 
@@ -190,7 +190,7 @@ def test_a_file_that_holds_no_cases_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", sources("extraction/extraction-dev.jsonl"))
 def test_every_case_of_the_data_can_be_played(file: Path) -> None:
     found = read_cases(file)[:70]
-    scores = asyncio.run(measure(found, lambda _case, _root: playing(), jobs=4))
+    scores = asyncio.run(measure(found, lambda _case, _root: playing(), 4))
     assert len(scores) == len(found) and not any(one.outcome.failed for one in scores)
 
 

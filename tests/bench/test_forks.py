@@ -6,8 +6,8 @@ import json
 
 from click.testing import CliRunner
 
-from reverie.cli.lab.command import command
 from bench.forks import measure_forks
+from reverie.cli.lab import command
 
 
 def test_eight_children_after_a_long_history_read_it_from_the_cache() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from reverie.cli.lab.command import command
-from bench.proxy.latency import measure_latency
+from bench.proxy.latency import latency_report
+from reverie.cli.lab import command
 from reverie.library.wires import wire_named
 from reverie.library.wires.reading import Readings
 from tests.lab.test_replay import Recording
@@ -41,7 +41,7 @@ def test_sessions_through_the_proxy_beside_direct(tmp_path: Path) -> None:
 
 
 def test_the_time_of_both_proxies_is_measured() -> None:
-    found = measure_latency(tokens=2_000, runs=3).summary()
+    found = latency_report(tokens=2_000, runs=3).figures
     assert found["runs"] == 3 and found["added_by_proxy_ms"] > 0
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from reverie.errors import UserError
 from bench.questions.contexts import CADENCES
 from bench.questions.run import (
     MeasuredQuestions,
@@ -19,9 +18,9 @@ from bench.questions.run import (
     measure,
     open_answers,
     read_questions,
-    summary,
-    table,
+    report,
 )
+from reverie.errors import UserError
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request, Response
 from reverie.types import Block, Purpose, TextBlock, ToolUseBlock, Usage
 
@@ -107,7 +106,7 @@ def _run(recordings: Path, mind: _Mind, plan: QuestionPlan | None = None) -> Mea
 def test_every_cadence_is_compacted_asked_and_graded_and_a_second_run_sends_nothing(recordings: Path) -> None:
     mind = _Mind()
     found = _run(recordings, mind)
-    figures = summary(found)
+    figures = report(found).figures
     assert list(figures["cadences"]) == ["reference", "economic"] and figures["grades"]["requests"] == 1
     for cadence, one in figures["cadences"].items():
         assert one["questions"] == 2 and one["requests"]["answer"]["requests"] == 2
@@ -118,10 +117,10 @@ def test_every_cadence_is_compacted_asked_and_graded_and_a_second_run_sends_noth
     assert all(one["writer"] == "notes" for one in figures["contexts"])
     graded = next(one.messages[0].text for one in mind.requests if "Grade the answers" in one.messages[0].text)
     assert not any(cadence in graded for cadence in CADENCES)
-    assert "reference" in table(found)
+    assert "reference" in "\n".join(report(found).lines())
 
     again = _Mind()
-    assert summary(_run(recordings, again)) == {**figures, "sent": 0}
+    assert report(_run(recordings, again)).figures == {**figures, "sent": 0}
     assert not again.requests
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reverie.cli.lab.command import command
-from reverie.errors import UserError
 from bench.recall.data import Query, read_folder, read_locomo
 from bench.recall.run import SearchAnswer, figures, measure
 from bench.recall.scale import measure_scale, questions, write_notes
+from reverie.cli.lab import command
+from reverie.errors import UserError
 
 KEYS = {"r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden"}
 
@@ -77,7 +77,7 @@ def test_a_folder_is_copied_with_its_mtimes_and_left_alone(tmp_path: Path) -> No
 
 
 def test_every_search_is_measured_in_one_run(tmp_path: Path) -> None:
-    found = measure(folder_with_queries(tmp_path / "set"), None, None).summary()
+    found = measure(folder_with_queries(tmp_path / "set"), None, None).report().figures
     assert found["queries"] == 3
     for search in ("ranker", "bm25", "fts5"):
         assert found[search].keys() >= KEYS
@@ -158,7 +158,7 @@ def test_conversations_become_directories_of_sessions(tmp_path: Path) -> None:
         ["session_01.md", "session_02.md"],
     ]
     assert "Ana: I bought a kayak (photo: a red boat)" in (collection.memory / "session_01.md").read_text()
-    found = measure(None, path, None).summary()
+    found = measure(None, path, None).report().figures
     assert found["ranker"]["by_kind"].keys() == {"category-4", "category-1"}
     path.write_text('{"not": "a list"}')
     with pytest.raises(UserError, match="not a LoCoMo file"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.startup import Startup, measure_startup, write_sessions
+from bench.startup import report, startup, write_sessions
 from reverie.storage.transcript.file import read_records
 
 
@@ -23,9 +23,8 @@ def test_its_sessions_are_transcripts(tmp_path: Path) -> None:
 
 
 def test_ratios_are_to_the_bare_interpreter() -> None:
-    figures = Startup(
-        bare_ms=10.0, version_ms=25.0, sessions_ms=80.0, remember_ms=95.0, library_ms=30.0, runs=15
-    ).summary()
+    taken = {"bare": 10.0, "version": 25.0, "sessions": 80.0, "remember": 95.0, "library": 30.0}
+    figures = report(taken, 15).figures
     assert figures["version_ratio"] == 2.5
     assert figures["sessions_ratio"] == 8.0
     assert figures["remember_ratio"] == 9.5
@@ -33,6 +32,6 @@ def test_ratios_are_to_the_bare_interpreter() -> None:
 
 
 def test_every_command_is_measured() -> None:
-    figures = measure_startup(runs=1).summary()
+    figures = startup.measure(runs=1).figures
     assert min(figures["version_ratio"], figures["sessions_ratio"], figures["remember_ratio"]) > 1
     assert figures["library_ratio"] > 0

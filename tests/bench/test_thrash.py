@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.thrash import SMALL, ThrashCase, run_case, summary, table
+from bench.thrash import SMALL, ThrashCase, report, run_case
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,5 @@ def test_a_mind_that_needs_files_at_once_is_not_sent_in_circles(case: ThrashCase
     found = run_case(case)
     assert found.finished and found.is_well and found.most_extra <= 1
     assert found.cleared + found.compactions > 0, "else nothing was measured"
-    assert summary([found])["well"] == 1 and case.kind in table([found])
+    result = report([found])
+    assert result.holds and result.figures["well"] == 1 and case.kind in "\n".join(result.lines())

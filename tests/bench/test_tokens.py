@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reverie.cli.lab.command import command
+from bench.tokens import SessionErrors, measure_folder, measure_session, report
+from reverie.cli.lab import command
 from reverie.errors import UserError
-from bench.tokens import SessionErrors, measure_folder, measure_session, summary
 from reverie.models.catalogue import Catalogue
 from tests.shared_data import data, sample
 
@@ -83,9 +83,9 @@ def test_calibration_finds_the_tokenizer_of_the_session(tmp_path: Path) -> None:
     assert session.responses == 60
     assert len(session.stretches) >= 8
     assert all(stretch.real >= 10_000 for stretch in session.stretches)
-    figures = summary([session])
+    figures = report([session]).figures
     assert figures["fixed"]["mean_abs_error"] > 0.2
-    later = [abs(stretch.error(stretch.calibrated)) for stretch in session.stretches[2:]]
+    later = [abs(stretch.error("calibrated")) for stretch in session.stretches[2:]]
     assert max(later) < 0.05
 
 
@@ -155,7 +155,7 @@ def test_recorded_output_is_reported_beside_it(tmp_path: Path) -> None:
     recording.say()
     for _ in range(20):
         recording.round(1_500, output_tokens=170)
-    figures = summary([measured(recording.write())])
+    figures = report([measured(recording.write())]).figures
     assert figures["recorded_output"]["mean_abs_error"] < figures["fixed"]["mean_abs_error"] + 0.05
     assert set(figures) >= {"fixed", "calibrated", "stretches"}
 
@@ -181,19 +181,19 @@ def test_nothing_to_measure_is_one_sentence(tmp_path: Path) -> None:
         measure_folder([tmp_path])
     work(tmp_path / "short.jsonl", 2).write()
     with pytest.raises(UserError, match=r"No session has a stretch"):
-        summary(measure_folder([tmp_path]))
+        report(measure_folder([tmp_path]))
 
 
 def test_sessions_of_the_simulator_follow_the_fixed_rule() -> None:
     """Its tokens are counted by that rule, so what is measured is known."""
-    figures = summary(measure_folder([sample("transcripts")]))
+    figures = report(measure_folder([sample("transcripts")])).figures
     assert figures["stretches"] > 10 and figures["sessions"] == 12
     assert figures["recorded_output"]["mean_abs_error"] < 0.001 and figures["fixed"]["mean_abs_error"] < 0.03
 
 
 @pytest.mark.evals
 def test_recorded_sessions() -> None:
-    figures = summary(measure_folder([data("transcripts")]))
+    figures = report(measure_folder([data("transcripts")])).figures
     assert figures["stretches"] > 200
     assert figures["calibrated"]["mean_abs_error"] <= 0.06
     assert figures["calibrated"]["mean_abs_error"] <= figures["fixed"]["mean_abs_error"] / 3
