@@ -17,6 +17,7 @@ from bench.adapters.programs.program import REVERIE, WITHOUT
 from bench.adapters.run import NARROW, SDKS, Case, Outcome, cases, report, run
 from reverie.cli.lab import command
 from reverie.errors import UserError
+from tests.bench.contract import check_keys
 
 Messages = list[dict[str, Any]]
 TOOLS = [{"name": "mcp__office__read_file"}]
@@ -138,6 +139,7 @@ def test_what_must_hold_with_reverie_is_checked() -> None:
         Case(sdk, REVERIE, NARROW), bill=1.0, largest=60_000, report_right=True, fact_used=True, continued=True
     )
     found = report([base, good])
+    check_keys("adapters", found.figures)
     assert found.holds and found.figures["wrong"] == [] and found.figures["runs"][1]["share"] == 0.5
     bad = Outcome(Case(sdk, REVERIE, NARROW), bill=1.9, largest=70_000, report="4/5")
     found = report([base, bad])

@@ -32,6 +32,7 @@ from reverie.layers.l6_dreaming.gates import DreamGate
 from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
+from tests.bench.contract import check_keys
 from tests.counts import SOAK
 from tests.shared_data import sources
 
@@ -179,6 +180,7 @@ def test_the_command_prints_the_keys_programs_read(scenario: Path, tmp_path: Pat
     args = [str(scenario.parent), "--model", f"scripted:{minds}/{{scenario}}.script", "--json"]
     done = CliRunner().invoke(dream, args, catch_exceptions=False)
     found = json.loads(done.stdout)
+    check_keys("dream", found)
     assert found["checks"] == found["passed"] == 13
     assert found["scenarios"]["canal"]["passed"] == 13 and found["scenarios"]["canal"]["failed"] == []
     table = CliRunner().invoke(dream, [str(scenario), "--mind", "idle"], catch_exceptions=False)
@@ -194,7 +196,9 @@ def test_bad_scenarios_are_one_sentence(tmp_path: Path, scenario: Path) -> None:
 
 
 def test_every_closed_gate_is_measured() -> None:
-    found = measure_gates(repeats=5)["microseconds"]
+    gates = measure_gates(repeats=5)
+    check_keys("dream", gates, "gates")
+    found = gates["microseconds"]
     assert list(found) == [gate.value for gate in DreamGate]
     assert all(value > 0 for value in found.values())
     assert found["time"] < found["transcripts"]
@@ -351,6 +355,7 @@ def _without_counts(failed: Iterable[str]) -> set[str]:
 def test_how_long_the_embedded_model_dreams_is_measured() -> None:
     told = CliRunner().invoke(dream, ["--files", "20", "--json"])
     found = json.loads(told.output)
+    check_keys("dream", found, "files")
     assert (found["files"], found["left"], found["first"], found["second"]) == (20, 18, "landed", "unchanged")
 
 

@@ -17,6 +17,7 @@ from reverie.models.base import Model
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from tests import warm
+from tests.bench.contract import check_keys
 from tests.shared_data import sources
 
 BEEHIVE = (
@@ -154,6 +155,7 @@ def test_a_perfect_mind_scores_perfectly(tmp_path: Path) -> None:
 def test_a_wrong_mind_scores_as_it_deserves(tmp_path: Path) -> None:
     found = report(asyncio.run(measure(cases(tmp_path), wrong))).figures
     assert (found["precision"], found["recall"], found["f1"]) == (0.0, 0.0, 0.0)
+    check_keys("extraction", found)
     misses = {miss["id"]: miss for miss in found["misses"]}
     assert misses["own-1"]["wrong"] == ["user_kilograms.md"]
     assert misses["own-2"]["missing"][0]["updates"] == "project_harvest.md"
@@ -195,7 +197,9 @@ def test_every_case_of_the_data_can_be_played(file: Path) -> None:
 
 
 def test_a_closed_gate_costs_little() -> None:
-    taken = measure_gates(repeats=20)["microseconds"]
+    gates = measure_gates(repeats=20)
+    check_keys("extraction", gates, "gates")
+    taken = gates["microseconds"]
     assert set(taken) >= {"memory", "flag", "interactive", "throttle", "own_write", "budget", "open"}
     cheap = [taken[name] for name in ("memory", "flag", "interactive", "remote", "daily_log")]
     assert max(cheap) < 2_000, f"{taken} (a gate is far below a millisecond; this only catches a mistake)"

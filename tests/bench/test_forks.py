@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from bench.forks import measure_forks
 from reverie.cli.lab import command
+from tests.bench.contract import check_keys
 
 
 def test_eight_children_after_a_long_history_read_it_from_the_cache() -> None:
@@ -26,6 +27,7 @@ def test_the_command_prints_what_programs_read() -> None:
     done = CliRunner().invoke(command, ["forks", "--children", "2", "--tokens", "5000", "--json"])
     assert done.exit_code == 0, done.output
     figures = json.loads(done.output)
+    check_keys("forks", figures)
     assert figures["children"] == 2 and len(figures["further"]) == 1
     assert figures["first"]["prompt_tokens"] > figures["history_tokens"] > 5_000
     assert 0 < figures["ratio"] < 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.hooks import EVENTS, hooks
+from tests.bench.contract import check_keys
 from tests.counts import SOAK, count
 
 
@@ -12,6 +13,7 @@ from tests.counts import SOAK, count
 def test_hooks_are_quick_and_leave_nothing_behind() -> None:
     found = hooks.measure(runs=count(1, 100), prompts=count(20, 1_000))
     figures = found.figures
+    check_keys("hooks", figures)
     assert found.holds and figures["wrong"] == []
     assert set(figures["events"]) == set(EVENTS)
     assert figures["memories_given"] > 0

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from bench.mind import measure
 from reverie.cli.lab import command
+from tests.bench.contract import check_keys
 from tests.shared_data import sources
 
 
@@ -40,6 +41,7 @@ def test_the_minds_texts_are_the_codes_and_take_no_time(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, ["mind", str(long_session(tmp_path)), "--json"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
+    check_keys("mind", found)
     assert found["sessions"] == found["notes_same"] == found["summary_same"] == 1
     assert found["tokens"] > 50_000
     assert found["notes_ms"]["most"] < 2_000, "half a second on an idle machine"

@@ -12,6 +12,7 @@ from bench.proxy.latency import latency_report
 from reverie.cli.lab import command
 from reverie.library.wires import wire_named
 from reverie.library.wires.reading import Readings
+from tests.bench.contract import check_keys
 from tests.lab.test_replay import Recording
 
 
@@ -32,6 +33,7 @@ def test_sessions_through_the_proxy_beside_direct(tmp_path: Path) -> None:
     ran = CliRunner().invoke(command, ["proxy", str(tmp_path), "--alone", "--json"])
     assert ran.exit_code == 0, ran.output
     found = json.loads(ran.stdout)
+    check_keys("proxy", found)
     first, second = (one["ways"] for one in found["sessions"])
     assert first["direct"]["requests"] == 9 and first["direct"]["read_again"] == 0
     assert first["proxy"]["requests"] == 10 and first["proxy"]["read_again"] == 1, "the log is on disk and read again"
@@ -42,6 +44,7 @@ def test_sessions_through_the_proxy_beside_direct(tmp_path: Path) -> None:
 
 def test_the_time_of_both_proxies_is_measured() -> None:
     found = latency_report(tokens=2_000, runs=3).figures
+    check_keys("proxy", found, "latency")
     assert found["runs"] == 3 and found["added_by_proxy_ms"] > 0
 
 

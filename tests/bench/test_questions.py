@@ -23,6 +23,7 @@ from bench.questions.run import (
 from reverie.errors import UserError
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request, Response
 from reverie.types import Block, Purpose, TextBlock, ToolUseBlock, Usage
+from tests.bench.contract import check_keys
 
 _ROUNDS = 12
 _REASONS = {"aaaa1111": "the licence forbids violet", "bbbb2222": "the pumps rust in orange paint"}
@@ -107,6 +108,7 @@ def test_every_cadence_is_compacted_asked_and_graded_and_a_second_run_sends_noth
     mind = _Mind()
     found = _run(recordings, mind)
     figures = report(found).figures
+    check_keys("questions", figures)
     assert list(figures["cadences"]) == ["reference", "economic"] and figures["grades"]["requests"] == 1
     for cadence, one in figures["cadences"].items():
         assert one["questions"] == 2 and one["requests"]["answer"]["requests"] == 2

@@ -15,6 +15,7 @@ from bench.recall.run import SearchAnswer, figures, measure
 from bench.recall.scale import measure_scale, questions, write_notes
 from reverie.cli.lab import command
 from reverie.errors import UserError
+from tests.bench.contract import check_keys
 
 KEYS = {"r@5", "mrr", "shown_r@5", "precision", "silence", "tool_docs", "forbidden"}
 
@@ -78,6 +79,7 @@ def test_a_folder_is_copied_with_its_mtimes_and_left_alone(tmp_path: Path) -> No
 
 def test_every_search_is_measured_in_one_run(tmp_path: Path) -> None:
     found = measure(folder_with_queries(tmp_path / "set"), None, None).report().figures
+    check_keys("recall", found)
     assert found["queries"] == 3
     for search in ("ranker", "bm25", "fts5"):
         assert found[search].keys() >= KEYS
@@ -176,5 +178,6 @@ def test_invented_notes_are_the_same_every_time(tmp_path: Path) -> None:
 
 def test_cost_by_size_has_its_keys() -> None:
     found = measure_scale([40])
+    check_keys("recall", found, "scale")
     assert found["40"].keys() >= {"p50_ms", "p99_ms", "cold_ms", "update_ms", "rss_mb"}
     assert 0 < found["40"]["p50_ms"] < found["40"]["cold_ms"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bench.startup import report, startup, write_sessions
 from reverie.storage.transcript.file import read_records
+from tests.bench.contract import check_keys
 
 
 def test_its_sessions_are_transcripts(tmp_path: Path) -> None:
@@ -33,5 +34,6 @@ def test_ratios_are_to_the_bare_interpreter() -> None:
 
 def test_every_command_is_measured() -> None:
     figures = startup.measure(runs=1).figures
+    check_keys("startup", figures)
     assert min(figures["version_ratio"], figures["sessions_ratio"], figures["remember_ratio"]) > 1
     assert figures["library_ratio"] > 0

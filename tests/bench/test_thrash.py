@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.thrash import SMALL, ThrashCase, report, run_case
+from tests.bench.contract import check_keys
 
 
 @pytest.mark.parametrize(
@@ -23,4 +24,5 @@ def test_a_mind_that_needs_files_at_once_is_not_sent_in_circles(case: ThrashCase
     assert found.finished and found.is_well and found.most_extra <= 1
     assert found.cleared + found.compactions > 0, "else nothing was measured"
     result = report([found])
+    check_keys("thrash", result.figures)
     assert result.holds and result.figures["well"] == 1 and case.kind in "\n".join(result.lines())
