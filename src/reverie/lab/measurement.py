@@ -113,9 +113,9 @@ def measurement(*examples: str) -> Callable[[Callable[..., Result]], Measurement
             if not result.holds:
                 raise click.exceptions.Exit(1)
 
-        command = click.command(function.__name__, cls=Measurement)(json_option(update_wrapper(run, function)))
+        command = click.command(function.__name__, cls=Measurement)(update_wrapper(run, function))
         command.measure = function
-        return with_examples(*examples)(command)
+        return with_examples(*examples)(json_option(command))
 
     return declare
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import field, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
@@ -27,6 +27,7 @@ from reverie.models import wire
 from reverie.models.base import Request
 from reverie.models.prices import input_equivalents
 from reverie.models.window import REFERENCE_WINDOW, scaled
+from reverie.moments import to_datetime
 from reverie.quick import dataclass
 from reverie.settings.sections import ToolSettings
 from reverie.simulator import Billing, Meter
@@ -160,7 +161,7 @@ class Replay:
         self._out = PolicyOutcome(policy.name)
 
     def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._at, UTC)
+        return to_datetime(self._at)
 
     async def run(self, needs: Sequence[Sequence[Need]]) -> PolicyOutcome:
         for number, (each, needed) in enumerate(zip(self._session.rounds, needs, strict=True)):
