@@ -20,7 +20,6 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.prices import input_equivalents
 from reverie.models.registry import model_access, open_model
 from reverie.models.script import Script
-from reverie.quick import dataclass
 from reverie.session.session import Session
 from reverie.settings import Settings
 from reverie.simulator import Meter, ScriptResponder, Simulator
@@ -34,59 +33,6 @@ _READ_BYTES = 20_000
 _OFF = ("MICROCOMPACT_TIME", "MICROCOMPACT_ECONOMIC", "SESSION_NOTES", "EXTRACTION", "DREAM", "RECALL", "CACHE_WATCH")
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
-    """The prompts of one fork: of its first request, and of all requests. Costs are in tokens of input."""
-
-    first: Usage
-    first_cost: float
-    rounds: int
-    usage: Usage
-    cost: float
-    fresh_first_cost: float
-    fresh_cost: float
-
-    @property
-    def share(self) -> float:
-        """The share of its first prompt that it read from the cache."""
-        return self.first.cache_read_input_tokens / self.first.prompt
-
-    def figures(self) -> dict[str, float]:
-        return {
-            "prompt_tokens": self.first.prompt,
-            "read_tokens": self.first.cache_read_input_tokens,
-            "read_share": self.share,
-            "first_cost": self.first_cost,
-            "fresh_first_cost": self.fresh_first_cost,
-            "rounds": self.rounds,
-            "read_share_all_rounds": self.usage.cache_read_input_tokens / self.usage.prompt,
-            "cost": self.cost,
-            "fresh_cost": self.fresh_cost,
-            "ratio": self.cost / self.fresh_cost,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class ForkFigures:
-    """The forks in the order of their first answers."""
-
-    history: int
-    children: tuple[Child, ...]
-
-    @property
-    def ratio(self) -> float:
-        """The cost of all forks, as a share of that of fresh agents."""
-        return self.cost / self.fresh_cost
-
-    @property
-    def cost(self) -> float:
-        return sum(child.cost for child in self.children)
-
-    @property
-    def fresh_cost(self) -> float:
-        return sum(child.fresh_cost for child in self.children)
-
-
 @measurement("reverie lab forks --children 4 --json")
 @count_option("--children", CHILDREN, 1, "The number of forks.", most=10)
 @count_option("--tokens", TOKENS, 1_000, "The length of the conversation before the forks, in tokens.", most=140_000)
@@ -98,35 +44,31 @@ def forks(children: int, tokens: int) -> Result:
     starts all forks. The unit of cost is the price of one uncached input token; a token that is read from the
     cache costs a fraction of it. The first fork pays for the last message, the others only for their own instruction.
     """
-    done = measure_forks(children, tokens)
-    each = [child.figures() for child in done.children]
+    with TemporaryDirectory(prefix="reverie-forks-") as folder:
+        history, each = asyncio.run(_measure(Path(folder), children, tokens))
+    cost, fresh = (sum(child[key] for child in each) for key in ("cost", "fresh_cost"))
+    total = {"cost": cost, "fresh_cost": fresh, "ratio": cost / fresh}
     figures = {
         "model": MODEL,
-        "history_tokens": done.history,
+        "history_tokens": history,
         "children": len(each),
         "first": each[0],
         "further": each[1:],
-        "least_read_share": min(child.share for child in done.children),
-        "cost": done.cost,
-        "fresh_cost": done.fresh_cost,
-        "ratio": done.ratio,
+        "least_read_share": min(child["read_share"] for child in each),
+        **total,
     }
     rows = [{"child": number, **child} for number, child in enumerate(each, 1)]
-    total = {"child": "all", "cost": done.cost, "fresh_cost": done.fresh_cost, "ratio": done.ratio}
     costs = (whole("cost", "paid"), whole("fresh_cost", "fresh"), ratio("ratio", "share"))
-    table = Table([*rows, total], ("child", whole("prompt_tokens", "prompt"), share("read_share", "read"), *costs))
-    title = f"{len(each)} children of one message after {done.history:,} tokens; costs in input tokens."
+    table = Table(
+        [*rows, {"child": "all", **total}],
+        ("child", whole("prompt_tokens", "prompt"), share("read_share", "read"), *costs),
+    )
+    title = f"{len(each)} children of one message after {history:,} tokens; costs in input tokens."
     words = "prompt and read: of the first request. paid: all rounds. fresh: the same bytes with their own cache."
     return Result(figures, (table, title, words))
 
 
-def measure_forks(children: int = CHILDREN, tokens: int = TOKENS) -> ForkFigures:
-    """Runs a session whose agent forks itself `children` times after about `tokens` of history."""
-    with TemporaryDirectory(prefix="reverie-forks-") as folder:
-        return asyncio.run(_measure(Path(folder), children, tokens))
-
-
-async def _measure(folder: Path, children: int, tokens: int) -> ForkFigures:
+async def _measure(folder: Path, children: int, tokens: int) -> tuple[int, list[dict[str, float]]]:
     project = folder / "project"
     project.mkdir()
     files = max(1, -(-tokens * 4 // _READ_BYTES))
@@ -139,7 +81,7 @@ async def _measure(folder: Path, children: int, tokens: int) -> ForkFigures:
         async with await Session.open(cwd=project, model=model, settings=settings) as session:
             async for _ in session.send("Read everything, then split the work."):
                 pass
-    return ForkFigures(model.history, tuple(_child(one) for one in model.children.values()))
+    return model.history, [_child(one) for one in model.children.values()]
 
 
 class _RecordingModel:
@@ -166,7 +108,8 @@ class _RecordingModel:
         await self._inner.close()
 
 
-def _child(sent: list[tuple[Request, Usage]]) -> Child:
+def _child(sent: list[tuple[Request, Usage]]) -> dict[str, float]:
+    """One fork: its first request, and what all its requests cost, in tokens of input; `fresh`: with its own cache."""
     facts = Catalogue.load().facts(MODEL.partition(":")[2])
     meter, alone = Meter(), list[float]()
     for number, (request, _) in enumerate(sent):
@@ -174,7 +117,19 @@ def _child(sent: list[tuple[Request, Usage]]) -> Child:
         alone.append(input_equivalents(billed, facts))
     paid = [input_equivalents(replace(usage, output_tokens=0), facts) for _, usage in sent]
     total = sum((usage for _, usage in sent), Usage())
-    return Child(sent[0][1], paid[0], len(sent), total, sum(paid), alone[0], sum(alone))
+    first = sent[0][1]
+    return {
+        "prompt_tokens": first.prompt,
+        "read_tokens": first.cache_read_input_tokens,
+        "read_share": first.cache_read_input_tokens / first.prompt,
+        "first_cost": paid[0],
+        "fresh_first_cost": alone[0],
+        "rounds": len(sent),
+        "read_share_all_rounds": total.cache_read_input_tokens / total.prompt,
+        "cost": sum(paid),
+        "fresh_cost": sum(alone),
+        "ratio": sum(paid) / sum(alone),
+    }
 
 
 def _settings(folder: Path, url: str) -> Settings:

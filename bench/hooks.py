@@ -42,16 +42,6 @@ _SHOWN = re.compile(r"^## (.+?\.md) \(saved", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
-    """One event, in milliseconds of the whole process, through `sh`."""
-
-    p50_ms: float
-    p95_ms: float
-    p95_ratio: float
-    """To the median of `python -c pass` in the same run."""
-
-
-@dataclass(frozen=True, slots=True)
 class Prompts:
     """What many prompts in ten sessions led to. The limits are those of `LIMITS`."""
 
@@ -86,17 +76,6 @@ class Prompts:
         return [name for name, holds in checks.items() if not holds]
 
 
-@dataclass(frozen=True, slots=True)
-class HookFigures:
-    """All figures of one measurement."""
-
-    bare_ms: float
-    start_ms: float
-    """The first hook, which starts the service."""
-    events: Mapping[str, Latency]
-    prompts: Prompts
-
-
 @measurement("reverie lab hooks", "reverie lab hooks --runs 20 --prompts 100 --json")
 @count_option("--runs", 100, 1, "Runs per event.")
 @count_option("--prompts", 1_000, 1, "Prompts to send.")
@@ -108,19 +87,24 @@ def hooks(runs: int, prompts: int) -> Result:
 
     Exit codes: 0: everything holds; 1: something does not; 2: wrong usage.
     """
-    done = measure_hooks(runs, prompts)
-    many, wrong = done.prompts, done.prompts.wrong
+    with open_hooks({}) as warm:
+        start_ms, _ = warm.run("SessionStart", "first", source="startup")
+        warm.pid()
+        bare_ms, events = _measure_latency(warm, runs)
+    with open_hooks(LIMITS) as limited:
+        many = _send_prompts(limited, prompts)
+    wrong = many.wrong
     figures = {
-        "bare_ms": done.bare_ms,
-        "start_ms": done.start_ms,
-        "worst_p95_ratio": max(one.p95_ratio for one in done.events.values()),
-        "events": done.events,
+        "bare_ms": bare_ms,
+        "start_ms": start_ms,
+        "worst_p95_ratio": max(one["p95_ratio"] for one in events.values()),
+        "events": events,
         "runs": runs,
         **plain(many),
         "limits": LIMITS,
         "wrong": wrong,
     }
-    times = named({"python -c pass": {"p50_ms": done.bare_ms, "p95_ms": None, "p95_ratio": None}, **done.events})
+    times = named({"python -c pass": {"p50_ms": bare_ms, "p95_ms": None, "p95_ratio": None}, **events})
     facts = [{"prompts": name, "": value} for name, value in plain(many).items()]
     facts += [{"prompts": f"{name} may be", "": value} for name, value in LIMITS.items()]
     table = Table(times, (Column("name", "event"), "p50_ms", "p95_ms", Column("p95_ratio", "", "{:.2f}×")))
@@ -184,17 +168,7 @@ def open_hooks(limits: Mapping[str, int]) -> Generator[Hooks]:
             stop_daemon(hooks.home)
 
 
-def measure_hooks(runs: int, prompts: int) -> HookFigures:
-    """Measures the latency of every event with a warm service, then sends many prompts to a new one."""
-    with open_hooks({}) as hooks:
-        start_ms, _ = hooks.run("SessionStart", "first", source="startup")
-        hooks.pid()
-        bare_ms, events = _measure_latency(hooks, runs)
-    with open_hooks(LIMITS) as hooks:
-        return HookFigures(bare_ms, round(start_ms, 1), events, _send_prompts(hooks, prompts))
-
-
-def _measure_latency(hooks: Hooks, runs: int) -> tuple[float, dict[str, Latency]]:
+def _measure_latency(hooks: Hooks, runs: int) -> tuple[float, dict[str, dict[str, float]]]:
     """In turn, so that a busy moment hits all alike. The first round warms caches and is not counted."""
     asked = _questions(hooks.memory)
     bare: list[float] = []
@@ -213,12 +187,13 @@ def _measure_latency(hooks: Hooks, runs: int) -> tuple[float, dict[str, Latency]
         for event in EVENTS:
             taken[event].append(hooks.run(event, f"latency-{number}", **more.get(event, {}))[0])
     usual = median(bare[1:])
-    return round(usual, 1), {event: _latency(times[1:], usual) for event, times in taken.items()}
+    return usual, {event: _latency(times[1:], usual) for event, times in taken.items()}
 
 
-def _latency(times: list[float], bare: float) -> Latency:
+def _latency(times: list[float], bare: float) -> dict[str, float]:
+    """Milliseconds of the whole process, through `sh`; the ratio is to the median of `python -c pass`."""
     late = quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]
-    return Latency(round(median(times), 1), round(late, 1), round(late / bare, 2))
+    return {"p50_ms": median(times), "p95_ms": late, "p95_ratio": round(late / bare, 2)}
 
 
 def _send_prompts(hooks: Hooks, count: int) -> Prompts:

@@ -6,7 +6,7 @@ import click
 
 from bench.mcp.calls import calls
 from bench.mcp.saves import saves
-from bench.mcp.sizes import sizes
+from bench.mcp.servers import sizes
 from reverie.cli.options import examples
 
 

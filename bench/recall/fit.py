@@ -8,9 +8,10 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Sequence
-from math import exp
+from importlib import import_module
 from pathlib import Path
-from statistics import fmean, pstdev
+from statistics import fmean
+from typing import Any
 
 from bench.recall.data import Query, read_folder
 from reverie.memory.recall.ranker import Ranker, Ranking
@@ -84,35 +85,19 @@ def _cross_validate(rows: Sequence[Sequence[float]], wanted: Sequence[bool], see
 
 
 def _logistic(rows: Sequence[Sequence[float]], wanted: Sequence[bool]) -> tuple[tuple[float, ...], float]:
-    """Weights and bias by Newton's method on standardised values."""
-    columns = list(zip(*rows, strict=True))
-    means = [fmean(column) for column in columns]
-    spreads = [pstdev(column) + 1e-9 for column in columns]
-    known = [[*((v - m) / s for v, m, s in zip(row, means, spreads, strict=True)), 1.0] for row in rows]
+    """Weights and bias by Newton's method on standardised values. Because of the ridge the curve is not singular."""
+    np: Any = import_module("numpy")  # not in every environment
+    values, labels = np.array(rows, float), np.array(wanted, float)
+    means, spreads = values.mean(axis=0), values.std(axis=0) + 1e-9
+    known = np.hstack([(values - means) / spreads, np.ones((len(values), 1))])
     share = sum(wanted) / len(wanted)
-    size = len(columns) + 1
-    beta = [0.0] * size
+    balance = np.where(labels > 0, 0.5 / share, 0.5 / (1 - share))
+    ridge = RIDGE * np.array([1.0] * values.shape[1] + [0.0])
+    beta = np.zeros(known.shape[1])
     for _ in range(STEPS):
-        slope = [RIDGE * weight for weight in beta[:-1]] + [0.0]
-        curve = [[RIDGE * (i == j < size - 1) for j in range(size)] for i in range(size)]
-        for row, is_wanted in zip(known, wanted, strict=True):
-            guess = 1 / (1 + exp(-sum(b * v for b, v in zip(beta, row, strict=True))))
-            balance = 0.5 / share if is_wanted else 0.5 / (1 - share)
-            for i in range(size):
-                slope[i] += balance * (guess - is_wanted) * row[i]
-                for j in range(size):
-                    curve[i][j] += balance * guess * (1 - guess) * row[i] * row[j]
-        beta = [b - d for b, d in zip(beta, _solve(curve, slope), strict=True)]
-    weights = [b / s for b, s in zip(beta, spreads, strict=False)]
-    return tuple(weights), beta[-1] - sum(w * m for w, m in zip(weights, means, strict=True))
-
-
-def _solve(matrix: list[list[float]], right: Sequence[float]) -> list[float]:
-    """Gaussian elimination; because of the ridge the matrix is not singular."""
-    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    for n, pivot in enumerate(rows):
-        for other in rows:
-            if other is not pivot:
-                factor = other[n] / pivot[n]
-                other[:] = [a - factor * b for a, b in zip(other, pivot, strict=True)]
-    return [row[-1] / row[n] for n, row in enumerate(rows)]
+        guess = 1 / (1 + np.exp(-known @ beta))
+        slope = ridge * beta + known.T @ (balance * (guess - labels))
+        curve = np.diag(ridge) + (known.T * (balance * guess * (1 - guess))) @ known
+        beta = beta - np.linalg.solve(curve, slope)
+    weights = beta[:-1] / spreads
+    return tuple(map(float, weights)), float(beta[-1] - weights @ means)
