@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from reverie.lab.web_home import LONG, write_long_session
+from bench.web_home import LONG, write_long_session
 
 ROUNDS = 420
 WIDE, PHONE = {"width": 1180, "height": 860}, {"width": 360, "height": 720}

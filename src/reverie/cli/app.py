@@ -110,9 +110,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "models": CommandEntry(
         "memory.models:command", "Add, list and remove encoders for recall (not language models).", _NOTHING
     ),
-    "lab": CommandEntry(
-        "lab.command:command", "Run benchmarks, most of them on recorded sessions.", _ALL, ends_unread=True
-    ),
+    "lab": CommandEntry("lab:command", "Run benchmarks, most of them on recorded sessions.", _ALL, ends_unread=True),
     "completion": CommandEntry("completion:command", "Print a completion script for your shell.", _ALL),
 }
 
