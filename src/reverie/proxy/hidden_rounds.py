@@ -50,7 +50,8 @@ class Call(NamedTuple):
     """A request of a client, without its body."""
 
     method: str
-    path: str
+    target: bytes
+    """The path and the query, as they came."""
     headers: httpx.Headers
     api: Api | None
 
