@@ -89,7 +89,7 @@ def test_no_target_reaches_another_server_than_the_upstream(tmp_path: Path, toke
                 *("%2F@{}/x", "@{}/x", ":80@{}/x", ".{}/x", "%40{}/x", "%2f%2f{}/x", "\\@{}/x", ";@{}/x", "?@{}/x"),
                 *("http://{}/x", "https://{}/x", "HTTP://user@{}/x", "//{}/x", "///{}/x", "/\\{}/x", "/@{}/x", "/;@{}"),
                 *("/%2F@{}/x", "/..//{}/x", "/%09@{}/x", "/x?@{}/", "/x?http://{}/", "/:80@{}", "{}", "*", "/../../x"),
-                *("http://%s/reverie/stats" % own, "%2Freverie/stats", "/x#@{}/", "/..%2f..%2f@{}/x"),
+                *(f"http://{own}/reverie/stats", "%2Freverie/stats", "/x#@{}/", "/..%2f..%2f@{}/x"),
             )
             for method, target in itertools.product(("GET", "POST", "OPTIONS", "CONNECT"), targets):
                 line = (f"/token/{token}" if token and target.startswith("/") else "") + target.format(evil)

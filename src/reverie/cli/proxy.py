@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +12,13 @@ from reverie.cli.options import cwd_option, examples, json_option, load_places
 from reverie.cli.output import Paint, answer, format_tokens, get_paint, plural, table
 from reverie.errors import UserError
 
-_ANTHROPIC = "https://api.anthropic.com"
-_OPENAI = "https://api.openai.com"
-_UPSTREAM_HELP = f"The server that answers, without /v1.  [default: {_ANTHROPIC} and {_OPENAI}, by the API]"
+if TYPE_CHECKING:
+    from reverie.connect.children import Child
+
+_UPSTREAM_HELP = (
+    "The server that answers, without /v1.  [default: where requests would go without the proxy: ANTHROPIC_BASE_URL, "
+    "OPENAI_BASE_URL, the settings of Codex and opencode, or the vendors]"
+)
 _LAYERS_HELP = (
     "Which layers work: 1 (large results to disk), 2 (old ones cleared), 4 (compaction), and recall (adds memories of "
     'the folder that fit a message, which costs tokens); "" for none.'
@@ -143,6 +147,9 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
 
 
 def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = ()) -> int:
+    import os
+
+    from reverie.connect.children import check_upstream, child_of, upstreams_of
     from reverie.library.memory import Memory
     from reverie.models.catalogue import Catalogue
     from reverie.proxy.conversations import LAYERS
@@ -153,9 +160,7 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     layers = tuple(one.strip() for one in chosen["layers"].split(",") if one.strip())
     if unknown := [one for one in layers if one not in LAYERS]:
         raise UserError(f"{unknown[0]!r} is not a layer of the proxy: choose from {', '.join(LAYERS)}.")
-    upstream = str(chosen["upstream"])
-    if upstream and not upstream.startswith(("http://", "https://")):
-        raise UserError(f"--upstream must be an address that begins with http:// or https://, not {upstream!r}.")
+    upstream = check_upstream(chosen["upstream"], "--upstream") if chosen["upstream"] else ""
     if program and chosen["workers"] > 1:
         raise UserError("--workers is for a proxy that runs by itself: leave it out, or leave the program out.")
     settings, _places = load_places(cwd)
@@ -166,13 +171,10 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     if uses_memory:
         Memory.open(cwd=cwd).opened.require_on("the proxy can neither recall nor learn")
 
-    def make_app() -> Any:
+    def make_app(upstreams: Mapping[str, str]) -> Any:
         return create_app(
             home,
-            {
-                api: upstream or (_ANTHROPIC if api == "messages" else _OPENAI)
-                for api in ("messages", "chat", "responses")
-            },
+            upstreams,
             catalogue,
             layers=layers,
             memory=Memory.open(cwd=cwd) if uses_memory else None,
@@ -186,9 +188,12 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     url = f"{address(listener)}{f'/token/{token}' if token else ''}"
     try:
         if program:
-            with running(make_app(), listener):
-                return _run_program(program, url)
-        click.echo(f"Proxy at {address(listener)} (Ctrl-C stops it)\n")
+            child = child_of(program, url, os.environ, upstream=upstream)
+            click.echo(f"Reverie: {_where(child.upstreams)}", err=True)
+            with running(make_app(child.upstreams), listener):
+                return _run_program(child)
+        upstreams = upstreams_of(url, os.environ, upstream)
+        click.echo(f"Proxy at {address(listener)} (Ctrl-C stops it)\n{_where(upstreams)}\n")
         click.echo(f"  export ANTHROPIC_BASE_URL={url}")
         click.echo(f"  export OPENAI_BASE_URL={url}/v1\n")
         if token:
@@ -197,9 +202,9 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
                 click.echo("On other machines, write the name of this machine in place of the one in the addresses.")
         click.echo("`reverie proxy stats` shows what it saved.")
         if chosen["workers"] > 1:
-            supervise(chosen["workers"], lambda: serve(make_app(), listener))
+            supervise(chosen["workers"], lambda: serve(make_app(upstreams), listener))
         else:
-            serve(make_app(), listener)
+            serve(make_app(upstreams), listener)
     except KeyboardInterrupt:
         pass
     finally:
@@ -218,20 +223,25 @@ def _token(chosen: dict[str, Any], home: Path) -> str:
     return load_secret(chosen["token_file"] or home / "proxy" / "token")
 
 
-def _run_program(program: Sequence[str], url: str) -> int:
+def _where(upstreams: Mapping[str, str]) -> str:
+    """Which server gets the requests, and with them the keys."""
+    from reverie.models.sdk import format_url
+
+    anthropic, openai = format_url(upstreams["messages"]), format_url(upstreams["chat"])
+    return f"requests to Anthropic's API go to {anthropic}, those to OpenAI's to {openai}"
+
+
+def _run_program(child: Child) -> int:
     """Runs a client behind the proxy and returns its exit code. Ctrl-C belongs to the client."""
     import os
     import signal
     import subprocess
 
-    from reverie.proxy.children import child_of
-
-    child = child_of(program, url, os.environ)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         started = subprocess.Popen(child.arguments, env={**os.environ, **child.environment}, preexec_fn=_own_interrupt)
     except OSError as error:
-        raise UserError(f"{program[0]} cannot be started: {error.strerror or error}.") from error
+        raise UserError(f"{child.arguments[0]} cannot be started: {error.strerror or error}.") from error
     try:
         code = started.wait()
     finally:

@@ -60,13 +60,12 @@ class Exchanges:
     _upkeep: Upkeep = field(default_factory=Upkeep)
 
     async def send(
-        self, method: str, target: bytes, headers: httpx.Headers, raw: bytes, api: Api | None, *, is_near: bool = True
+        self, call: Call, raw: bytes, *, is_near: bool = True
     ) -> tuple[int, list[tuple[bytes, bytes]], AsyncIterator[bytes]]:
         """Sends one request; returns the status, the headers and the bytes of the answer as they come. `is_near`: the
         client is on this machine."""
-        who = self._name(headers)
-        plan = await self._plan(api, raw, who, headers, is_near) if api is not None else Plan(raw, False)
-        call = Call(method, target, headers, api)
+        api, who = call.api, self._name(call.headers)
+        plan = await self._plan(api, raw, who, call.headers, is_near) if api is not None else Plan(raw, False)
         plan, response = await self.send_plan(call, plan, raw)
         if api is None or not response.is_success:
             return response.status_code, _headers(response), _passed(response)
@@ -99,14 +98,14 @@ class Exchanges:
         no target changes the host. A path that leaves that of the address is an `httpx.InvalidURL`."""
         import httpx
 
-        base = self.upstreams[call.api or self._api_of(call)]
+        base = self.upstreams[call.to or self._guess_api(call)]
         above = base.raw_path.rstrip(b"/")
         url = base.copy_with(raw_path=above + call.target)
         if not url.raw_path.startswith(above + b"/"):
             raise httpx.InvalidURL("the path leads out of the address of the upstream")
         return url
 
-    def _api_of(self, call: Call) -> Api:
+    def _guess_api(self, call: Call) -> Api:
         """For paths that are not conversations: Anthropic's clients name the version of their API in a header."""
         is_messages = "anthropic-version" in call.headers or call.target.startswith(b"/v1/messages")
         return "messages" if is_messages else "chat"

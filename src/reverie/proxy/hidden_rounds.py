@@ -54,6 +54,9 @@ class Call(NamedTuple):
     """The path and the query, as they came."""
     headers: httpx.Headers
     api: Api | None
+    """Its form; None if it is not a conversation."""
+    to: Api | None
+    """The API whose server gets it; None if its headers have to tell."""
 
 
 class Ending(NamedTuple):

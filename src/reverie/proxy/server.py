@@ -21,6 +21,7 @@ from reverie.proxy.bodies import PATHS
 from reverie.proxy.book import Book
 from reverie.proxy.conversations import LAYERS, Conversations
 from reverie.proxy.exchange import Exchanges
+from reverie.proxy.hidden_rounds import Call
 from reverie.proxy.stats import summary
 from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send, is_here
 from reverie.storage.token_file import load_secret
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _MOST_BODY = 256_000_000
 _STOP_S = 15.0
 TOKEN_HEADER = "x-reverie-token"
+ANTHROPIC_PATH = "/reverie/anthropic"
+"""Before the path of a request: it is for the server of the Messages API, whatever it asks for."""
 _TOKEN_PATH = b"/token/"
 _TOKEN_HELP = "in the base URL (http://…/token/TOKEN)"
 T = TypeVar("T")
@@ -168,7 +171,9 @@ class _Site:
         await exchanges.settle()
         book = exchanges.conversations.book
         found = summary(book.rows(), book.failures())
-        return JSONResponse({"upstreams": {api: format_url(address) for api, address in self.upstreams.items()}, **found})
+        return JSONResponse(
+            {"upstreams": {api: format_url(address) for api, address in self.upstreams.items()}, **found}
+        )
 
     async def pass_on(self, request: Request) -> Response:
         import httpx
@@ -186,12 +191,15 @@ class _Site:
         except ClientDisconnect:
             return Response(status_code=499)
         path, query = bytes(request.scope["raw_path"]), bytes(request.scope["query_string"])  # as it came, with escapes
+        if is_for_anthropic := path.startswith(f"{ANTHROPIC_PATH}/".encode()):
+            path = path.removeprefix(ANTHROPIC_PATH.encode())
         api = PATHS.get(path.decode("latin-1")) if request.method == "POST" else None
         target = path + b"?" + query if query else path
         host = request.client.host if request.client is not None else "localhost"
         is_near = is_here(f"[{host}]" if ":" in host else host)
         headers = httpx.Headers(request.headers.raw)
-        sending = exchanges.send(request.method, target, headers, bytes(raw), api, is_near=is_near)
+        call = Call(request.method, target, headers, api, "messages" if is_for_anthropic else api)
+        sending = exchanges.send(call, bytes(raw), is_near=is_near)
         try:
             sent = await _unless_gone(request, sending)
         except httpx.InvalidURL as error:
