@@ -128,6 +128,8 @@ class Recorder:
         self.status = 200
         self.kind = "application/json"
         self.answer = b"{}"
+        self.answers: list[bytes] = []
+        """What it answers first."""
 
     @contextmanager
     def running(self) -> Generator[str]:
@@ -142,7 +144,7 @@ class Recorder:
                 self.send_header("content-type", recorder.kind)
                 self.send_header("x-request-id", "req_1")
                 self.end_headers()
-                self.wfile.write(recorder.answer)
+                self.wfile.write(recorder.answers.pop(0) if recorder.answers else recorder.answer)
 
             do_GET = do_POST
 
