@@ -91,32 +91,54 @@ def _child(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 @cwd_option
 def stats_command(as_json: bool, cwd: Path) -> None:
     """Show what the proxy saved: tokens, cache and money per conversation, and why the cache broke."""
+    from reverie.models.catalogue import Catalogue
     from reverie.proxy.book import Book
     from reverie.proxy.server import book_path
     from reverie.proxy.stats import summary
 
-    path = book_path(load_places(cwd)[0].places.home)
+    settings = load_places(cwd)[0]
+    path, catalogue = book_path(settings.places.home), Catalogue.load(settings.catalogue.files)
+
+    def is_priced(model: str) -> bool:
+        return catalogue.facts(model).priced
+
     if not path.is_file():
-        answer(as_json, summary([], {}), "Nothing went through a proxy yet. Start one with `reverie proxy`.")
+        answer(as_json, summary([], {}, is_priced), "Nothing went through a proxy yet. Start one with `reverie proxy`.")
         return
     book = Book(path)
-    found = summary(book.rows(), book.failures())
+    found = summary(book.rows(), book.failures(), is_priced)
     answer(as_json, found, *_lines(found, get_paint()))
 
 
-def _money(amount: float, digits: int) -> str:
+def _money(amount: float | None, digits: int) -> str:
     """Dollars, with the sign first."""
+    if amount is None:
+        return "price unknown"
     text = f"${abs(amount):.{digits}f}"
     return f"-{text}" if amount < 0 and text.strip("$0.") else text
 
 
-def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+def _head(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    """What was done in all conversations together."""
     total = found["total"]
-    yield (
-        f"{plural(total['requests'], 'request')}: paid ${total['paid']:.2f}, directly ${total['direct']:.2f}, "
-        f"saved {paint.bold(_money(total['saved'], 2))} ({1 - total['ratio']:.0%}); "
-        f"{total['cache_share']:.0%} read from the cache"
-    )
+    requests, cached = plural(total["requests"], "request"), f"{total['cache_share']:.0%} read from the cache"
+    share = f"({1 - total['ratio']:.0%})"
+    if total["paid"] is None:
+        sent, direct = format_tokens(total["sent_tokens"]), format_tokens(total["direct_tokens"])
+        yield f"{requests}: price unknown; the price of {sent} tokens, directly of {direct} {share}; {cached}"
+    else:
+        paid, direct = _money(total["paid"], 2), _money(total["direct"], 2)
+        saved = paint.bold(_money(total["saved"], 2))
+        yield f"{requests}: paid {paid}, directly {direct}, saved {saved} {share}; {cached}"
+        if total["unpriced"]:
+            yield f"price unknown: {plural(total['unpriced'], 'request')} of these, which are in no dollars"
+    if total["compactions"]:
+        named = (
+            f"{one['id']} ({one['model']}{f', {count} times' if (count := one['compactions']) > 1 else ''})"
+            for one in found["sessions"]
+            if one["compactions"]
+        )
+        yield f"compacted, because they did not fit the window: {', '.join(named)}"
     if total["reads"]:
         own = plural(total["rounds"], "request")
         yield f"read back with the tool of the proxy: {plural(total['reads'], 'result')}, in {own} of its own"
@@ -125,9 +147,14 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
     if found["failures"]:
         said = ", ".join(f"{name.replace('_', ' ')} {times}" for name, times in sorted(found["failures"].items()))
         yield paint.bad(f"failed inside Reverie, and passed on all the same: {said}")
+
+
+def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    yield from _head(found, paint)
     rows = [("conversation", "model", "requests", "prompt", "cache", "paid", "directly", "saved", "breaks")]
     for one in found["sessions"][:_ROWS]:
         breaks = ", ".join(f"{cause} {times}" for cause, times in one["breaks"].items())
+        is_priced = one["paid"] is not None
         rows.append(
             (
                 one["id"],
@@ -135,9 +162,9 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
                 str(one["requests"]),
                 format_tokens(one["fresh"] + one["read"] + one["written"]),
                 f"{one['cache_share']:.0%}",
-                f"${one['paid']:.4f}",
-                f"${one['direct']:.4f}",
-                _money(one["saved"], 4),
+                _money(one["paid"], 4),
+                _money(one["direct"], 4) if is_priced else "",
+                _money(one["saved"], 4) if is_priced else f"{1 - one['ratio']:.0%}",
                 f"{breaks}{'; stopped: ' + one['stopped'] if one['stopped'] else ''}",
             )
         )
@@ -154,6 +181,7 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     from reverie.models.catalogue import Catalogue
     from reverie.proxy.conversations import LAYERS
     from reverie.proxy.server import TOKEN_HEADER, create_app, running, serve
+    from reverie.proxy.stats import RunTally, summary
     from reverie.runtime.loopback import address, listen
     from reverie.runtime.workers import supervise
 
@@ -171,6 +199,8 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     if uses_memory:
         Memory.open(cwd=cwd).opened.require_on("the proxy can neither recall nor learn")
 
+    tally = RunTally()
+
     def make_app(upstreams: Mapping[str, str]) -> Any:
         return create_app(
             home,
@@ -182,6 +212,7 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
             window=chosen["window"],
             markers=not chosen["no_markers"],
             token=token,
+            tally=tally,
         )
 
     listener = listen(port, chosen["host"])
@@ -191,7 +222,9 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
             child = child_of(program, url, os.environ, upstream=upstream)
             click.echo(f"Reverie: {_where(child.upstreams)}", err=True)
             with running(make_app(child.upstreams), listener):
-                return _run_program(child)
+                code = _run_program(child)
+            _report(summary(tally.rows(), {}, lambda model: catalogue.facts(model).priced))
+            return code
         upstreams = upstreams_of(url, os.environ, upstream)
         click.echo(f"Proxy at {address(listener)} (Ctrl-C stops it)\n{_where(upstreams)}\n")
         click.echo(f"  export ANTHROPIC_BASE_URL={url}")
@@ -221,6 +254,15 @@ def _token(chosen: dict[str, Any], home: Path) -> str:
     if chosen["token_file"] is None and is_here(f"[{host}]" if ":" in host else host):
         return ""
     return load_secret(chosen["token_file"] or home / "proxy" / "token")
+
+
+def _report(found: dict[str, Any]) -> None:
+    """What the proxy did for a program, when that has ended."""
+    if not found["total"]["requests"]:
+        click.echo("Reverie: no request was answered through the proxy.", err=True)
+        return
+    for line in _head(found, get_paint(err=True)):
+        click.echo(f"Reverie: {line}", err=True)
 
 
 def _where(upstreams: Mapping[str, str]) -> str:

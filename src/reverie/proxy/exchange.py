@@ -26,6 +26,7 @@ from reverie.proxy.bodies import Api
 from reverie.proxy.conversations import Conversations, Plan
 from reverie.proxy.hidden_rounds import Call, Ending, HiddenRounds
 from reverie.proxy.recalled import price
+from reverie.proxy.stats import RunTally
 from reverie.proxy.upkeep import Upkeep
 from reverie.quick import dataclass
 from reverie.types import JsonObject
@@ -54,6 +55,8 @@ class Exchanges:
     bills: Bills
     key: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     """With it, clients get names. All workers of a proxy have the same."""
+    tally: RunTally = field(default_factory=RunTally)
+    """What this process did."""
     _biller: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "bills"))
     """One thread, because the meters work on one bill at a time."""
     _billing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -201,30 +204,31 @@ class Exchanges:
         book, name = self.conversations.book, plan.conversation
         carried = book.carried(name)
         new = max(0, plan.recalled - carried)
-        book.add(
-            name,
-            requests=int(not plan.is_round),
-            rounds=int(plan.is_round),
-            changed=int(plan.is_changed),
-            results=plan.results,
-            compactions=int(plan.compacted),
-            fresh=usage.input_tokens,
-            read=usage.cache_read_input_tokens,
-            written=usage.cache_creation_input_tokens,
-            output=usage.output_tokens,
-            paid=two.paid,
-            direct=two.paid_directly,
-            sent_meter=two.sent_tokens,
-            direct_meter=two.direct_tokens,
-            recalled=new,
-            carried=plan.recalled - carried,
-            recall_meter=price(plan.recalled, new, usage),
-        )
+        counts = {
+            "requests": int(not plan.is_round),
+            "rounds": int(plan.is_round),
+            "changed": int(plan.is_changed),
+            "results": plan.results,
+            "compactions": int(plan.compacted),
+            "fresh": usage.input_tokens,
+            "read": usage.cache_read_input_tokens,
+            "written": usage.cache_creation_input_tokens,
+            "output": usage.output_tokens,
+            "paid": two.paid,
+            "direct": two.paid_directly,
+            "sent_meter": two.sent_tokens,
+            "direct_meter": two.direct_tokens,
+            "recalled": new,
+            "carried": plan.recalled - carried,
+            "recall_meter": price(plan.recalled, new, usage),
+        }
+        book.add(name, **counts)
+        self.tally.add(name, two.model, counts)
         for cause in plan.breaks:
             book.add_break(name, cause)
         if plan.marks.end >= 0 and usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0:
             book.mark(name, plan.marks.end, plan.at)
-        if two.sent == 0 and plan.is_changed and not plan.kept:
+        if two.sent_tokens == 0 and plan.is_changed and not plan.kept:
             self.failed("not_billed")
             return
         sent, direct = book.meters(name)

@@ -22,7 +22,7 @@ from reverie.proxy.book import Book
 from reverie.proxy.conversations import LAYERS, Conversations
 from reverie.proxy.exchange import Exchanges
 from reverie.proxy.hidden_rounds import Call
-from reverie.proxy.stats import summary
+from reverie.proxy.stats import RunTally, summary
 from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send, is_here
 from reverie.storage.token_file import load_secret
 from reverie.storage.transcript.session_log import Clock, utc_now
@@ -60,11 +60,12 @@ def create_app(
     window: int | None = None,
     markers: bool = True,
     token: str = "",
+    tally: RunTally | None = None,
     clock: Clock = utc_now,
 ) -> Starlette:
     """The application in front of one server per API. With a `token`, other machines may use it too: it is in a header,
     or at the start of the path (`/token/TOKEN/v1/…`), because every client has a setting for the address.
-    `clock`: for measurements and tests; caches expire and pauses are seen by it."""
+    `tally` gets what this process does. `clock`: for measurements and tests; caches expire by it."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.routing import Route
@@ -96,7 +97,7 @@ def create_app(
             bills = Bills(catalogue, home / "proxy" / "caches.sqlite", clock)
             key = load_secret(home / "proxy" / "names.key").encode()[:64]
             addresses = {api: httpx.URL(address) for api, address in upstreams.items()}
-            site.exchanges = Exchanges(addresses, client, conversations, bills, key)
+            site.exchanges = Exchanges(addresses, client, conversations, bills, key, tally or RunTally())
             try:
                 yield
             finally:
@@ -170,7 +171,7 @@ class _Site:
         assert exchanges is not None
         await exchanges.settle()
         book = exchanges.conversations.book
-        found = summary(book.rows(), book.failures())
+        found = summary(book.rows(), book.failures(), exchanges.bills.is_priced)
         return JSONResponse(
             {"upstreams": {api: format_url(address) for api, address in self.upstreams.items()}, **found}
         )
