@@ -60,6 +60,15 @@ OFF = [
 ]
 
 
+BELOW = {
+    "tool_results.message_budget": "tool_results",
+    "extraction.noninteractive": "extraction",
+    "recall.no_index": "recall",
+    "compaction.notes": "session_notes",
+}
+"""Flags that are off with another one."""
+
+
 class World:
     """A home, a managed folder, and flags opened on them."""
 
@@ -120,10 +129,24 @@ def test_a_file_in_every_spelling(world: World) -> None:
     assert not flags.on("microcompact.time")
     assert flags.on("microcompact.economic")
     assert not flags.on("extraction")
-    assert flags.on("extraction.noninteractive")
     assert not flags.on("compaction.auto")
     assert flags.snapshot().on("recall.no_index")
     assert flags.warnings == ()
+    world.file.write_text("[extraction]\non = true\nnoninteractive = true\n")
+    assert world.open().on("extraction.noninteractive")
+
+
+def test_a_flag_below_another_one_is_off_with_it(world: World) -> None:
+    """`tool_results = false` switches all of layer 1 off, whatever is said about its parts."""
+    assert {name for name in FLAGS if name.rpartition(".")[0] in FLAGS} == {*BELOW} - {"compaction.notes"}
+    for name, above in BELOW.items():
+        world.file.write_text(f'"{above}" = false\n"{name}" = true\n')
+        flags = world.open()
+        assert not flags.all()[name][0] and not flags.all()[above][0]
+        assert not (flags.snapshot().on(name) if FLAGS[name].prefix else flags.on(name))
+        world.file.write_text(f'"{above}" = true\n"{name}" = true\n# longer')
+        assert flags.snapshot().on(name) if FLAGS[name].prefix else flags.on(name)
+    assert world.open().on("compaction.auto"), "a name that no flag has switches nothing off"
 
 
 def test_a_switch_stops_what_is_running(world: World) -> None:
@@ -395,9 +418,10 @@ def test_what_the_file_says_holds_and_the_rest_is_default(
     world = World(tmp_path_factory.mktemp("flags"))
     world.file.write_text("".join(f'"{name}" = {str(value).lower()}\n' for name, value in said.items()))
     flags = world.open()
-    assert {name: on for name, (on, _) in flags.all().items()} == {
-        name: said.get(name, flag.default) for name, flag in FLAGS.items()
-    }
+    meant = {name: said.get(name, flag.default) for name, flag in FLAGS.items()}
+    for name, above in BELOW.items():
+        meant[name] = meant[name] and meant[above]
+    assert {name: on for name, (on, _) in flags.all().items()} == meant
     flags.close()
 
 

@@ -17,12 +17,14 @@ from reverie.settings.schema import list_settings
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One switch. `prefix`: it shapes the prefix, so it is read once per session."""
+    """One switch. `prefix`: it shapes the prefix, so it is read once per session. It is off if the flag of its table is
+    off, or one that it `needs`."""
 
     name: str
     default: bool
     help: str
     prefix: bool = False
+    needs: tuple[str, ...] = ()
 
 
 _ON = (
@@ -32,7 +34,12 @@ _ON = (
     Flag("microcompact.economic", True, "Old tool results are cleared when that pays."),
     Flag("session_notes", True, "Notes are kept while working (layer 3)."),
     Flag("compaction.auto", True, "A full context is compacted by itself (layer 4)."),
-    Flag("compaction.notes", True, "Compaction takes the notes where it can, without a model call."),
+    Flag(
+        "compaction.notes",
+        True,
+        "Compaction takes the notes where it can, without a model call.",
+        needs=("session_notes",),
+    ),
     Flag("compaction.reactive", True, "A prompt the server finds too long is compacted and sent again."),
     Flag("compaction.partial", True, "Only a part of the conversation can be compacted."),
     Flag("extraction", True, "Lessons of a turn go to memory (layer 5)."),
@@ -59,6 +66,14 @@ _OFF = (
 )
 
 FLAGS: Mapping[str, Flag] = {flag.name: flag for flag in (*_ON, *_OFF)}
+
+
+@cache
+def switches_of(name: str) -> tuple[str, ...]:
+    """Returns the flags that must all be on for this one: itself, and those above it."""
+    table = name.rpartition(".")[0]
+    return (name, *FLAGS[name].needs, *((table,) if table in FLAGS else ()))
+
 
 ENV_PREFIX = "REVERIE_FLAG_"
 

@@ -84,7 +84,7 @@ _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
 _GOES_ON = ("tool_use", "pause_turn")
 _LAYER_FLAGS: Mapping[str, tuple[str, ...]] = {
-    "1": ("tool_results", "tool_results.message_budget"),
+    "1": ("tool_results",),
     "2": ("microcompact.time", "microcompact.economic"),
     "4": ("compaction.auto", "compaction.reactive"),
     "recall": ("recall",),
