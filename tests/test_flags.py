@@ -221,6 +221,34 @@ def test_numbers_change_settings_of_the_same_name(world: World) -> None:
     assert flags.numbers()["tools.parallel"] == (4, "environment REVERIE_FLAG_TOOLS_PARALLEL")
 
 
+def test_a_variable_sets_a_number_of_a_table(world: World) -> None:
+    """Variables are in capitals and have no dots, so the name of the tool is found without regard to them."""
+    world.file.write_text("[tool_results.limits]\nBash = 10\nGrep = 30")
+    variables = {
+        "REVERIE_FLAG_TOOL_RESULTS_LIMITS_BASH": "2_000",
+        "REVERIE_FLAG_TOOL_RESULTS_LIMITS_MCP__MY_SERVER__LOOK_UP": "70",
+        "REVERIE_FLAG_TOOL_RESULTS_DEFAULT_LIMIT": "900",
+        "REVERIE_FLAG_MICROCOMPACT_PAUSE_MINUTES": "2",
+    }
+    flags = world.open(variables)
+    assert flags.number("tool_results.limits.Bash", 30_000) == 2_000
+    assert flags.number("tool_results.limits.mcp__my-server__look_up", 50_000) == 70
+    assert flags.number("tool_results.limits.Grep", 20_000) == 30
+    assert flags.number("tool_results.default_limit", 50_000) == 900
+    assert flags.number("microcompact.pause_minutes", 60) == 2
+    assert flags.warnings == ()
+    found = flags.numbers()
+    assert found["tool_results.limits.Bash"] == (2_000, "environment REVERIE_FLAG_TOOL_RESULTS_LIMITS_BASH")
+    assert len(found) == 5
+    (world.managed / "flags.toml").write_text("[tool_results.limits]\nBash = 5")
+    assert world.open(variables).number("tool_results.limits.Bash", 30_000) == 5
+    for text in ("0", "-3", "many", "1.5", "true"):
+        with pytest.raises(SettingsError, match=f"LIMITS_BASH: '{text}' is not a whole number"):
+            world.open({"REVERIE_FLAG_TOOL_RESULTS_LIMITS_BASH": text})
+    for name in ("TOOL_RESULTS_LIMITS", "TOOL_RESULTS_LIMITS_"):
+        assert any("unknown flag" in one for one in world.open({f"REVERIE_FLAG_{name}": "5"}).warnings)
+
+
 @pytest.mark.parametrize("text", ["-1", "0", "nan", "inf", "1.5", '"many"', "true", "[1]"])
 def test_a_number_that_does_not_fit_is_an_error_at_the_start(world: World, text: str) -> None:
     world.file.write_text(f"\nwindow.autocompact_buffer = {text}")

@@ -5,6 +5,7 @@ Off means as if absent. A flag that shapes the prefix is read once per session; 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import cast
@@ -76,6 +77,7 @@ def switches_of(name: str) -> tuple[str, ...]:
 
 
 ENV_PREFIX = "REVERIE_FLAG_"
+_NO_VARIABLE = re.compile(r"[^A-Z0-9]")
 
 
 @cache
@@ -100,7 +102,23 @@ def all_names() -> tuple[str, ...]:
 
 def env_name(name: str) -> str:
     """Returns the variable that sets a flag for one process: `REVERIE_FLAG_RECALL_NO_INDEX` for `recall.no_index`."""
-    return ENV_PREFIX + name.upper().replace(".", "_")
+    return ENV_PREFIX + _NO_VARIABLE.sub("_", name.upper())
+
+
+@cache
+def variables() -> Mapping[str, str]:
+    """Returns the flags and numbers by their variables."""
+    return {env_name(name): name for name in all_names() if name in FLAGS or number_kind(name)}
+
+
+def name_of_variable(variable: str) -> str | None:
+    """Returns the flag of a variable. A number of a table has the name of the table, and the rest as it is written."""
+    if (name := variables().get(variable)) is not None:
+        return name
+    tables = [name for name in all_names() if name not in FLAGS and number_kind(name) is None]
+    above = next((name for name in tables if variable.startswith(f"{env_name(name)}_")), None)
+    rest = variable.removeprefix(f"{env_name(above)}_") if above else ""
+    return f"{above}.{rest}" if rest else None
 
 
 def flatten(table: Mapping[str, object], above: str = "") -> Iterable[tuple[str, object, tuple[str, ...]]]:
