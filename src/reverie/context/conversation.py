@@ -255,10 +255,17 @@ class Conversation:
     def budget(self) -> WindowBudget:
         used = self._used()
         limits = self.thresholds
-        # Before the first answer there is nothing to compact, and the count is only an estimate: the server decides.
-        blocks = self.blocks_when_full and self.log.view.rounds > 0 and not self.just_compacted
+        blocks = (
+            self.blocks_when_full and not self.just_compacted and (limits.is_set or not self._is_prefix_too_large())
+        )
         blocking = limits.blocking if blocks else None
         return WindowBudget(used, limits.window, limits.percent_left(used), blocking)
+
+    def _is_prefix_too_large(self) -> bool:
+        """Whether the system prompt and the tools of a first request fill the window by our estimate. The user cannot
+        send less then, and a server may leave out tools that its model does not know: it decides."""
+        view = self.log.view
+        return view.rounds == 0 and view.with_entries(()).meter.tokens >= self.thresholds.blocking
 
     async def observe(self, response: Response, **extra: object) -> None:
         """Records a whole response; an empty one too, because it was paid for. `extra` are fields of its record."""
