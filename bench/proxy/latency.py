@@ -192,11 +192,11 @@ def _parsing_proxy(upstream: str) -> Starlette:
     async def pass_on(request: Request) -> Response:
         body = json.dumps(await request.json()).encode()
         headers = {key: value for key, value in request.headers.items() if key not in ("host", "content-length")}
-        sent = client.build_request("POST", upstream + request.url.path, headers=headers, content=body)
+        sent = client.build_request("POST", f"{upstream}/v1/messages", headers=headers, content=body)
         answer = await client.send(sent, stream=True)
         return StreamingResponse(passed(answer), answer.status_code, {"content-type": answer.headers["content-type"]})
 
-    return Starlette(routes=[Route("/{path:path}", pass_on, methods=["POST"])])
+    return Starlette(routes=[Route("/v1/messages", pass_on, methods=["POST"])])
 
 
 def _own_proxy(upstream: str, home: str) -> Starlette:
