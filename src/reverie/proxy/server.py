@@ -170,7 +170,8 @@ class _Site:
         api = PATHS.get(path) if request.method == "POST" else None
         query = f"?{request.url.query}" if request.url.query else ""
         host = request.client.host if request.client is not None else "localhost"
-        is_near = is_here(f"[{host}]" if ":" in host else host)
+        # A header can say that a client is far, behind a reverse proxy on this machine; none can say that it is near.
+        is_near = is_here(f"[{host}]" if ":" in host else host) and "x-forwarded-for" not in request.headers
         headers = httpx.Headers(request.headers.raw)
         sending = exchanges.send(request.method, path + query, headers, bytes(raw), api, is_near=is_near)
         try:
@@ -235,10 +236,9 @@ def _refuse(_path: str, reason: str) -> App:
 
 
 def _server(app: Any) -> Any:
-    import uvicorn
+    from reverie.runtime.http import make_server
 
-    config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="on", timeout_graceful_shutdown=5)
-    return uvicorn.Server(config)
+    return make_server(app, patience_s=5, has_lifespan=True)
 
 
 def serve(app: Any, listener: socket.socket) -> None:

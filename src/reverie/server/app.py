@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -49,7 +49,8 @@ class Options:
     rate: float = RATE
     """Requests per second and token; 0: no limit."""
     logs_requests: bool = False
-    behind_proxy: bool = False
+    proxies: Sequence[str] = ()
+    """The addresses of reverse proxies, which name the client."""
     certificate: Path | None = None
     key: Path | None = None
     open_encoder: OpenEncoder | None = None
@@ -265,25 +266,22 @@ def create_app(dsn: str, options: Options | None = None) -> Starlette:
 
 def serve(dsn: str, listener: socket.socket, options: Options | None = None) -> None:
     """Serves until interrupted."""
-    import uvicorn
-
+    from reverie.runtime.http import make_server
     from reverie.server.operation.request_heads import ImpatientProtocol
 
     options = options or Options()
-    config = uvicorn.Config(
+    server = make_server(
         create_app(dsn, options),
+        patience_s=10,
+        has_lifespan=True,
         log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=10,
-        limit_concurrency=_MOST_CONNECTIONS,
-        http=ImpatientProtocol,
-        ssl_certfile=options.certificate,
-        ssl_keyfile=options.key,
-        server_header=False,
-        proxy_headers=options.behind_proxy,  # else a client could choose its own address
-        forwarded_allow_ips="*" if options.behind_proxy else None,
+        most_connections=_MOST_CONNECTIONS,
+        protocol=ImpatientProtocol,
+        certificate=options.certificate,
+        key=options.key,
+        proxies=options.proxies,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    server.run(sockets=[listener])
 
 
 def _store_routes(site: Site) -> list[Route]:
