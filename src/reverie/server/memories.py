@@ -247,7 +247,7 @@ async def share(connection: Connection, store_id: str, id: str, target: str, pat
     """Copies a memory into another store. If that has a copy of it that nobody changed since, the copy is brought up to
     date; if it has something else at the path (without one, that of the memory), 409."""
     memory = await find(connection, store_id, id)
-    path = path or str(memory["path"])
+    path = check_path(path or str(memory["path"]))  # which may be older than a rule for paths
     source = {
         "scope": str(memory["scope"]).partition(":")[0],
         "memory_store_id": memory["store_id"],

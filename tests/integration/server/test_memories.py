@@ -251,6 +251,19 @@ def test_redaction_removes(served: Served, store: str) -> None:
                 "/" + unicodedata.normalize("NFD", "é"),
                 "/a" * 21,
                 "/" + "a" * 1_024,
+                "/.git/config",
+                "/a/.claude/settings.json",
+                "/a/.hidden.md",
+                "/...",
+                "/\uff0egit/config",  # fullwidth
+                "/\u2024git/config",  # one dot leader
+                "/\ufe52git",  # small full stop
+                "/\u2026",  # an ellipsis
+                "/\u034f.git",  # characters that a file system may ignore
+                "/\ufe0f.git",
+                "/\u3164.git",
+                "/ .git",
+                "/a\\.git",
                 7,
             )
         ),
