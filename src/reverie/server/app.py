@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from reverie.quick import dataclass
 from reverie.server import audit, recalling, stores
@@ -17,7 +18,7 @@ from reverie.server.dreams.routes import dream_routes
 from reverie.server.gate import Author
 from reverie.server.ids import new_id
 from reverie.server.memory_routes import memory_routes
-from reverie.server.operation.limits import RATE, Limits, announced_length, receive_body
+from reverie.server.operation.limits import RATE, Limits, announced_length, receive_body, receive_in
 from reverie.server.operation.measures import Measures, label
 from reverie.server.operation.monitoring import monitoring_routes
 from reverie.server.operation.request_log import write_error, write_line
@@ -87,7 +88,7 @@ class Call:
 
 
 Answer = Callable[[Call], Awaitable[Any]]
-Prepare = Callable[["Request"], Awaitable[Any]]
+Prepare = Callable[[BinaryIO], Awaitable[Any]]
 
 
 class Site:
@@ -132,8 +133,9 @@ class Site:
         prepare: Prepare | None = None,
     ) -> Route:
         """A route that runs `answer` as the caller and returns its JSON; an error in it rolls everything back. A body
-        of at most `most_body` bytes is read before the transaction begins; so is what `prepare` does with it, because
-        a request that takes long must not hold a connection to the database."""
+        of at most `most_body` bytes is read before the transaction begins, because a request that takes long must not
+        hold a connection to the database. With `prepare` the body is a file, of which `prepare` makes what `answer`
+        needs; a few requests do so at the same time, and the others wait."""
         from starlette.responses import JSONResponse
         from starlette.routing import Route
 
@@ -168,9 +170,15 @@ class Site:
         self.limits.check(hashed, request.client.host if request.client else "")
         if announced_length(request) > _SMALL_BODY and not self.limits.knows(hashed):
             await self._check_token(request, token)
-        with self.limits.one_upload(hashed) if prepare else nullcontext():
-            request = await receive_body(request, most_body)
-            request.scope[_PREPARED] = await prepare(request) if prepare else None
+        if prepare is None:
+            return await self._answer(await receive_body(request, most_body), token, answer, writes)
+        with self.limits.one_upload(hashed), tempfile.TemporaryFile() as file:
+            await receive_in(file.write, request, most_body)
+            async with self.limits.checks:
+                request.scope[_PREPARED] = await prepare(file)
+                return await self._answer(request, token, answer, writes)
+
+    async def _answer(self, request: Request, token: str, answer: Answer, writes: bool) -> Any:
         try:
             return await self._run_once(request, token, answer, writes)
         except StalePlan:
