@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
+from reverie.runtime.bounded import bounded
 from reverie.text.patterns import late
 
 _CODE = late(r"(?<!`)`([^`\n]{2,200})`(?!`)")
@@ -134,7 +135,7 @@ class RepoNames:
         options = ["--no-config", "--quiet", "--fixed-strings", "--word-regexp", "--hidden", "--", symbol]
         try:
             ran = subprocess.run(
-                [str(self._ripgrep()), *options],
+                bounded([self._ripgrep(), *options]),
                 cwd=self._root,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,

@@ -197,7 +197,8 @@ class _Site:
         api = PATHS.get(path.decode("latin-1")) if request.method == "POST" else None
         target = path + b"?" + query if query else path
         host = request.client.host if request.client is not None else "localhost"
-        is_near = is_here(f"[{host}]" if ":" in host else host)
+        # A header can say that a client is far, behind a reverse proxy on this machine; none can say that it is near.
+        is_near = is_here(f"[{host}]" if ":" in host else host) and "x-forwarded-for" not in request.headers
         headers = httpx.Headers(request.headers.raw)
         call = Call(request.method, target, headers, api, "messages" if is_for_anthropic else api)
         sending = exchanges.send(call, bytes(raw), is_near=is_near)
@@ -257,11 +258,9 @@ def _refuse(_path: str, reason: str) -> App:
 
 
 def _server(app: Any) -> Any:
-    import uvicorn
+    from reverie.runtime.http import make_server
 
-    # h11 gives the target of a request as it came; the other parser would give the path of an address.
-    settings: dict[str, Any] = {"http": "h11", "lifespan": "on", "timeout_graceful_shutdown": 5}
-    return uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False, **settings))
+    return make_server(app, patience_s=5, has_lifespan=True)
 
 
 def serve(app: Any, listener: socket.socket) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -125,15 +125,12 @@ def replay_session(
     names: Sequence[str],
     prefix_tokens: int,
     window: int,
-    on_policy: Callable[[str], None] = lambda _name: None,
 ) -> SessionCosts:
-    """One session under these policies. `on_policy` hears of each that is done."""
+    """One session under these policies."""
     needs = needs_of(session)
 
     def under(policy: Policy) -> PolicyOutcome:
-        outcome = replay_under(session, needs, policy, prefix_tokens=prefix_tokens, window=window)
-        on_policy(policy.name)
-        return outcome
+        return replay_under(session, needs, policy, prefix_tokens=prefix_tokens, window=window)
 
     outcomes = {name: under(POLICIES[name]) for name in names}
     ahead = under(foresight(session, needs))
