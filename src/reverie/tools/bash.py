@@ -74,7 +74,7 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
     async def _run_text(
         self, text: str, env: dict[str, str], seconds: float, context: ToolContext, *, unasked: bool = False
     ) -> ToolOutput:
-        words: list[str | Path] = [_find_shell(context.cwd), "--noprofile", "--norc", "-c", text]
+        words = [str(_find_shell(context.cwd)), "--noprofile", "--norc", "-c", text]
         if unasked:
             words = bounded(words)
         if not self.is_users:
