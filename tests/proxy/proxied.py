@@ -71,10 +71,10 @@ def post(url: str, path: str, body: Mapping[str, Any] | bytes, **headers: str) -
         connection.close()
 
 
-def get(url: str, path: str) -> tuple[int, bytes]:
+def get(url: str, path: str, **headers: str) -> tuple[int, bytes]:
     connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.read()
     finally:

@@ -93,10 +93,14 @@ def stats_command(as_json: bool, cwd: Path) -> None:
 
     path = book_path(load_places(cwd)[0].places.home)
     if not path.is_file():
-        answer(as_json, summary([], {}), "Nothing went through a proxy yet. Start one with `reverie proxy`.")
+        answer(
+            as_json,
+            {**summary([]), "failures": {}},
+            "Nothing went through a proxy yet. Start one with `reverie proxy`.",
+        )
         return
     book = Book(path)
-    found = summary(book.rows(), book.failures())
+    found = {**summary(book.rows()), "failures": book.failures()}
     answer(as_json, found, *_lines(found, get_paint()))
 
 

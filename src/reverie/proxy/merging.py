@@ -71,22 +71,33 @@ class Events:
     """Splits a stream into its events."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._event = list[bytes]()
+        self._line = list[bytes]()
+        self.size = 0
+        """Bytes of the event that is not whole yet."""
 
     def take(self, chunk: bytes) -> Iterator[bytes]:
         """The events that are whole now, each with the empty line after it."""
-        lines = (self._rest + chunk).splitlines(keepends=True)
-        event = b""
+        self._line.append(chunk)
+        self.size += len(chunk)
+        if b"\n" not in chunk:
+            return
+        lines = b"".join(self._line).splitlines(keepends=True)
+        self._line = [] if lines[-1].endswith(b"\n") else [lines.pop()]
         for line in lines:
-            event += line
+            self._event.append(line)
             if not line.strip(b"\r\n") and line.endswith(b"\n"):
+                event = b"".join(self._event)
+                self._event.clear()
+                self.size -= len(event)
                 yield event
-                event = b""
-        self._rest = event
 
     def rest(self) -> bytes:
         """What came after the last event."""
-        rest, self._rest = self._rest, b""
+        rest = b"".join((*self._event, *self._line))
+        self._event.clear()
+        self._line.clear()
+        self.size = 0
         return rest
 
 

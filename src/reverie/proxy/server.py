@@ -20,8 +20,9 @@ from reverie.proxy.bodies import PATHS
 from reverie.proxy.book import Book
 from reverie.proxy.conversations import LAYERS, Conversations
 from reverie.proxy.exchange import Exchanges
+from reverie.proxy.owners import Owner, Peer
 from reverie.proxy.stats import summary
-from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send, is_here
+from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send
 from reverie.storage.token_file import load_secret
 from reverie.storage.transcript.session_log import Clock, utc_now
 
@@ -65,7 +66,8 @@ def create_app(
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    site = _Site({api: address.rstrip("/") for api, address in upstreams.items()})
+    secret = load_secret(home / "proxy" / "names.key").encode()[:64]
+    site = _Site({api: address.rstrip("/") for api, address in upstreams.items()}, secret, has_token=bool(token))
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncGenerator[None]:
@@ -90,8 +92,7 @@ def create_app(
                 clock=clock,
             )
             bills = Bills(catalogue, home / "proxy" / "caches.sqlite", clock)
-            key = load_secret(home / "proxy" / "names.key").encode()[:64]
-            site.exchanges = Exchanges(site.upstreams, client, conversations, bills, key)
+            site.exchanges = Exchanges(site.upstreams, client, conversations, bills)
             try:
                 yield
             finally:
@@ -105,7 +106,7 @@ def create_app(
             Route("/reverie/stats", site.stats),
             Route("/{path:path}", site.pass_on, methods=methods),
         ],
-        middleware=[Middleware(_NeedsToken, token) if token else Middleware(LoopbackOnly, refuse=_refuse)],
+        middleware=[Middleware(_NeedsToken, token) if token else Middleware(LoopbackOnly, refuse=_refuse, pages=False)],
         lifespan=life,
     )
 
@@ -137,19 +138,30 @@ class _NeedsToken:
 
 
 class _Site:
-    def __init__(self, upstreams: Mapping[str, str]) -> None:
+    def __init__(self, upstreams: Mapping[str, str], secret: bytes, *, has_token: bool) -> None:
         self.upstreams = upstreams
         self.exchanges: Exchanges | None = None
+        self._secret = secret
+        self._has_token = has_token
 
-    async def stats(self, _request: Request) -> Response:
+    def _whose(self, request: Request) -> tuple[Peer, Owner]:
+        """Where a request comes from, and whose it is."""
+        scope, headers = request.scope, request.headers.raw
+        peer = Peer.of(scope["client"], scope["server"], headers)
+        return peer, Owner.of(self._secret, headers, scope["query_string"], peer, has_token=self._has_token)
+
+    async def stats(self, request: Request) -> Response:
+        """Everything for the user who started the proxy; for anybody else what is their own."""
         from starlette.responses import JSONResponse
 
         exchanges = self.exchanges
         assert exchanges is not None
         await exchanges.settle()
-        book = exchanges.conversations.book
-        found = summary(book.rows(), book.failures())
-        return JSONResponse({"upstreams": {api: _shown(one) for api, one in self.upstreams.items()}, **found})
+        book, owner = exchanges.conversations.book, self._whose(request)[1]
+        if not owner.is_user:
+            return JSONResponse(summary(book.rows(owner.name)))
+        upstreams = {api: _shown(one) for api, one in self.upstreams.items()}
+        return JSONResponse({"upstreams": upstreams, **summary(book.rows()), "failures": book.failures()})
 
     async def pass_on(self, request: Request) -> Response:
         import httpx
@@ -169,10 +181,9 @@ class _Site:
         path = bytes(request.scope.get("raw_path") or b"/").decode("latin-1")  # as it came, with its escapes
         api = PATHS.get(path) if request.method == "POST" else None
         query = f"?{request.url.query}" if request.url.query else ""
-        host = request.client.host if request.client is not None else "localhost"
-        is_near = is_here(f"[{host}]" if ":" in host else host)
+        peer, owner = self._whose(request)
         headers = httpx.Headers(request.headers.raw)
-        sending = exchanges.send(request.method, path + query, headers, bytes(raw), api, is_near=is_near)
+        sending = exchanges.send(request.method, path + query, headers, bytes(raw), api, owner, is_near=peer.is_near)
         try:
             sent = await _unless_gone(request, sending)
         except httpx.InvalidURL as error:
@@ -237,8 +248,16 @@ def _refuse(_path: str, reason: str) -> App:
 def _server(app: Any) -> Any:
     import uvicorn
 
-    config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="on", timeout_graceful_shutdown=5)
-    return uvicorn.Server(config)
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="critical",
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=5,
+            proxy_headers=False,  # who is at the other end of the connection is not for a header to say
+        )
+    )
 
 
 def serve(app: Any, listener: socket.socket) -> None:

@@ -11,9 +11,8 @@ _SUMS = (
 )
 
 
-def summary(rows: Sequence[Mapping[str, Any]], failures: Mapping[str, int]) -> dict[str, Any]:
-    """The numbers for programs. `saved` is what would have been paid directly, less what was paid. `failures` counts
-    what of ours failed; the requests went through all the same."""
+def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The numbers for programs. `saved` is what would have been paid directly, less what was paid."""
     sessions = [_session(row) for row in rows]
     total: dict[str, Any] = {name: sum(one[name] for one in sessions) for name in (*_SUMS, "paid", "direct")}
     clients = dict[str, dict[str, Any]]()
@@ -22,12 +21,13 @@ def summary(rows: Sequence[Mapping[str, Any]], failures: Mapping[str, int]) -> d
         own["sessions"] += 1
         for key in ("requests", "paid", "direct"):
             own[key] += one[key]
-    return {"total": _with_saved(total), "clients": clients, "sessions": sessions, "failures": dict(failures)}
+    return {"total": _with_saved(total), "clients": clients, "sessions": sessions}
 
 
 def _session(row: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("id", "api", "model", "client", "began", "used", "stopped", "breaks", *_SUMS, "paid", "direct")
-    return _with_saved({name: row[name] for name in kept} | {"stopped": row["passes"] or row["stopped"]})
+    kept = ("id", "api", "model", "began", "used", "stopped", "breaks", *_SUMS, "paid", "direct")
+    more = {"client": row["owner"], "stopped": row["passes"] or row["stopped"]}
+    return _with_saved({name: row[name] for name in kept} | more)
 
 
 def _with_saved(sums: dict[str, Any]) -> dict[str, Any]:

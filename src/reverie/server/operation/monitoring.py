@@ -23,7 +23,6 @@ _CACHED_S: Final = 1.0
 """Anybody may ask `/healthz`; the database is asked once per second at most."""
 _PATIENCE_S: Final = 3.0
 """A load balancer does not wait for longer."""
-_FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 def monitoring_routes(site: Site) -> list[Route]:
@@ -72,10 +71,10 @@ def monitoring_routes(site: Site) -> list[Route]:
 
 
 def _is_local(site: Site, request: Request) -> bool:
-    from reverie.runtime.loopback import is_here
+    from reverie.runtime.loopback import FORWARDED, is_here
 
     host = request.client.host if request.client else ""
-    is_passed_on = site.options.behind_proxy or any(name in request.headers for name in _FORWARDED)
+    is_passed_on = site.options.behind_proxy or any(name in request.headers for name in FORWARDED)
     return not is_passed_on and is_here(f"[{host}]" if ":" in host else host)
 
 
