@@ -169,6 +169,7 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     uses_memory = chosen["learn"] or "recall" in layers
     if uses_memory:
         Memory.open(cwd=cwd).opened.require_on("the proxy can neither recall nor learn")
+        token = token or _token_of_user(bool(program))
 
     def make_app() -> Any:
         return create_app(
@@ -220,6 +221,22 @@ def _token(chosen: dict[str, Any], home: Path) -> str:
     if chosen["token_file"] is None and is_here(f"[{host}]" if ":" in host else host):
         return ""
     return load_secret(chosen["token_file"] or home / "proxy" / "token")
+
+
+def _token_of_user(has_program: bool) -> str:
+    """A token where it alone says that a client is the user's: only such a client reads and writes memory."""
+    import secrets
+
+    from reverie.runtime.loopback import tells_users
+
+    if tells_users():
+        return ""
+    if has_program:
+        return secrets.token_urlsafe(32)
+    raise UserError(
+        "This system does not say which user a connection belongs to, so recall and --learn need a token: add "
+        "--token-file FILE, and give your client the address that is printed."
+    )
 
 
 def _run_program(program: Sequence[str], url: str) -> int:
