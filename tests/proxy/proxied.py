@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.client import HTTPConnection
@@ -57,6 +61,33 @@ def proxy(home: Path, to: str, **options: Any) -> Generator[str]:
             yield address(listener)
     finally:
         listener.close()
+
+
+@contextmanager
+def started(home: Path, to: str, workers: int) -> Generator[tuple[str, subprocess.Popen[str]]]:
+    """`reverie proxy` as a process, with its address."""
+    command = [sys.executable, "-m", "reverie", "proxy", "--workers", str(workers), "--upstream", to]
+    environment = {**os.environ, "REVERIE_HOME": str(home), "HOME": str(home)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=home) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[2], process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) in (0, -signal.SIGTERM)
+            assert workers_of(process.pid) == []
+
+
+def workers_of(pid: int) -> list[int]:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def memory_kb(pid: int, kind: str) -> int:
+    """The memory of a process: now (`VmRSS`), or the most so far (`VmHWM`)."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:"))
 
 
 def post(url: str, path: str, body: Mapping[str, Any] | bytes, **headers: str) -> tuple[int, bytes]:

@@ -12,11 +12,9 @@ from reverie.models.anthropic import AnthropicAnswer
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
 from reverie.proxy.bodies import Api
-from reverie.proxy.received import MOST_READ, Decoder
+from reverie.proxy.received import MOST_READ, MOST_STREAMED, Decoder
 from reverie.types import Json, JsonObject
 
-_MOST_BYTES = 64_000_000
-"""Bytes of a whole stream; each event has a bound of its own."""
 _DONE = "[DONE]"
 """The last line of chat completions; the usage comes just before it."""
 
@@ -121,8 +119,10 @@ _EVENTS: dict[Api, type[_Messages] | type[_Chat] | type[_Responses]] = {
 class Listener:
     """Listens to one response. Give it every chunk; `message` is the response when all have come."""
 
-    def __init__(self, api: Api, *, streams: bool, encoding: str = "") -> None:
+    def __init__(self, api: Api, *, streams: bool, encoding: str = "", most: int = MOST_STREAMED) -> None:
+        """`most`: the bytes of a whole stream; each event has a bound of its own."""
         self.streams = streams
+        self._most = most
         self.is_too_large = False
         """Whether it stopped listening: nobody knows how large an answer is that is compressed."""
         self._events: Events | None = _EVENTS[api]() if streams else None
@@ -151,7 +151,7 @@ class Listener:
                 elif line.startswith(b"data:"):
                     with suppress(ValueError, TypeError, KeyError, AttributeError):
                         self._events.take(as_object(load_json(line[5:])))
-        self.is_too_large = self._size > _MOST_BYTES or self._rest_size > MOST_READ
+        self.is_too_large = self._size > self._most or self._rest_size > MOST_READ
 
     def message_of_stream(self) -> JsonObject | None:
         """The response as soon as its last event has come; None before that."""

@@ -86,7 +86,8 @@ class Exchanges:
             if body is None:
                 return response.status, _headers(response), response.raw()
             return response.status, _headers(response, is_plain=True), _given(body)
-        listener = Listener(api, streams=response.streams, encoding=response.encoding)
+        most = response.most_streamed
+        listener = Listener(api, streams=response.streams, encoding=response.encoding, most=most)
         return response.status, _headers(response), self._listened(response, listener, api, plan, raw)
 
     async def send_plan(self, call: Call, plan: Plan, raw: bytes) -> tuple[Plan, Received]:

@@ -114,7 +114,7 @@ class HiddenRounds:
 
         out = merging(self._api, self._tool)
         while True:
-            listener, events = Listener(self._api, streams=True), Events()
+            listener, events = Listener(self._api, streams=True, most=response.most_streamed), Events()
             message, is_too_large = None, False
             async with aclosing(response.plain()) as pieces:
                 async for piece in pieces:

@@ -71,33 +71,33 @@ class Events:
     """Splits a stream into its events."""
 
     def __init__(self) -> None:
-        self._event = list[bytes]()
-        self._line = list[bytes]()
-        self.size = 0
+        self._event, self._line = bytearray(), bytearray()
+        self._says = False
+
+    @property
+    def size(self) -> int:
         """Bytes of the event that is not whole yet."""
+        return len(self._event) + len(self._line)
 
     def take(self, chunk: bytes) -> Iterator[bytes]:
         """The events that are whole now, each with the empty line after it."""
-        self._line.append(chunk)
-        self.size += len(chunk)
+        self._line += chunk
         if b"\n" not in chunk:
             return
-        lines = b"".join(self._line).splitlines(keepends=True)
-        self._line = [] if lines[-1].endswith(b"\n") else [lines.pop()]
+        lines = bytes(self._line).splitlines(keepends=True)
+        self._line = bytearray() if lines[-1].endswith(b"\n") else bytearray(lines.pop())
         for line in lines:
-            self._event.append(line)
-            if not line.strip(b"\r\n") and line.endswith(b"\n"):
-                event = b"".join(self._event)
-                self._event.clear()
-                self.size -= len(event)
+            self._event += line
+            if line not in (b"\n", b"\r\n"):
+                self._says = True
+            elif self._says:  # empty lines alone are no event
+                event, self._event, self._says = bytes(self._event), bytearray(), False
                 yield event
 
     def rest(self) -> bytes:
         """What came after the last event."""
-        rest = b"".join((*self._event, *self._line))
-        self._event.clear()
-        self._line.clear()
-        self.size = 0
+        rest = bytes(self._event + self._line)
+        self._event, self._line, self._says = bytearray(), bytearray(), False
         return rest
 
 

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 MOST_READ: Final = 8_000_000
 """Bytes of one document or event, decoded: the objects of a hostile one are twenty times as large."""
+MOST_STREAMED: Final = 64_000_000
+"""Bytes of a whole stream that nobody compressed."""
 _PIECE: Final = 65_536
-_READABLE: Final = ("", "identity", "gzip", "deflate")
+_PLAIN: Final = ("", "identity")
+_READABLE: Final = (*_PLAIN, "gzip", "deflate")
 
 
 class Received:
@@ -37,6 +40,11 @@ class Received:
     def is_readable(self) -> bool:
         """Whether it is in a form that can be decoded."""
         return self.encoding in _READABLE
+
+    @property
+    def most_streamed(self) -> int:
+        """How much of a stream is read. We ask for no compression, and it costs whoever uses it next to nothing."""
+        return MOST_STREAMED if self.encoding in _PLAIN else MOST_READ
 
     async def read(self, most: int = MOST_READ) -> bytes | None:
         """All of it, decoded. None if that is larger, broken or in another form: then `raw` still gives everything."""
@@ -85,7 +93,7 @@ class Decoder:
 
     def __init__(self, encoding: str) -> None:
         self.is_broken = encoding not in _READABLE
-        self._is_plain = encoding in ("", "identity")
+        self._is_plain = encoding in _PLAIN
         self._reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
     def pieces(self, chunk: bytes) -> Iterator[bytes]:
