@@ -7,13 +7,16 @@ import json
 import os
 import signal
 import socket
+import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from reverie.cli.app import commands
 from reverie.library.memory import Memory
 from reverie.models.catalogue import Catalogue
 from reverie.proxy.server import create_app, serve
@@ -122,6 +125,25 @@ def test_where_the_system_does_not_say_whose_a_connection_is_the_token_does(
             speak(url, recorder, "pytest", **{"x-reverie-token": token})
     known = " ".join(memory.text for memory in asyncio.run(opened(tmp_path).list()))
     assert "pytest" in known and "nose" not in known and "hypothesis" not in known
+
+
+def test_the_command_asks_for_a_token_there_or_gives_its_program_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(socket, "AF_NETLINK")
+    monkeypatch.setenv("REVERIE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    program = [sys.executable, "-c", "import os; open('url', 'w').write(os.environ['OPENAI_BASE_URL'])"]
+
+    def address_with(*arguments: str) -> str:
+        CliRunner().invoke(commands, ["proxy", *arguments, "--", *program], standalone_mode=False)
+        return (tmp_path / "url").read_text()
+
+    for arguments in (["--learn"], ["--layers", "recall"]):
+        done = CliRunner().invoke(commands, ["proxy", *arguments], standalone_mode=False)
+        assert "--token-file" in str(done.exception)
+        assert "/token/" in address_with(*arguments)
+    assert "/token/" not in address_with(), "without memory, nobody has to prove anything"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::"])

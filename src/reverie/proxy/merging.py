@@ -90,7 +90,7 @@ class Events:
             self._event += line
             if line not in (b"\n", b"\r\n"):
                 self._says = True
-            elif self._says:  # empty lines alone are no event
+            elif self._says:  # empty lines alone do not end one
                 event, self._event, self._says = bytes(self._event), bytearray(), False
                 yield event
 

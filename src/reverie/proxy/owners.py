@@ -1,7 +1,7 @@
 """Whose a request is. Everything that the proxy keeps has an owner: the client whose credentials brought it.
 
 An owner is a keyed hash of all credentials of a request, so it is the same in all workers and after a restart, and
-says nothing to anyone else. Which headers are credentials is decided by their names, rather one too many: a new value
+nobody can read a key from it. Which headers are credentials is decided by their names, rather one too many: a new value
 makes a new owner, and nothing that was kept is found.
 """
 

@@ -89,7 +89,7 @@ class Received:
 
 
 class Decoder:
-    """Decodes chunks, each into pieces of bounded size. A form that we do not know gives nothing and is broken."""
+    """Decodes chunks, each into pieces of bounded size. An unknown form counts as broken."""
 
     def __init__(self, encoding: str) -> None:
         self.is_broken = encoding not in _READABLE
