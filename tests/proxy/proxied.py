@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.client import HTTPConnection
@@ -59,6 +63,33 @@ def proxy(home: Path, to: str, **options: Any) -> Generator[str]:
         listener.close()
 
 
+@contextmanager
+def started(home: Path, to: str, workers: int) -> Generator[tuple[str, subprocess.Popen[str]]]:
+    """`reverie proxy` as a process, with its address."""
+    command = [sys.executable, "-m", "reverie", "proxy", "--workers", str(workers), "--upstream", to]
+    environment = {**os.environ, "REVERIE_HOME": str(home), "HOME": str(home)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=home) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[2], process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) in (0, -signal.SIGTERM)
+            assert workers_of(process.pid) == []
+
+
+def workers_of(pid: int) -> list[int]:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def memory_kb(pid: int, kind: str) -> int:
+    """The memory of a process: now (`VmRSS`), or the most so far (`VmHWM`)."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:"))
+
+
 def post(url: str, path: str, body: Mapping[str, Any] | bytes, **headers: str) -> tuple[int, bytes]:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
@@ -71,10 +102,10 @@ def post(url: str, path: str, body: Mapping[str, Any] | bytes, **headers: str) -
         connection.close()
 
 
-def get(url: str, path: str) -> tuple[int, bytes]:
+def get(url: str, path: str, **headers: str) -> tuple[int, bytes]:
     connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.read()
     finally:

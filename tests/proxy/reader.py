@@ -38,7 +38,7 @@ READ = call(OURS)
 
 
 class Mind:
-    """The model: its n-th answer in a conversation is the n-th move. It reads the newest path that it was shown."""
+    """The model: its n-th answer in a conversation is the n-th move. It reads the newest id that it was shown."""
 
     def __init__(self, *moves: Sequence[dict[str, Any]], otherwise: dict[str, Any] | None = None) -> None:
         self.moves = moves
@@ -64,9 +64,9 @@ class Mind:
             return block
         made = {**block, "id": f"toolu_long_{number:04}_{at}"}
         if block["name"] == OURS:
-            paths = re.findall(r"[^\s\"']*/tool-results/[\w.-]+\w", json.dumps(body["messages"]))
+            ids = re.findall(r"\btoolu_\w+\.(?:txt|json)\b", json.dumps(body["messages"]))
             tool = next(one["name"] for one in reversed(body["tools"]) if one["name"].startswith(OURS))
-            made |= {"name": tool, "input": {"path": paths[-1] if paths else "/etc/passwd", "offset": 45_000}}
+            made |= {"name": tool, "input": {"id": ids[-1] if ids else "/etc/passwd", "offset": 45_000}}
             made["input"] |= block["input"]
         return made
 

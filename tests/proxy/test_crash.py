@@ -14,8 +14,6 @@ import os
 import random
 import signal
 import statistics
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -32,7 +30,7 @@ import pytest
 
 from reverie.proxy.upkeep import Upkeep
 from tests.counts import SOAK, count
-from tests.proxy.proxied import Agent, same_but_cleared, stats
+from tests.proxy.proxied import Agent, memory_kb, same_but_cleared, started, stats, workers_of
 
 pytestmark = pytest.mark.soak
 
@@ -84,27 +82,6 @@ def answering(pause: float = 0.1) -> Generator[tuple[str, dict[str, list[Any]]]]
     finally:
         server.shutdown()
         server.server_close()
-
-
-@contextmanager
-def started(home: Path, to: str, workers: int) -> Generator[tuple[str, subprocess.Popen[str]]]:
-    """`reverie proxy` as a process, with its address."""
-    command = [sys.executable, "-m", "reverie", "proxy", "--workers", str(workers), "--upstream", to]
-    environment = {**os.environ, "REVERIE_HOME": str(home), "HOME": str(home)}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=home) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().split()[2], process
-        finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(30) in (0, -signal.SIGTERM)
-            assert workers_of(process.pid) == []
-
-
-def workers_of(pid: int) -> list[int]:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return []
 
 
 def result(talk: int, step: int) -> str:
@@ -176,7 +153,7 @@ def test_the_memory_of_a_worker_is_flat(tmp_path: Path) -> None:
                     asked.append(len(json.dumps(agent.body())))
                     agent.step(varied(number + step, (10_000, 60_000, 35_000)[step % 3]))
                     with alone:
-                        sizes[len(asked)] = resident_kb(process.pid)
+                        sizes[len(asked)] = memory_kb(process.pid, "VmRSS")
 
         with ThreadPoolExecutor(CLIENTS) as pool:
             for one in [pool.submit(talk) for _ in range(CLIENTS)]:
@@ -217,8 +194,3 @@ def varied(seed: int, size: int) -> str:
     chosen = random.Random(seed)
     lines = (f"{chosen.getrandbits(64):016x} line {at} says something\n" for at in itertools.count())
     return "".join(itertools.islice(lines, size // 36 + 1))[:size]
-
-
-def resident_kb(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))

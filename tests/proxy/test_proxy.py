@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.library.read_tool import read_tool
+from reverie.proxy.read_back import make_tool
 from tests.proxy.proxied import (
     AGENT,
     TOOLS,
@@ -206,7 +206,7 @@ def test_a_client_that_cannot_read_files_keeps_its_results_unless_it_gets_our_to
         for one in (raw, raw.replace(b'"tools": [', b'"tools": [], "other": ['), raw.replace(b"rain", b"x")):
             post(url, "/v1/messages", one)
     first, *others = recorder.bodies
-    assert len(first) < 4_000 and json.loads(first)["tools"] == [*tools, read_tool("messages")]
+    assert len(first) < 4_000 and json.loads(first)["tools"] == [*tools, make_tool("messages", ())]
     untouched = [raw.replace(b'"tools": [', b'"tools": [], "other": ['), raw.replace(b"rain", b"x")]
     assert others == untouched, "as they came"
 

@@ -200,6 +200,7 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     uses_memory = chosen["learn"] or "recall" in layers
     if uses_memory:
         Memory.open(cwd=cwd).opened.require_on("the proxy can neither recall nor learn")
+        token = token or _token_of_user(bool(program))
 
     tally = RunTally()
 
@@ -273,6 +274,22 @@ def _where(upstreams: Mapping[str, str]) -> str:
 
     anthropic, openai = format_url(upstreams["messages"]), format_url(upstreams["chat"])
     return f"requests to Anthropic's API go to {anthropic}, those to OpenAI's to {openai}"
+
+
+def _token_of_user(has_program: bool) -> str:
+    """A token where it alone says that a client is the user's: only such a client reads and writes memory."""
+    import secrets
+
+    from reverie.runtime.loopback import tells_users
+
+    if tells_users():
+        return ""
+    if has_program:
+        return secrets.token_urlsafe(32)
+    raise UserError(
+        "This system does not say which user a connection belongs to, so recall and --learn need a token: add "
+        "--token-file FILE, and give your client the address that is printed."
+    )
 
 
 def _run_program(child: Child) -> int:

@@ -5,7 +5,6 @@ It never changes what passes, and gives nothing for a response that is broken or
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
@@ -14,9 +13,9 @@ from reverie.models.openai import ChatAnswer
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
 from reverie.proxy.bodies import Api
+from reverie.proxy.received import MOST_READ, MOST_STREAMED, Decoder
 from reverie.types import JsonObject
 
-_MOST_BYTES = 64_000_000
 _DONE = "[DONE]"
 """The last line of chat completions; the usage comes just before it."""
 
@@ -98,30 +97,39 @@ _EVENTS: dict[Api, type[_Messages] | type[_Chat] | type[_Responses]] = {
 class Listener:
     """Listens to one response. Give it every chunk; `message` is the response when all have come."""
 
-    def __init__(self, api: Api, *, streams: bool, encoding: str = "") -> None:
+    def __init__(self, api: Api, *, streams: bool, encoding: str = "", most: int = MOST_STREAMED) -> None:
+        """`most`: the bytes of a whole stream; each event has a bound of its own."""
         self.streams = streams
+        self._most = most
+        self.is_too_large = False
+        """Whether it stopped listening: nobody knows how large an answer is that is compressed."""
         self._events: Events | None = _EVENTS[api]() if streams else None
         self._rest = list[bytes]()
-        self._size = 0
-        self._plain = _decoder(encoding)
+        self._size = self._rest_size = 0
+        self._decoder = Decoder(encoding)
 
     def take(self, chunk: bytes) -> None:
-        chunk = self._plain(chunk)
-        self._size += len(chunk)
-        if self._size > _MOST_BYTES:
-            self._rest.clear()
-            return
-        self._rest.append(chunk)
-        if self._events is None or b"\n" not in chunk:
-            return
-        *lines, rest = b"".join(self._rest).split(b"\n")
-        self._rest = [rest]
-        for line in lines:
-            if line.startswith(b"data:") and line[5:].strip() == b"[DONE]":
-                self._events.take({_DONE: True})
-            elif line.startswith(b"data:"):
-                with suppress(ValueError, TypeError, KeyError, AttributeError):
-                    self._events.take(as_object(load_json(line[5:])))
+        if not self.is_too_large:
+            for piece in self._decoder.pieces(chunk):
+                self._take(piece)
+                if self.is_too_large:
+                    self._rest.clear()
+                    return
+
+    def _take(self, piece: bytes) -> None:
+        self._size += len(piece)
+        self._rest.append(piece)
+        self._rest_size += len(piece)
+        if self._events is not None and b"\n" in piece:
+            *lines, rest = b"".join(self._rest).split(b"\n")
+            self._rest, self._rest_size = [rest], len(rest)
+            for line in lines:
+                if line.startswith(b"data:") and line[5:].strip() == b"[DONE]":
+                    self._events.take({_DONE: True})
+                elif line.startswith(b"data:"):
+                    with suppress(ValueError, TypeError, KeyError, AttributeError):
+                        self._events.take(as_object(load_json(line[5:])))
+        self.is_too_large = self._size > self._most or self._rest_size > MOST_READ
 
     def message_of_stream(self) -> JsonObject | None:
         """The response as soon as its last event has come; None before that."""
@@ -129,7 +137,7 @@ class Listener:
 
     def message(self) -> JsonObject | None:
         """The response; None if it is broken, an error or too large."""
-        if self._size > _MOST_BYTES:
+        if self.is_too_large:
             return None
         with suppress(ValueError, TypeError, KeyError, AttributeError):
             return self._events.message() if self._events is not None else _whole(b"".join(self._rest))
@@ -138,21 +146,3 @@ class Listener:
 
 def _whole(raw: bytes) -> JsonObject | None:
     return as_object(load_json(raw)) or None
-
-
-def _decoder(encoding: str) -> Callable[[bytes], bytes]:
-    """Reads a response that is compressed although nobody asked for it. A form that we do not know gives nothing."""
-    if encoding in ("", "identity"):
-        return bytes
-    if encoding not in ("gzip", "deflate"):
-        return lambda _chunk: b""
-    import zlib
-
-    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
-
-    def plain(chunk: bytes) -> bytes:
-        with suppress(zlib.error):
-            return reader.decompress(chunk, _MOST_BYTES)
-        return b""
-
-    return plain

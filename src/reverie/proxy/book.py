@@ -1,7 +1,8 @@
 """What the proxy knows of conversations, in one small database for all workers: their states, and their two bills.
 
 A state is the hash of all messages up to an answer. It holds hashes, names, numbers and our tools; never a text of a
-conversation and never a key.
+conversation and never a key. What is found by its content is found by its owner too, and the names of conversations
+begin with their owner: nothing of anybody else can be found.
 """
 
 from __future__ import annotations
@@ -24,9 +25,14 @@ _UNANSWERED_S = 86_400.0
 _PRUNE_S = 3_600.0
 _AT_ONCE = 500
 _TABLES = """
-create table if not exists states (hash blob primary key, conversation text not null, at real not null);
+drop table if exists states;
+drop table if exists prompts;
+create table if not exists owned_states (owner text not null, hash blob not null, conversation text not null,
+  at real not null, primary key (owner, hash)) without rowid;
+create table if not exists owned_prompts (owner text not null, hash blob not null, at real not null,
+  primary key (owner, hash)) without rowid;
 create table if not exists conversations (
-  id text primary key, api text not null, model text not null, client text not null,
+  id text primary key, api text not null, model text not null, owner text not null,
   began real not null, used real not null, tip blob, asked blob, stopped text not null default '',
   requests integer not null default 0, changed integer not null default 0, failed integer not null default 0,
   fresh integer not null default 0, read integer not null default 0, written integer not null default 0,
@@ -34,7 +40,6 @@ create table if not exists conversations (
   sent_meter real not null default 0, direct_meter real not null default 0,
   results integer not null default 0, compactions integer not null default 0
 );
-create table if not exists prompts (hash blob primary key, at real not null);
 create table if not exists failures (name text primary key, times integer not null);
 create table if not exists breaks (conversation text not null, cause text not null, times integer not null,
   primary key (conversation, cause));
@@ -64,19 +69,16 @@ ours, the tokens that recall added, those of them in the last request, what they
 its prompt, how many messages the cache has because of our markers, and since when, and how many tokens the server
 counted up to the newest answer."""
 _INDEXES = """
-create index if not exists by_answer on conversations (said);
-create index if not exists by_request on conversations (asked) where tip is null;
+drop index if exists by_answer;
+drop index if exists by_request;
+create index if not exists by_owned_answer on conversations (owner, said);
+create index if not exists by_owned_request on conversations (owner, asked) where tip is null;
 create index if not exists by_root on conversations (root);
 """
 
 
 def hashed(*parts: str) -> bytes:
     return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).digest()
-
-
-def _owned(state: bytes, client: str) -> bytes:
-    """A state of one client: others may have said the same, and got the same answers."""
-    return hashlib.sha256(state + client.encode()).digest()
 
 
 def chain(seed: str, fingerprints: Sequence[str]) -> list[bytes]:
@@ -103,7 +105,6 @@ class KnownState:
     is_newest: bool
     asked: bytes
     """The hash of the last request."""
-    client: str
 
 
 class Book:
@@ -115,38 +116,33 @@ class Book:
         self._pruned = 0.0
         self._base = _connect(path)
         path.chmod(0o600)
-        self._base.execute("delete from states where at < ?", (time.time() - _KEPT_S,))
+        self._base.execute("delete from owned_states where at < ?", (time.time() - _KEPT_S,))
         self._base.execute("delete from conversations where requests = 0 and used < ?", (time.time() - _UNANSWERED_S,))
 
-    def find(self, states: Sequence[bytes], client: str) -> KnownState | None:
-        """The longest stored start of a request with these states; if there are two, that of this client."""
-        own, any_ones = self._find([_owned(one, client) for one in states]), self._find(states)
-        return any_ones if own is None or (any_ones is not None and any_ones.length > own.length) else own
-
-    def _find(self, states: Sequence[bytes]) -> KnownState | None:
+    def find(self, owner: str, states: Sequence[bytes]) -> KnownState | None:
+        """The longest stored start of a request with these states."""
         places = {state: place for place, state in enumerate(states)}
         with self._work() as base:
             for end in range(len(states), 0, -_AT_ONCE):
                 part = states[max(0, end - _AT_ONCE) : end]
                 marks = ",".join("?" * len(part))
                 rows = base.execute(
-                    f"select hash, conversation from states where hash in ({marks})",
-                    part,
+                    f"select hash, conversation from owned_states where owner = ? and hash in ({marks})",
+                    (owner, *part),
                 ).fetchall()
                 if rows:
                     state, name = max(rows, key=lambda row: places[row[0]])
-                    row = base.execute("select tip, asked, client from conversations where id = ?", (name,)).fetchone()
-                    tip, asked, client = row or (None, None, "")
-                    is_newest = tip is not None and state in (tip, _owned(tip, client))
-                    return KnownState(name, places[state] + 1, is_newest, asked or b"", client)
+                    row = base.execute("select tip, asked from conversations where id = ?", (name,)).fetchone()
+                    tip, asked = row or (None, None)
+                    return KnownState(name, places[state] + 1, state == tip, asked or b"")
         return None
 
-    def begin(self, name: str, api: str, model: str, client: str) -> None:
+    def begin(self, owner: str, name: str, api: str, model: str) -> None:
         now = time.time()
         with self._work() as base:
             base.execute(
-                "insert or ignore into conversations (id, api, model, client, began, used) values (?,?,?,?,?,?)",
-                (name, api, model, client, now, now),
+                "insert or ignore into conversations (id, api, model, owner, began, used) values (?,?,?,?,?,?)",
+                (name, api, model, owner, now, now),
             )
 
     def asked(self, name: str, state: bytes) -> None:
@@ -154,15 +150,13 @@ class Book:
         with self._work() as base:
             base.execute("update conversations set asked = ?, used = ? where id = ?", (state, time.time(), name))
 
-    def answered(self, name: str, *states: bytes, said: bytes | None = None, reported: int = 0) -> None:
+    def answered(self, owner: str, name: str, *states: bytes, said: bytes | None = None, reported: int = 0) -> None:
         """Remembers the states after an answer, the last one as the newest, the answer if it is like no other, and how
         many tokens the server `reported` for all of it."""
         now = time.time()
         with self._work() as base:
-            row = base.execute("select client from conversations where id = ?", (name,)).fetchone()
-            own = [_owned(one, row[0]) for one in states] if row else []
             base.executemany(
-                "insert or replace into states values (?,?,?)", [(one, name, now) for one in (*states, *own)]
+                "insert or replace into owned_states values (?,?,?,?)", [(owner, one, name, now) for one in states]
             )
             base.execute(
                 "update conversations set tip = ?, said = ?, used = ?, reported = ? where id = ?",
@@ -175,19 +169,19 @@ class Book:
             row = base.execute("select reported from conversations where id = ?", (name,)).fetchone()
         return int(row[0]) if row else 0
 
-    def said_last(self, said: bytes, client: str) -> str:
-        """The conversation of a client that has this newest answer, the last used one; empty if there is none."""
+    def said_last(self, owner: str, said: bytes) -> str:
+        """The conversation that has this newest answer, the last used one; empty if there is none."""
         with self._work() as base:
             row = base.execute(
-                "select id from conversations where said = ? and client = ? order by used desc", (said, client)
+                "select id from conversations where owner = ? and said = ? order by used desc", (owner, said)
             ).fetchone()
         return str(row[0]) if row else ""
 
-    def unanswered(self, asked: bytes, client: str) -> str:
-        """The conversation of a client whose first request was this one and got no answer; empty if there is none."""
+    def unanswered(self, owner: str, asked: bytes) -> str:
+        """The conversation whose first request was this one and got no answer; empty if there is none."""
         with self._work() as base:
             row = base.execute(
-                "select id from conversations where asked = ? and tip is null and client = ?", (asked, client)
+                "select id from conversations where owner = ? and asked = ? and tip is null", (owner, asked)
             ).fetchone()
         return str(row[0]) if row else ""
 
@@ -271,20 +265,25 @@ class Book:
             row = base.execute("select carried from conversations where id = ?", (name,)).fetchone()
         return int(row[0]) if row else 0
 
-    def wrote(self, prompts: Sequence[bytes]) -> None:
+    def wrote(self, owner: str, prompts: Sequence[bytes]) -> None:
         """Remembers the hashes of texts that a model wrote for a tool: one may be the prompt of a sub-agent."""
         now = time.time()
         with self._work() as base:
-            base.executemany("insert or replace into prompts values (?,?)", [(one, now) for one in prompts])
+            base.executemany(
+                "insert or replace into owned_prompts values (?,?,?)", [(owner, one, now) for one in prompts]
+            )
             if now > self._pruned + _PRUNE_S:
                 self._pruned = now
-                base.execute("delete from prompts where at < ?", (now - _UNANSWERED_S,))
+                base.execute("delete from owned_prompts where at < ?", (now - _UNANSWERED_S,))
 
-    def is_written(self, prompts: Sequence[bytes]) -> bool:
+    def is_written(self, owner: str, prompts: Sequence[bytes]) -> bool:
         """Whether a model wrote one of these."""
         some = prompts[:_AT_ONCE]
+        marks = ",".join("?" * len(some))
         with self._work() as base:
-            row = base.execute(f"select 1 from prompts where hash in ({','.join('?' * len(some))})", some).fetchone()
+            row = base.execute(
+                f"select 1 from owned_prompts where owner = ? and hash in ({marks})", (owner, *some)
+            ).fetchone()
         return row is not None
 
     def is_beside(self, name: str) -> bool:
@@ -324,10 +323,11 @@ class Book:
         with self._work() as base:
             return dict(base.execute("select name, times from failures").fetchall())
 
-    def rows(self) -> list[dict[str, Any]]:
-        """All conversations that were answered, the last used first."""
+    def rows(self, owner: str | None = None) -> list[dict[str, Any]]:
+        """The conversations that were answered, the last used first: those of an owner, or all."""
+        chosen, given = ("", ()) if owner is None else ("and owner = ?", (owner,))
         with self._work() as base:
-            cursor = base.execute("select * from conversations where requests > 0 order by used desc")
+            cursor = base.execute(f"select * from conversations where requests > 0 {chosen} order by used desc", given)
             names = [one[0] for one in cursor.description]
             found = [dict(zip(names, row, strict=True)) for row in cursor]
             causes = base.execute("select conversation, cause, times from breaks").fetchall()
@@ -368,6 +368,8 @@ def _opened(path: Path) -> sqlite3.Connection:
         for statement in _TABLES.split(";"):
             base.execute(statement)
         known = {row[1] for row in base.execute("pragma table_info(conversations)")}
+        if "client" in known:  # a book from before conversations had owners
+            base.execute("alter table conversations rename column client to owner")
         for column, kind in _ADDED.items():
             if column not in known:
                 base.execute(f"alter table conversations add column {column} {kind}")

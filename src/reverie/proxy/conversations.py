@@ -53,6 +53,7 @@ from reverie.proxy.markers import (
     plan_marks,
     set_markers,
 )
+from reverie.proxy.owners import Owner
 from reverie.proxy.read_back import OwnCall, ReadResult, name_of, reads_files, with_items
 from reverie.proxy.recalled import add_memories, prompts_in
 from reverie.proxy.saved_reads import Hidden, SavedReads
@@ -100,6 +101,7 @@ class Plan:
 
     body: bytes
     is_changed: bool
+    owner: Owner
     conversation: str = ""
     states: tuple[bytes, ...] = ()
     """The states of the request, for the state after the answer."""
@@ -171,28 +173,29 @@ class Conversations:
         self.unpaid = WeakValueDictionary[str, asyncio.Task[None]]()
         """The bill of the last request that broke the cache, until it is booked."""
 
-    async def plan(self, api: Api, raw: bytes, body: JsonObject, client: str, *, is_near: bool = True) -> Plan:
+    async def plan(self, api: Api, raw: bytes, body: JsonObject, owner: Owner, *, is_near: bool = True) -> Plan:
         """Decides what to send. `is_near`: the client is on this machine, and may read our files. Raises any
         `ReverieError`; then the request goes out as it came."""
         model = str(body.get("model") or "")
         if kept := kept_by_server(api, body):  # only the server has the history: there is nothing to decide about
-            return self._plan_kept(raw, body, self._finder.find_kept(kept, api, model, client), kept)
-        read = items = self._readings.read(wire_named(api), items_of(api, body), len(raw))
+            plan = Plan(raw, False, owner, self._finder.find_kept(owner, kept, api, model), kept=True)
+            return self._plan_kept(plan, body, kept)
+        read = items = self._readings.read(wire_named(api), items_of(api, body), len(raw), of=owner.name)
         given = read.given
         seed = f"{api} {model}"
         states = chain(seed, [one.identity for one in given])
         if not states:
-            return Plan(raw, False)
+            return Plan(raw, False, owner)
         async with self._finding:
-            name, found = self._finder.find(states, last_answer(given), api, model, client)
+            name, found = self._finder.find(owner, states, last_answer(given), api, model)
         if self.book.state_of(name)[1]:
-            return Plan(raw, False, name, tuple(states))
+            return Plan(raw, False, owner, name, tuple(states))
         if (bill := self.unpaid.get(name)) is not None:
             await asyncio.wait([bill])
         calls = last_calls(api, body)
         again = f"{self._home / 'projects'}/" in calls and "/tool-results/" in calls
         now = self._clock().timestamp()
-        plan = Plan(raw, False, name, tuple(states), reads_back=again, at=now)
+        plan = Plan(raw, False, owner, name, tuple(states), reads_back=again, at=now)
         is_first = found == "new" and not count_answered(given)
         names = tool_names(api, body)
         reads = is_near and reads_files(names)
@@ -211,13 +214,14 @@ class Conversations:
             marks = plan_marks(body, self.book.marked(name, now - CACHED_S), self._allowance(name, 0))
         if marks:
             plan = replace(plan, body=dump(set_markers(body, marks)), is_changed=True, marks=marks)
-        uses_memory = (self._learns or self._recalls) and not self._finder.is_beside(name, found, given, names)
+        uses_memory = owner.is_user and (self._learns or self._recalls)
+        uses_memory = uses_memory and not self._finder.is_beside(owner, name, found, given, names)
         plan, can_read = replace(plan, learns=self._learns and uses_memory), reads or tool is not None
         results, reported = list(results_of(api, body)), self.book.reported(name) if found == "known" else 0
         is_full = max(len(raw) / 4, reported) > _FULL * self._window(model)
         if not self._has_work(api, body, raw, results if can_read else (), uses_memory, is_full):
             return plan
-        opened = self._engine(name, model, api, len(raw), can_read=can_read)
+        opened = self._engine(owner, name, model, api, len(raw), can_read=can_read)
         async with opened.alone:
             seen = count_answered(given) if found == "new" else 0
             if tool is not None and self._is_dearer(name):
@@ -234,10 +238,9 @@ class Conversations:
             breaks.append(_HEADER)
         return replace(plan, breaks=tuple(dict.fromkeys(breaks)))
 
-    def _plan_kept(self, raw: bytes, body: JsonObject, name: str, kept: str) -> Plan:
+    def _plan_kept(self, plan: Plan, body: JsonObject, kept: str) -> Plan:
         """A request whose history the server keeps: only our tool goes on with it, if it began with one."""
-        plan = Plan(raw, False, name, kept=True)
-        if (known := self._saved.server_side_kept(name, body, kept)) is None:
+        if (known := self._saved.server_side_kept(plan.conversation, body, kept)) is None:
             return plan
         body, tool = known
         return replace(plan, body=dump(body), is_changed=True, given=body, tool=tool)
@@ -252,7 +255,7 @@ class Conversations:
         plan = replace(plan, reads_back=True, is_round=True)
         if not plan.asked_engine:
             return plan
-        opened = self._engine(plan.conversation, str(body.get("model") or ""), api)
+        opened = self._engine(plan.owner, plan.conversation, str(body.get("model") or ""), api)
         async with opened.alone:
             made = await prepare(opened.engine, api, sent, items_of(api, sent), allowance=0)
         return self._patched(plan, api, sent, made, list(results_of(api, sent)))
@@ -280,7 +283,11 @@ class Conversations:
         change = results_to_change(results, results_of(api, made.body))
         if change is None or made.is_compacted:  # the messages are ours from here on
             key = list_key(api)
-            return replace(plan, body=dump({**body, key: made.body[key]}), is_changed=True, recalled=0)
+            sent = dump({**body, key: made.body[key]})
+            sent = self._saved.with_ids(sent.decode()).encode() if plan.tool else sent
+            return replace(plan, body=sent, is_changed=True, recalled=0)
+        if plan.tool:
+            change = {name: self._saved.with_ids(text) for name, text in change.items()}
         shown = add_memories(api, change_results(api, body, results, change), made.added)
         body = shown.body
         if plan.marks:
@@ -309,12 +316,14 @@ class Conversations:
             states.append(extended(plan.states[-1], [one.identity for one in said])[-1])
         if states:
             usage = wire_named(api).read_response(message).usage
-            self.book.answered(plan.conversation, *states, said=last_answer(said), reported=usage.total)
+            owner, answer = plan.owner.name, last_answer(said)
+            self.book.answered(owner, plan.conversation, *states, said=answer, reported=usage.total)
         if self._learns or self._recalls:
-            self.book.wrote(prompts_in(said))
+            self.book.wrote(plan.owner.name, prompts_in(said))
         await self.heard(plan, api, message)
         if hidden is not None:
-            folder = await self._engine(plan.conversation, str((plan.given or {}).get("model")), api).engine.folder()
+            model = str((plan.given or {}).get("model"))
+            folder = await self._engine(plan.owner, plan.conversation, model, api).engine.folder()
             self._saved.hide(folder, None if plan.kept else states[-1], said, hidden, str(shown.get("id")))
 
     async def heard(self, plan: Plan, api: Api, message: JsonObject) -> None:
@@ -333,7 +342,7 @@ class Conversations:
         self.book.add(plan.conversation, reads=1)
         results = results_of(api, given)
         return await self._saved.read(
-            plan.conversation, call, lambda name: self._engine(name, model, api).engine, results
+            plan.conversation, call, lambda name: self._engine(plan.owner, name, model, api).engine, results
         )
 
     async def close(self) -> None:
@@ -378,7 +387,7 @@ class Conversations:
         sent, direct = self.book.meters(name)
         return sent > (1 + SPARE) * direct and self.book.family(name)[name] > 0
 
-    def _engine(self, name: str, model: str, api: Api, size: int = 0, *, can_read: bool = True) -> _Open:
+    def _engine(self, owner: Owner, name: str, model: str, api: Api, size: int = 0, *, can_read: bool = True) -> _Open:
         found = self._open.pop(name, None)
         if found is not None and can_read and not found.can_read:
             self._close(found)
@@ -386,15 +395,16 @@ class Conversations:
         if found is None:
             layers = self._layers if can_read else self._layers - _TAKE_OUT
             flags = {flag: layer in layers for layer, names in _LAYER_FLAGS.items() for flag in names}
+            learns = self._learns and owner.is_user
             engine = Engine.open(
                 name,
                 model=model,
-                memory=self._memory,
+                memory=self._memory if owner.is_user else None,
                 wire=api,
                 window=self._window(model),
                 home=self._home,
                 clock=self._clock,
-                flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},
+                flags={**flags, "extraction": learns, "dream": learns, "recall.no_index": True},
             )
             found = _Open(engine, can_read=can_read)
         self._open[name], found.size = found, size or found.size

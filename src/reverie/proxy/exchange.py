@@ -6,13 +6,11 @@ If anything of ours fails, the request goes out as it came, and the failure is c
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
@@ -25,7 +23,9 @@ from reverie.proxy.bills import Bills
 from reverie.proxy.bodies import Api
 from reverie.proxy.conversations import Conversations, Plan
 from reverie.proxy.hidden_rounds import Call, Ending, HiddenRounds
+from reverie.proxy.owners import Owner
 from reverie.proxy.recalled import price
+from reverie.proxy.received import Received
 from reverie.proxy.stats import RunTally
 from reverie.proxy.upkeep import Upkeep
 from reverie.quick import dataclass
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("reverie.proxy")
 _OURS = "Reverie"
 _AS_IT_IS = Ending()
+_MOST_REFUSAL = 1_000_000
 WORSE = 1.005
 """How much more a conversation may have cost before its line in the statistics says so."""
 _HOP = frozenset(("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "content-length"))
@@ -53,8 +54,6 @@ class Exchanges:
     client: httpx.AsyncClient
     conversations: Conversations
     bills: Bills
-    key: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
-    """With it, clients get names. All workers of a proxy have the same."""
     tally: RunTally = field(default_factory=RunTally)
     """What this process did."""
     _biller: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "bills"))
@@ -63,38 +62,40 @@ class Exchanges:
     _upkeep: Upkeep = field(default_factory=Upkeep)
 
     async def send(
-        self, call: Call, raw: bytes, *, is_near: bool = True
+        self, call: Call, raw: bytes, owner: Owner, *, is_near: bool = True
     ) -> tuple[int, list[tuple[bytes, bytes]], AsyncIterator[bytes]]:
         """Sends one request; returns the status, the headers and the bytes of the answer as they come. `is_near`: the
         client is on this machine."""
-        api, who = call.api, self._name(call.headers)
-        plan = await self._plan(api, raw, who, call.headers, is_near) if api is not None else Plan(raw, False)
+        api, plan = call.api, Plan(raw, False, owner)
+        if api is not None:
+            plan = await self._plan(api, raw, owner, call.headers, is_near)
         plan, response = await self.send_plan(call, plan, raw)
         if api is None or not response.is_success:
-            return response.status_code, _headers(response), _passed(response)
-        streams = "event-stream" in response.headers.get("content-type", "")
-        encoding = response.headers.get("content-encoding", "").strip().lower()
-        if plan.tool and encoding in ("", "identity", "gzip", "deflate"):
-            rounds = HiddenRounds(self, call, api, plan, raw, who)
-            if streams:
-                return response.status_code, _headers(response, is_read=True), rounds.stream(response)
+            return response.status, _headers(response), response.raw()
+        if plan.tool and response.is_readable:
+            rounds = HiddenRounds(self, call, api, plan, raw)
+            if response.streams:
+                return response.status, _headers(response, is_plain=True), rounds.stream(response)
             response, body = await rounds.plain(response)
-            return response.status_code, _headers(response, is_read=True), body
-        listener = Listener(api, streams=streams, encoding=encoding)
-        return response.status_code, _headers(response), self._listened(response, listener, api, plan, raw, who)
+            if body is None:
+                return response.status, _headers(response), response.raw()
+            return response.status, _headers(response, is_plain=True), _given(body)
+        most = response.most_streamed
+        listener = Listener(api, streams=response.streams, encoding=response.encoding, most=most)
+        return response.status, _headers(response), self._listened(response, listener, api, plan, raw)
 
-    async def send_plan(self, call: Call, plan: Plan, raw: bytes) -> tuple[Plan, httpx.Response]:
+    async def send_plan(self, call: Call, plan: Plan, raw: bytes) -> tuple[Plan, Received]:
         """Sends what was planned, and once more if the server finds it too long."""
         response = await self._sent(call, plan.body)
-        if plan.asked_engine and response.status_code in (400, 413):
+        if plan.asked_engine and response.status in (400, 413):
             return await self._again(call, plan, raw, response)
         return plan, response
 
-    async def _sent(self, call: Call, body: bytes) -> httpx.Response:
+    async def _sent(self, call: Call, body: bytes) -> Received:
         passed = [(name, value) for name, value in call.headers.raw if name.decode("latin-1").lower() not in _NOT_SENT]
         headers = [*passed, (b"accept-encoding", b"identity")]
         request = self.client.build_request(call.method, self._address(call), headers=headers, content=body)
-        return await self.client.send(request, stream=True)
+        return Received(await self.client.send(request, stream=True))
 
     def _address(self, call: Call) -> httpx.URL:
         """The address of the API with the target of the client below its path. Only the path and the query are set, so
@@ -113,62 +114,60 @@ class Exchanges:
         is_messages = "anthropic-version" in call.headers or call.target.startswith(b"/v1/messages")
         return "messages" if is_messages else "chat"
 
-    async def _again(self, call: Call, plan: Plan, raw: bytes, refusal: httpx.Response) -> tuple[Plan, httpx.Response]:
+    async def _again(self, call: Call, plan: Plan, raw: bytes, refusal: Received) -> tuple[Plan, Received]:
         """Sends a prompt that the server finds too long once more, compacted. Any other refusal is passed on."""
-        await refusal.aread()
+        said = await refusal.read(_MOST_REFUSAL)
         shorter = None
         try:
             with guarded(_OURS):
-                if call.api is not None:
-                    shorter = await self.conversations.shorter(plan, call.api, raw, refusal.text)
+                if call.api is not None and said is not None:
+                    told = said.decode("utf-8", "replace")
+                    shorter = await self.conversations.shorter(plan, call.api, raw, told)
         except ReverieError as error:
             _log.warning("The prompt is too long and was not made shorter: %s", error)
         if shorter is None:
             return plan, refusal
-        await refusal.aclose()
         return shorter, await self._sent(call, shorter.body)
 
-    async def _plan(self, api: Api, raw: bytes, who: str, headers: Mapping[str, str], is_near: bool) -> Plan:
+    async def _plan(self, api: Api, raw: bytes, owner: Owner, headers: Mapping[str, str], is_near: bool) -> Plan:
         if headers.get("content-encoding", "identity") != "identity":
-            return Plan(raw, False)  # compressed by the client, for the server only
+            return Plan(raw, False, owner)  # compressed by the client, for the server only
         try:
             with guarded(_OURS):
                 body = load_json(raw)
                 if not isinstance(body, dict):
-                    return Plan(raw, False)
-                return await self.conversations.plan(api, raw, cast(JsonObject, body), who, is_near=is_near)
+                    return Plan(raw, False, owner)
+                return await self.conversations.plan(api, raw, cast(JsonObject, body), owner, is_near=is_near)
         except ReverieError as error:
             self.failed("passed_as_it_came")
             _log.warning("A request goes out as it came: %s", error)
-            return Plan(raw, False)
+            return Plan(raw, False, owner)
 
     async def _listened(
-        self, response: httpx.Response, listener: Listener, api: Api, plan: Plan, raw: bytes, who: str
+        self, response: Received, listener: Listener, api: Api, plan: Plan, raw: bytes
     ) -> AsyncIterator[bytes]:
         """Passes the answer on. Before its last part, the answer is recorded: the next request may come at once."""
         recorded, held = False, b""
-        try:
-            async for chunk in response.aiter_raw():
+        async with aclosing(response.raw()) as chunks:
+            async for chunk in chunks:
                 listener.take(chunk)
                 if not recorded and (message := listener.message_of_stream()) is not None:
                     recorded = True
-                    await self.record(plan, api, message, raw, who)
+                    await self.record(plan, api, message, raw)
                 if not listener.streams:
                     held, chunk = chunk, held
                 if chunk:
                     yield chunk
             message = None if recorded else listener.message()
             if message is not None:
-                await self.record(plan, api, message, raw, who)
+                await self.record(plan, api, message, raw)
             elif not recorded and plan.conversation:
                 self.failed("answer_not_read")
             if held:
                 yield held
-        finally:
-            await response.aclose()
 
     async def record(
-        self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, ending: Ending | None = _AS_IT_IS
+        self, plan: Plan, api: Api, message: JsonObject, raw: bytes, ending: Ending | None = _AS_IT_IS
     ) -> None:
         """Records and bills an answer. Without an ending, the client gets nothing of it yet."""
         try:
@@ -181,26 +180,27 @@ class Exchanges:
             self.failed("answer_not_recorded")
             _log.warning("An answer was not recorded: %s", error)
         if plan.conversation:
-            task = asyncio.create_task(self._book(plan, api, message, raw, who, ending is not None))
+            task = asyncio.create_task(self._book(plan, api, message, raw, ending is not None))
             self._billing.add(task)
             task.add_done_callback(self._billing.discard)
             if plan.breaks or plan.is_round or plan.marks.end >= 0:
                 self.conversations.unpaid[plan.conversation] = task
 
-    async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, is_last: bool) -> None:
+    async def _book(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, is_last: bool) -> None:
         try:
             with guarded(_OURS):
                 loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._biller, self._book_now, plan, api, message, raw, who, is_last)
+                await loop.run_in_executor(self._biller, self._book_now, plan, api, message, raw, is_last)
                 self._biller.submit(self._upkeep.served, len(raw))
         except ReverieError as error:
             self.failed("not_billed")
             _log.warning("A request was not billed: %s", error)
 
-    def _book_now(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, is_last: bool) -> None:
+    def _book_now(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, is_last: bool) -> None:
         usage = wire_named(api).read_response(message).usage
         said = usage.output_tokens if plan.is_round else None  # without us, the last round is the whole answer
-        two = self.bills.book(api, raw, plan.body, who, usage, is_ours=plan.reads_back, said=said if is_last else 0)
+        said = said if is_last else 0
+        two = self.bills.book(api, raw, plan.body, plan.owner.name, usage, is_ours=plan.reads_back, said=said)
         book, name = self.conversations.book, plan.conversation
         carried = book.carried(name)
         new = max(0, plan.recalled - carried)
@@ -252,25 +252,12 @@ class Exchanges:
         if self._billing:
             await asyncio.wait(self._billing)
 
-    def _name(self, headers: Mapping[str, str]) -> str:
-        """A name for the client: the same for the same key, and useless to anyone else."""
-        key = headers.get("x-api-key") or headers.get("authorization") or ""
-        return hashlib.blake2b(key.encode("utf-8", "replace"), key=self.key, digest_size=6).hexdigest()
 
-
-def _headers(response: httpx.Response, *, is_read: bool = False) -> list[tuple[bytes, bytes]]:
-    """The headers for the client. A response that was read is plain again."""
-    is_plain = is_read or response.is_stream_consumed
+def _headers(response: Received, *, is_plain: bool = False) -> list[tuple[bytes, bytes]]:
+    """The headers for the client. `is_plain`: it gets the answer decoded."""
     left_out = _NOT_ANSWERED | {"content-encoding"} if is_plain else _NOT_ANSWERED
     return [one for one in response.headers.raw if one[0].decode("latin-1").lower() not in left_out]
 
 
-async def _passed(response: httpx.Response) -> AsyncIterator[bytes]:
-    try:
-        if response.is_closed or response.is_stream_consumed:  # read already, to see why it was refused
-            yield response.content
-            return
-        async for chunk in response.aiter_raw():
-            yield chunk
-    finally:
-        await response.aclose()
+async def _given(data: bytes) -> AsyncIterator[bytes]:
+    yield data

@@ -1,7 +1,7 @@
 """Finds the conversation of a request by its content: a known one, an edited one, a branch of one, or a new one.
 
-A conversation that continues from an earlier point, or with another key, gets a copy of the transcript, so that
-decisions about the common start stay the same in both branches.
+Only among those of its owner. A conversation that continues from an earlier point gets a copy of the transcript, so
+that decisions about the common start stay the same in both branches.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from reverie.library.wires import GivenMessage
 from reverie.proxy.bodies import Api
 from reverie.proxy.book import Book, hashed
+from reverie.proxy.owners import Owner
 from reverie.proxy.recalled import asked_in
 
 Found: TypeAlias = Literal["known", "edited", "branch", "new"]
@@ -33,41 +34,45 @@ class Finder:
         self._book = book
         self._home = home
 
-    def find(self, states: Sequence[bytes], said: bytes | None, api: Api, model: str, client: str) -> tuple[str, Found]:
+    def find(
+        self, owner: Owner, states: Sequence[bytes], said: bytes | None, api: Api, model: str
+    ) -> tuple[str, Found]:
         """The conversation of a request, and how it was found. `said`: the newest answer in the request."""
-        found, how = self._book.find(states, client), "known"
-        if found is not None and found.client == client and (found.is_newest or found.asked == states[-1]):
+        found, how = self._book.find(owner.name, states), "known"
+        if found is not None and (found.is_newest or found.asked == states[-1]):
             name = found.conversation
-        elif said is not None and (name := self._book.said_last(said, client)):
+        elif said is not None and (name := self._book.said_last(owner.name, said)):
             self._rewritten(name)
             how = "edited"
         else:  # a client that asks again, because nobody answered, has the same conversation
-            name, how = self._book.unanswered(states[-1], client), "branch" if found is not None else "new"
+            name, how = self._book.unanswered(owner.name, states[-1]), "branch" if found is not None else "new"
             if not name and found is not None:
-                name = self._branch(found.conversation, api, model, client)
-            name = name or self._begin(api, model, client)
+                name = self._branch(owner, found.conversation, api, model)
+            name = name or self._begin(owner, api, model)
         self._book.asked(name, states[-1])
         return name, how
 
-    def is_beside(self, name: str, found: Found, given: Sequence[GivenMessage], tools: Sequence[str]) -> bool:
+    def is_beside(
+        self, owner: Owner, name: str, found: Found, given: Sequence[GivenMessage], tools: Sequence[str]
+    ) -> bool:
         """Whether a request is beside the conversation with the user: nothing is recalled for it, and nothing is learnt
         from it. The prompt of a sub-agent was written by a model; a title or a summary has no tools and no answer."""
-        if found != "known" and self._book.is_written(asked_in(given)):
+        if found != "known" and self._book.is_written(owner.name, asked_in(given)):
             self._book.add(name, is_beside=1)
         return (found == "new" and not tools) or self._book.is_beside(name)
 
-    def find_kept(self, kept: str, api: Api, model: str, client: str) -> str:
+    def find_kept(self, owner: Owner, kept: str, api: Api, model: str) -> str:
         """The conversation of which the server keeps the history."""
-        found = self._book.find([hashed("response", kept)], client)
+        found = self._book.find(owner.name, [hashed("response", kept)])
         if found is not None:
             return found.conversation
-        name = self._begin(api, model, client)
-        self._book.answered(name, hashed("response", kept))
+        name = self._begin(owner, api, model)
+        self._book.answered(owner.name, name, hashed("response", kept))
         return name
 
-    def _begin(self, api: Api, model: str, client: str) -> str:
-        name = f"proxy-{uuid.uuid4().hex[:16]}"
-        self._book.begin(name, api, model, client)
+    def _begin(self, owner: Owner, api: Api, model: str) -> str:
+        name = f"proxy-{owner.label}-{uuid.uuid4().hex[:16]}"
+        self._book.begin(owner.name, name, api, model)
         return name
 
     def _rewritten(self, name: str) -> None:
@@ -78,18 +83,18 @@ class Finder:
         if not passes and rewrites > _REWRITES + requests / 10:
             self._book.pass_on(name, "its client changes the history all the time: passed on as it comes")
 
-    def _branch(self, parent: str, api: Api, model: str, client: str) -> str:
+    def _branch(self, owner: Owner, parent: str, api: Api, model: str) -> str:
         """A conversation that goes on from an earlier point of another one. After many of them, all further ones are
         one conversation without a transcript."""
         root, branches = self._book.branches(parent)
         if branches >= _BRANCHES:
             name = f"{root}-more"
-            self._book.begin(name, api, model, client)
+            self._book.begin(owner.name, name, api, model)
             self._book.pass_on(
                 name, f"after {_BRANCHES} branches of one conversation, others are passed on as they come"
             )
             return name
-        name = self._begin(api, model, client)
+        name = self._begin(owner, api, model)
         self._book.branch(name, parent)
         for path in self._home.glob(f"projects/*/{parent}.jsonl"):
             shutil.copyfile(path, path.with_name(f"{name}.jsonl"))

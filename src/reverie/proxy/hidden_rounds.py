@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from reverie.errors import ReverieError
@@ -32,6 +32,7 @@ from reverie.proxy.read_back import (
     without_calls,
     without_echo,
 )
+from reverie.proxy.received import MOST_READ, Received
 from reverie.proxy.saved_reads import Hidden
 from reverie.types import JsonObject
 
@@ -71,11 +72,9 @@ class Exchange(Protocol):
 
     conversations: Conversations
 
-    async def send_plan(self, call: Call, plan: Plan, raw: bytes) -> tuple[Plan, httpx.Response]: ...
+    async def send_plan(self, call: Call, plan: Plan, raw: bytes) -> tuple[Plan, Received]: ...
 
-    async def record(
-        self, plan: Plan, api: Api, message: JsonObject, raw: bytes, who: str, ending: Ending | None
-    ) -> None:
+    async def record(self, plan: Plan, api: Api, message: JsonObject, raw: bytes, ending: Ending | None) -> None:
         """Without an ending, another round follows."""
         ...
 
@@ -85,76 +84,81 @@ class Exchange(Protocol):
 class HiddenRounds:
     """One request of a client, in a conversation that has our tool."""
 
-    def __init__(self, exchange: Exchange, call: Call, api: Api, plan: Plan, raw: bytes, who: str) -> None:
+    def __init__(self, exchange: Exchange, call: Call, api: Api, plan: Plan, raw: bytes) -> None:
         self._exchange = exchange
         self._call = call
         self._api: Api = api
         self._plan = plan
         self._tool = plan.tool
         self._raw = raw
-        self._who = who
         self._said = list[JsonObject]()
         self._items = list[JsonObject]()
         """What the server has of earlier rounds."""
         self._shown: JsonObject | None = None
         """What the client gets, if the server gave another answer."""
 
-    async def plain(self, response: httpx.Response) -> tuple[httpx.Response, AsyncIterator[bytes]]:
-        """The answer as one document, and the response with its status and headers."""
+    async def plain(self, response: Received) -> tuple[Received, bytes | None]:
+        """The last response, and the answer as one document; None if it cannot be read and goes out as it came."""
         while True:
-            data = await response.aread()
+            data = await response.read()
             if not response.is_success:
-                return response, _given(data)
+                return response, data
             try:
-                message = as_object(load_json(data))
+                message = as_object(load_json(data if data is not None else b""))
             except Unparsable:
                 self._exchange.failed("answer_not_read")
-                return response, _given(data)
+                return response, data
             if not await self._take(message):
-                return response, _given(data if self._shown is None else dump(self._shown, finite=False))
+                return response, data if self._shown is None else dump(self._shown, finite=False)
             self._plan, response = await self._exchange.send_plan(self._call, self._plan, self._raw)
 
-    async def stream(self, response: httpx.Response) -> AsyncIterator[bytes]:
+    async def stream(self, response: Received) -> AsyncIterator[bytes]:
         """The answer as one stream."""
         import httpx
 
         out = merging(self._api, self._tool)
         while True:
-            listener, events = Listener(self._api, streams=True), Events()
-            chunks, message = response.aiter_bytes(), None
-            try:
-                async for chunk in chunks:
-                    listener.take(chunk)
-                    if shown := b"".join(map(out.take, events.take(chunk))):
+            listener, events = Listener(self._api, streams=True, most=response.most_streamed), Events()
+            message, is_too_large = None, False
+            async with aclosing(response.plain()) as pieces:
+                async for piece in pieces:
+                    listener.take(piece)
+                    if shown := b"".join(map(out.take, events.take(piece))):
                         yield shown
+                    if is_too_large := listener.is_too_large or events.size > MOST_READ:
+                        break
                     if (message := listener.message_of_stream()) is not None:
                         break
                 rest = events.rest()
-                message = message or listener.message()
+                message = message or (None if is_too_large else listener.message())
                 if message is None:
                     self._exchange.failed("answer_not_read")
                     yield out.end(None) + rest
+                    if is_too_large:  # nobody looks at the rest
+                        async for piece in pieces:
+                            yield piece
                     return
                 if rest.strip():
                     yield out.take(rest.rstrip() + b"\n\n")
                 if not await self._take(message):
                     yield out.end(self._shown)
-                    async for chunk in chunks:
-                        yield chunk
+                    async for piece in pieces:
+                        yield piece
                     return
                 with suppress(TimeoutError):  # so that the connection can be used again
                     async with asyncio.timeout(_REST_S):
-                        async for _ in chunks:
+                        async for _ in pieces:
                             pass
-            finally:
-                await response.aclose()
             out.begin()
             try:
                 self._plan, response = await self._exchange.send_plan(self._call, self._plan, self._raw)
-                refusal = None if response.is_success else _error(response.status_code, await response.aread())
+                refusal = None if response.is_success else _error(response.status, await response.read() or b"")
+                if refusal is None and not response.is_readable:
+                    refusal = {"type": "proxy_error", "message": f"The upstream answered in {response.encoding!r}."}
             except httpx.HTTPError as error:
                 refusal = {"type": "proxy_error", "message": f"The upstream does not answer: {error}"[:500]}
             if refusal is not None:
+                await response.close()
                 yield out.fail(refusal)
                 return
 
@@ -168,7 +172,9 @@ class HiddenRounds:
             _log.warning("Our tool could not be answered; the request goes out as it came: %s", error)
             self._exchange.failed("passed_as_it_came")
             plan = self._plan
-            self._plan = Plan(self._raw, False, plan.conversation, plan.states, reads_back=True, is_round=True)
+            self._plan = Plan(
+                self._raw, False, plan.owner, plan.conversation, plan.states, reads_back=True, is_round=True
+            )
             self._items = []
             return True
 
@@ -183,7 +189,7 @@ class HiddenRounds:
         results = [await self._read(call) for call in calls]
         if not is_last and len(self._said) <= _MOST_ROUNDS:
             items = [*said_items(api, message, plan.given or {}), *result_items(api, results)]
-            await self._exchange.record(plan, api, message, self._raw, self._who, None)
+            await self._exchange.record(plan, api, message, self._raw, None)
             self._items += items
             for name in _ONCE:
                 self._call.headers.pop(name, None)
@@ -202,17 +208,13 @@ class HiddenRounds:
         echoes = without_echo(api, message, self._tool) is not message
         if hidden is not None or is_cut or echoes or len(self._said) > 1:
             self._shown = merged(api, self._said, self._tool, ends=not is_last)
-        await self._exchange.record(plan, api, message, self._raw, self._who, Ending(self._shown, hidden))
+        await self._exchange.record(plan, api, message, self._raw, Ending(self._shown, hidden))
         return False
 
     async def _read(self, call: OwnCall) -> ReadResult:
         if len(self._said) > _MOST_ROUNDS:
             return ReadResult(call.id, _NO_MORE, is_error=True)
         return await self._exchange.conversations.read_saved(self._plan, self._api, call)
-
-
-async def _given(data: bytes) -> AsyncIterator[bytes]:
-    yield data
 
 
 def _error(status: int, data: bytes) -> JsonObject:

@@ -72,22 +72,33 @@ class Events:
     """Splits a stream into its events."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._event, self._line = bytearray(), bytearray()
+        self._says = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of the event that is not whole yet."""
+        return len(self._event) + len(self._line)
 
     def take(self, chunk: bytes) -> Iterator[bytes]:
         """The events that are whole now, each with the empty line after it."""
-        lines = (self._rest + chunk).splitlines(keepends=True)
-        event = b""
+        self._line += chunk
+        if b"\n" not in chunk:
+            return
+        lines = bytes(self._line).splitlines(keepends=True)
+        self._line = bytearray() if lines[-1].endswith(b"\n") else bytearray(lines.pop())
         for line in lines:
-            event += line
-            if not line.strip(b"\r\n") and line.endswith(b"\n"):
+            self._event += line
+            if line not in (b"\n", b"\r\n"):
+                self._says = True
+            elif self._says:  # empty lines alone do not end one
+                event, self._event, self._says = bytes(self._event), bytearray(), False
                 yield event
-                event = b""
-        self._rest = event
 
     def rest(self) -> bytes:
         """What came after the last event."""
-        rest, self._rest = self._rest, b""
+        rest = bytes(self._event + self._line)
+        self._event, self._line, self._says = bytearray(), bytearray(), False
         return rest
 
 

@@ -16,6 +16,7 @@ from reverie.quick import dataclass
 from reverie.text.patterns import late
 from reverie.types import Json, JsonObject
 
+_ABOUT = "Reads a tool result that is kept under an id: its `id`, and `offset` (in characters) to read on."
 _ENDS = {"messages": "end_turn", "chat": "stop"}
 _READERS = late(
     r"(?i)(?:read|view|cat|open_?file|str_replace_based_edit_tool|str_replace_editor|text_editor)"
@@ -51,7 +52,7 @@ def reads_files(names: Collection[str]) -> bool:
 
 def make_tool(api: Api, names: Collection[str]) -> JsonObject:
     """The definition of our tool, with a name that no other tool has."""
-    tool: JsonObject = read_tool(api)
+    tool: JsonObject = read_tool(api, key="id", about=_ABOUT)
     if api == "responses":
         tool["strict"] = False  # else the server wants all parameters in each call
     number = 1

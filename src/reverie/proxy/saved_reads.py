@@ -7,6 +7,7 @@ another worker, or a later proxy, sends the same bytes.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -35,6 +36,8 @@ from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.types import Json, JsonObject
 
 _FOLDER = "hidden"
+_KEPT = ("tool-results", "requests")
+"""The folders of a session with what our tool reads."""
 _SHARE = 134
 """How many times larger the first request is, in bytes, if our tool is 1% of its tokens: a definition has three bytes
 per token, and text has four."""
@@ -61,6 +64,11 @@ class SavedReads:
     def __init__(self, book: Book, home: Path) -> None:
         self._book = book
         self._home = home
+        folder = f"{home / 'projects'}/"
+        written = "|".join(map(re.escape, {folder, json.dumps(folder)[1:-1]}))
+        self._paths = re.compile(
+            rf"(?:{written})[^/\s]+/(?:[^/\s]+/(?:{'|'.join(_KEPT)})/)?(?=[\w-]+\.(?:txt|json|md|jsonl)\b)"
+        )
 
     # The tool.
 
@@ -129,24 +137,38 @@ class SavedReads:
 
     # Reading.
 
+    def with_ids(self, text: str) -> str:
+        """A text for the model in which the paths of kept results are the ids that our tool takes."""
+        return self._paths.sub("", text)
+
     async def read(
         self, name: str, call: OwnCall, engine_of: Callable[[str], Engine], given: Iterable[GivenResult]
     ) -> ReadResult:
-        """Answers a call of our tool: a part of a copy of this conversation, or an error. `given`: the results that
-        this request has."""
-        path, offset = str(call.input.get("path") or ""), str(call.input.get("offset") or 0)
-        parts = Path(path).parts
-        family = self._book.family(name)
-        owner = next((one for one in family if one in parts), name)
-        # The transcript of a branch began as a copy, with all that the other conversation has.
-        is_shared = owner != name or (len(family) > 1 and path.endswith(f"{name}.jsonl"))
+        """Answers a call of our tool: a part of what was kept of this conversation, or an error. `given`: the results
+        that this request has."""
+        wanted, offset = str(call.input.get("id") or ""), str(call.input.get("offset") or 0)
         try:
             with guarded("Reverie"):
-                if is_shared and not _is_given(Path(path), given):
-                    raise UserError(f"{path[:200]!r} is not a kept result of this conversation")
-                return ReadResult(call.id, await engine_of(owner).read(path, int(offset) if offset.isdecimal() else 0))
+                if (known := self._find(name, wanted, given)) is None:
+                    raise UserError(f"{wanted[:200]!r} is not the id of a kept result of this conversation")
+                conversation, path = known
+                start = int(offset) if offset.isdecimal() else 0
+                return ReadResult(call.id, await engine_of(conversation).read(str(path), start))
         except ReverieError as error:
             return ReadResult(call.id, f"Nothing was read: {error}", is_error=True)
+
+    def _find(self, name: str, wanted: str, given: Iterable[GivenResult]) -> tuple[str, Path] | None:
+        """The file with this id, and the conversation that kept it. Ids are compared with those of all files, so no
+        path is made of what a model writes. Of conversations from which this one branched, it has the results that its
+        own requests have; and not their transcript, with which its own began."""
+        family = self._book.family(name)
+        for one in family:
+            files = [path for kept in _KEPT for path in self._home.glob(f"projects/*/{one}/{kept}/*")]
+            for path in files:
+                if path.name == wanted and (one == name or _is_given(path, given)):
+                    return one, path
+        own = [path for path in self._home.glob(f"projects/*/{name}.jsonl") if path.name == wanted]
+        return (name, own[0]) if own and len(family) == 1 else None
 
 
 def _is_given(path: Path, given: Iterable[GivenResult]) -> bool:

@@ -22,8 +22,9 @@ from reverie.proxy.book import Book
 from reverie.proxy.conversations import LAYERS, Conversations
 from reverie.proxy.exchange import Exchanges
 from reverie.proxy.hidden_rounds import Call
+from reverie.proxy.owners import Owner, Peer
 from reverie.proxy.stats import RunTally, summary
-from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send, is_here
+from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send
 from reverie.storage.token_file import load_secret
 from reverie.storage.transcript.session_log import Clock, utc_now
 
@@ -70,7 +71,8 @@ def create_app(
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    site = _Site(upstreams)
+    secret = load_secret(home / "proxy" / "names.key").encode()[:64]
+    site = _Site(upstreams, secret, has_token=bool(token))
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncGenerator[None]:
@@ -95,9 +97,8 @@ def create_app(
                 clock=clock,
             )
             bills = Bills(catalogue, home / "proxy" / "caches.sqlite", clock)
-            key = load_secret(home / "proxy" / "names.key").encode()[:64]
             addresses = {api: httpx.URL(address) for api, address in upstreams.items()}
-            site.exchanges = Exchanges(addresses, client, conversations, bills, key, tally or RunTally())
+            site.exchanges = Exchanges(addresses, client, conversations, bills, tally or RunTally())
             try:
                 yield
             finally:
@@ -113,7 +114,7 @@ def create_app(
         ],
         middleware=[
             Middleware(_PathsOnly),
-            Middleware(_NeedsToken, token) if token else Middleware(LoopbackOnly, refuse=_refuse),
+            Middleware(_NeedsToken, token) if token else Middleware(LoopbackOnly, refuse=_refuse, pages=False),
         ],
         lifespan=life,
     )
@@ -160,18 +161,29 @@ class _NeedsToken:
 
 
 class _Site:
-    def __init__(self, upstreams: Mapping[str, str]) -> None:
+    def __init__(self, upstreams: Mapping[str, str], secret: bytes, *, has_token: bool) -> None:
         self.upstreams = upstreams
         self.exchanges: Exchanges | None = None
+        self._secret = secret
+        self._has_token = has_token
 
-    async def stats(self, _request: Request) -> Response:
+    def _whose(self, request: Request) -> tuple[Peer, Owner]:
+        """Where a request comes from, and whose it is."""
+        scope, headers = request.scope, request.headers.raw
+        peer = Peer.of(scope["client"], scope["server"], headers)
+        return peer, Owner.of(self._secret, headers, scope["query_string"], peer, has_token=self._has_token)
+
+    async def stats(self, request: Request) -> Response:
+        """Everything for the user who started the proxy; for anybody else what is their own."""
         from starlette.responses import JSONResponse
 
         exchanges = self.exchanges
         assert exchanges is not None
         await exchanges.settle()
-        book = exchanges.conversations.book
-        found = summary(book.rows(), book.failures(), exchanges.bills.is_priced)
+        book, owner, is_priced = exchanges.conversations.book, self._whose(request)[1], exchanges.bills.is_priced
+        if not owner.is_user:
+            return JSONResponse(summary(book.rows(owner.name), {}, is_priced))
+        found = summary(book.rows(), book.failures(), is_priced)
         return JSONResponse(
             {"upstreams": {api: format_url(address) for api, address in self.upstreams.items()}, **found}
         )
@@ -196,12 +208,10 @@ class _Site:
             path = path.removeprefix(ANTHROPIC_PATH.encode())
         api = PATHS.get(path.decode("latin-1")) if request.method == "POST" else None
         target = path + b"?" + query if query else path
-        host = request.client.host if request.client is not None else "localhost"
-        # A header can say that a client is far, behind a reverse proxy on this machine; none can say that it is near.
-        is_near = is_here(f"[{host}]" if ":" in host else host) and "x-forwarded-for" not in request.headers
+        peer, owner = self._whose(request)
         headers = httpx.Headers(request.headers.raw)
         call = Call(request.method, target, headers, api, "messages" if is_for_anthropic else api)
-        sending = exchanges.send(call, bytes(raw), is_near=is_near)
+        sending = exchanges.send(call, bytes(raw), owner, is_near=peer.is_near)
         try:
             sent = await _unless_gone(request, sending)
         except httpx.InvalidURL as error:

@@ -27,7 +27,7 @@ class RunTally:
             row[key] = row.get(key, 0) + count
 
     def rows(self) -> list[dict[str, Any]]:
-        text = dict.fromkeys(("api", "client", "began", "used", "stopped", "passes"), "")
+        text = dict.fromkeys(("api", "owner", "began", "used", "stopped", "passes"), "")
         zero = dict.fromkeys((*_SUMS, "paid", "direct", "sent_meter", "direct_meter"), 0)
         return [
             {**text, **zero, **row, "id": name, "model": self._models[name], "breaks": {}}
@@ -51,11 +51,12 @@ def summary(
 
 
 def _session(row: Mapping[str, Any], is_priced: bool) -> dict[str, Any]:
-    kept = ("id", "api", "model", "client", "began", "used", "stopped", "breaks", *_SUMS)
+    kept = ("id", "api", "model", "began", "used", "stopped", "breaks", *_SUMS)
     money = {"paid": row["paid"], "direct": row["direct"], "saved": row["direct"] - row["paid"]}
     return _with_shares(
         {
             **{name: row[name] for name in kept},
+            "client": row["owner"],
             "stopped": row["passes"] or row["stopped"],
             "sent_tokens": round(row["sent_meter"]),
             "direct_tokens": round(row["direct_meter"]),

@@ -12,8 +12,8 @@ import re
 import socket
 import struct
 import subprocess
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from ipaddress import ip_address
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, TypeAlias
 
 from reverie.errors import UserError
@@ -23,6 +23,12 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
+Place: TypeAlias = tuple[str, int]
+"""One end of a connection."""
+
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+"""Headers of a request that came through another proxy: its connection does not say where its client is."""
 
 _AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}))(?::\d{1,5})?", re.IGNORECASE)
 
@@ -33,25 +39,28 @@ _USER_AT = 80
 
 
 class LoopbackOnly:
-    """Passes on requests of local programs; answers everything else with `refuse(path, reason)`."""
+    """Passes on requests of local programs; answers everything else with `refuse(path, reason)`. Without `pages`, it
+    refuses pages of other servers of this machine as well."""
 
-    def __init__(self, app: App, refuse: Callable[[str, str], App]) -> None:
+    def __init__(self, app: App, refuse: Callable[[str, str], App], *, pages: bool = True) -> None:
         self._app = app
         self._refuse = refuse
+        self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (reason := refusal_reason(scope["headers"])):
+        if scope["type"] == "http" and (reason := refusal_reason(scope["headers"], pages=self._pages)):
             await self._refuse(str(scope["path"]), reason)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
 
-def refusal_reason(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    """Why a request with these headers is refused; None if it is not."""
+def refusal_reason(headers: Iterable[tuple[bytes, bytes]], *, pages: bool = True) -> str | None:
+    """Why a request with these headers is refused; None if it is not. `pages`: those of other servers of this machine
+    are welcome."""
     found: dict[bytes, list[str]] = {}
     for name, value in headers:
         found.setdefault(name.lower(), []).append(value.decode("latin-1").strip())
-    hosts, origins = found.get(b"host", []), found.get(b"origin", [])
+    hosts, origins, sites = (found.get(name, []) for name in (b"host", b"origin", b"sec-fetch-site"))
     if len(hosts) != 1 or not is_here(hosts[0]):
         shown = ", ".join(hosts)[:80] or "missing"
         return f"Host: this server answers only to 127.0.0.1, localhost and [::1]; the header is {shown}"
@@ -59,9 +68,17 @@ def refusal_reason(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
         scheme, _, authority = origin.partition("://")
         if scheme.lower() not in ("http", "https") or not is_here(authority):
             return f"Origin: pages of other hosts may not use this server; the header is {origin[:80]}"
-    if not origins and "cross-site" in found.get(b"sec-fetch-site", []):
+        if not pages and authority.lower() != hosts[0].lower():
+            return f"Origin: pages of other servers may not use this one; the header is {origin[:80]}"
+    if (not origins and "cross-site" in sites) or (not pages and not {*sites} <= {"none", "same-origin"}):
         return "Sec-Fetch-Site: pages of other hosts may not use this server"
     return None
+
+
+def is_from_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a page in a browser made this request, and not a program or a person who typed the address."""
+    found = {name.lower(): value.strip() for name, value in headers}
+    return b"origin" in found or found.get(b"sec-fetch-site", b"none") != b"none"
 
 
 def is_here(authority: str) -> bool:
@@ -71,34 +88,48 @@ def is_here(authority: str) -> bool:
         return False
     if match["name"] is not None and match["name"].lower() == "localhost":
         return True
+    return is_loopback(match["six"] or match["name"])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is one of this machine."""
     try:
-        return ip_address(match["six"] or match["name"]).is_loopback
+        return _plain(host).is_loopback
     except ValueError:
         return False
 
 
-def is_other_user(client: tuple[str, int] | None, server: tuple[str, int] | None) -> bool:
+def _plain(host: str) -> IPv4Address | IPv6Address:
+    """An address; one of IPv4 that is written as one of IPv6 as what it is."""
+    found = ip_address(host)
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def is_other_user(client: Place | None, server: Place | None) -> bool:
     """Whether this connection is not by a process of our user, or of root, who may do everything; also if the system
     does not say whose it is.
 
     Browsers send a cookie of 127.0.0.1 to every port, also to the server of another user, who could use it then.
     """
-    owner = _owner(client, server) if client is not None and server is not None else None
-    return owner not in (0, os.getuid())
+    return user_of(client, server) not in (0, os.getuid())
 
 
-def _owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
+def user_of(client: Place | None, server: Place | None) -> int | None:
     """The user whose process has the other end of a connection; None if the system does not say.
 
     Asks the kernel for one socket by its addresses (`man 7 sock_diag`), which takes as long with many connections.
     """
     family: int | None = getattr(socket, "AF_NETLINK", None)
+    if client is None or server is None:
+        return None
     if family is None:
-        return _owner_by_lsof(client, server)
+        return _user_by_lsof(client, server)
     try:
-        ends = b"".join(socket.inet_aton(host).ljust(16, b"\0") for host, _ in (client, server))
+        hosts = [_plain(host) for host, _ in (client, server)]
+        ends = b"".join(host.packed.ljust(16, b"\0") for host in hosts)
         wanted = struct.pack(">HH", client[1], server[1]) + ends + bytes(4) + b"\xff" * 8
-        body = struct.pack("=BBHI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0) + wanted
+        kind_of_address = socket.AF_INET if hosts[0].version == 4 else socket.AF_INET6
+        body = struct.pack("=BBHI", kind_of_address, socket.IPPROTO_TCP, 0, 0) + wanted
         with socket.socket(family, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
             kernel.settimeout(1)
             kernel.send(struct.pack("=IHHII", 16 + len(body), _BY_FAMILY, 1, 0, 0) + body)
@@ -107,11 +138,11 @@ def _owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
         user, inode = struct.unpack_from("=II", answer, _USER_AT)
         # A socket that no process has any more is shown as one of root, without an inode.
         return user if kind == _BY_FAMILY and inode else None
-    except (OSError, struct.error):
+    except (OSError, ValueError, struct.error):
         return None
 
 
-def _owner_by_lsof(client: tuple[str, int], server: tuple[str, int]) -> int | None:
+def _user_by_lsof(client: Place, server: Place) -> int | None:
     """The same on systems where only this program says it. It shows no sockets of others, except to root."""
     wanted = f"n{client[0]}:{client[1]}->{server[0]}:{server[1]}"
     command = ["lsof", "-nP", f"-iTCP@{client[0]}:{client[1]}", "-Fun"]
@@ -127,6 +158,12 @@ def _owner_by_lsof(client: tuple[str, int], server: tuple[str, int]) -> int | No
         elif line == wanted:
             return user
     return None
+
+
+def tells_users() -> bool:
+    """Whether this system says whose a connection on loopback is."""
+    with listen(0) as listener, socket.create_connection(listener.getsockname()) as client:
+        return user_of(client.getsockname(), listener.getsockname()) is not None
 
 
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:

@@ -39,19 +39,19 @@ class _Request:
 
 
 class Readings:
-    """The last request of each conversation, up to a number of bytes. Wires whose messages depend on those before them
-    are read whole."""
+    """The last request of each conversation, up to a number of bytes, for one client or for several that share nothing.
+    Wires whose messages depend on those before them are read whole."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most = most_bytes
         self._size = 0
         self._known = OrderedDict[Hashable, _Request]()
 
-    def read(self, wire: Wire, items: Sequence[JsonObject], size: int) -> ReadItems:
-        """Reads the items of a request of this many bytes."""
+    def read(self, wire: Wire, items: Sequence[JsonObject], size: int, *, of: str = "") -> ReadItems:
+        """Reads the items of a request of this many bytes. `of`: whose it is."""
         if wire.name != "messages" or len(items) <= _START:
             return ReadItems(items, wire.read_messages(items))
-        key = (wire.name, *(_shown(item) for item in items[:_START]))
+        key = (of, wire.name, *(_shown(item) for item in items[:_START]))
         before = self._known.pop(key, None)
         if before is not None:
             self._size -= before.size
