@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -109,11 +110,24 @@ def test_no_page_of_a_browser_can_use_it(tmp_path: Path) -> None:
     assert recorder.bodies == []
 
 
-def test_where_the_system_does_not_say_whose_a_connection_is_the_token_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on other systems than Linux."""
+@pytest.fixture
+def silent_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that does not say whose a connection is: without the kernel's answer of Linux, and without lsof."""
+    run = subprocess.run
+
+    def run_others(words: list[str], **options: Any) -> Any:
+        if words[0] == "lsof":
+            raise FileNotFoundError(words[0])
+        return run(words, **options)
+
     monkeypatch.delattr(socket, "AF_NETLINK")
+    monkeypatch.setattr(subprocess, "run", run_others)
+
+
+@pytest.mark.usefixtures("silent_system")
+def test_where_the_system_does_not_say_whose_a_connection_is_the_token_does(
+    tmp_path: Path,
+) -> None:
     memory, token = opened(tmp_path), "a-token-that-nobody-guesses-0123456789"
     recorder = Recorder()
     with recorder.running() as to:
@@ -127,10 +141,10 @@ def test_where_the_system_does_not_say_whose_a_connection_is_the_token_does(
     assert "pytest" in known and "nose" not in known and "hypothesis" not in known
 
 
+@pytest.mark.usefixtures("silent_system")
 def test_the_command_asks_for_a_token_there_or_gives_its_program_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(socket, "AF_NETLINK")
     monkeypatch.setenv("REVERIE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     program = [sys.executable, "-c", "import os; open('url', 'w').write(os.environ['OPENAI_BASE_URL'])"]

@@ -182,7 +182,7 @@ class _Site:
         await exchanges.settle()
         book, owner, is_priced = exchanges.conversations.book, self._whose(request)[1], exchanges.bills.is_priced
         if not owner.is_user:
-            return JSONResponse(summary(book.rows(owner.name), {}, is_priced))
+            return JSONResponse(summary(book.rows(owner.name), None, is_priced))
         found = summary(book.rows(), book.failures(), is_priced)
         return JSONResponse(
             {"upstreams": {api: format_url(address) for api, address in self.upstreams.items()}, **found}

@@ -36,18 +36,19 @@ class RunTally:
 
 
 def summary(
-    rows: Sequence[Mapping[str, Any]], failures: Mapping[str, int], is_priced: Callable[[str], bool]
+    rows: Sequence[Mapping[str, Any]], failures: Mapping[str, int] | None, is_priced: Callable[[str], bool]
 ) -> dict[str, Any]:
     """The numbers for programs. `saved` is what would have been paid directly, less what was paid. Models without a
     known price (`is_priced`) count in tokens only: their dollars are null, and those of a sum are of the others.
-    `failures` counts what of ours failed; the requests went through all the same."""
+    `failures` counts what of ours failed; the requests went through all the same. None: it is left out."""
     sessions = [_session(row, is_priced(str(row["model"]))) for row in rows]
     total = _sum(sessions, (*_SUMS, "sent_tokens", "direct_tokens"))
     clients = {
         client: _sum([one for one in sessions if one["client"] == client], ("requests",))
         for client in dict.fromkeys(one["client"] for one in sessions)
     }
-    return {"total": _with_shares(total), "clients": clients, "sessions": sessions, "failures": dict(failures)}
+    counted = {} if failures is None else {"failures": dict(failures)}
+    return {"total": _with_shares(total), "clients": clients, "sessions": sessions, **counted}
 
 
 def _session(row: Mapping[str, Any], is_priced: bool) -> dict[str, Any]:
