@@ -22,7 +22,8 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.registry import ModelAccess, open_model
 from reverie.models.sending import RetryPolicy, send
 from reverie.types import Message, TextBlock
-from tests.models.requests import READ_TOOL, answered, ask, collect, person, request, until
+from tests.models.requests import READ_TOOL, answered, ask, collect, person, request
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 PYTHON = os.environ.get("REVERIE_TEST_REAL_MODEL", sys.executable)
@@ -124,7 +125,7 @@ def test_cancelling_frees_the_server_for_the_next(name: str, access: ModelAccess
                 heard.append(event)
 
         task = asyncio.create_task(listen())
-        await until(lambda: len(heard) > 2, 60)
+        await until(lambda: len(heard) > 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -21,8 +21,9 @@ from reverie.models.request_log import RequestLog, read_log
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from reverie.models.sending import Restarted, Retry, RetryPolicy, SendEvent, send
-from tests.models.requests import answered, collect, person, request, until
+from tests.models.requests import answered, collect, person, request
 from tests.prefix_breaks import prefix_breaks
+from tests.waiting import until
 
 
 class Clock:
