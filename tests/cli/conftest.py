@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import warm
+from tests.waiting import LIMIT_S
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class Command:
         return {**kept, "HOME": str(self.home.parent), "REVERIE_HOME": str(self.home), **self.extra}
 
     def __call__(
-        self, *args: str, stdin: str | bytes = b"", code: int | None = 0, timeout: float = 60
+        self, *args: str, stdin: str | bytes = b"", code: int | None = 0, timeout: float = LIMIT_S
     ) -> subprocess.CompletedProcess[str]:
         """Runs to the end and checks the exit code (None: any)."""
         given = stdin.encode() if isinstance(stdin, str) else stdin

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests import warm
+from tests.waiting import LIMIT_S
 
 _STYLE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[=>]|\][^\x07]*\x07|\([A-Z0-9])")
 
@@ -72,7 +73,7 @@ class Terminal:
         self.until(text[-10:])
         self.press("\r")
 
-    def until(self, text: str, seconds: float = 60.0) -> str:
+    def until(self, text: str, seconds: float = LIMIT_S) -> str:
         """Reads until `text` shows up after what was waited for before; what came up to there."""
         ends = time.monotonic() + seconds
         while True:
@@ -99,7 +100,7 @@ class Terminal:
         self.until(PROMPT)
         self._seen = seen
 
-    def ended(self, seconds: float = 60.0) -> int:
+    def ended(self, seconds: float = LIMIT_S) -> int:
         """Waits for the end; the exit code."""
         ends = time.monotonic() + seconds
         while self.process.poll() is None:

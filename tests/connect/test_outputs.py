@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.connect.conftest import Machine
+from tests.waiting import LIMIT_S
 
 CODEX = """#!{python}
 import json, sys
@@ -41,7 +42,9 @@ def codex(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def hook(machine: Machine, name: str) -> subprocess.CompletedProcess[bytes]:
     script = machine.home / "connect" / name
-    return subprocess.run(["sh", script, "Stop"], input=b"x" * 300_000, capture_output=True, timeout=10, check=False)
+    return subprocess.run(
+        ["sh", script, "Stop"], input=b"x" * 300_000, capture_output=True, timeout=LIMIT_S, check=False
+    )
 
 
 def test_the_status_reads_the_files(machine: Machine) -> None:

@@ -35,6 +35,7 @@ from tests.layers.talks import (
 )
 from tests.sessions import in_session, of_kind, script, turn
 from tests.storage.conversations import HEADER, answer, call, new_log, person, result, says
+from tests.waiting import FOREVER_S, LIMIT_S
 
 NUMBERS = NoteNumbers()
 THOUSAND = "word " * 1_100  # about a thousand tokens and more
@@ -287,7 +288,7 @@ def test_waits_for_a_running_update(tmp_path: Path) -> None:
 
     async def work(session: Session) -> tuple[str, str]:
         await turn(session, "one")
-        await session.tasks.drain(10)
+        await session.tasks.drain(LIMIT_S)
         session.update_notes()
         await asyncio.sleep(0)
         done = await session.compact()
@@ -297,17 +298,15 @@ def test_waits_for_a_running_update(tmp_path: Path) -> None:
     assert writer == "notes" and "Late but there." in text
 
 
-@pytest.mark.parametrize(("wait", "ignore"), [(0.2, 60.0), (15.0, 0.1)])
+@pytest.mark.parametrize(("wait", "ignore"), [(0.2, FOREVER_S), (FOREVER_S, 0.1)])
 def test_does_not_wait_for_ever_nor_for_what_hangs(tmp_path: Path, wait: float, ignore: float) -> None:
-    hung = notes_script(tmp_path).replace("[notes]\n", "[notes]\nwait 30\n")
+    hung = notes_script(tmp_path).replace("[notes]\n", "[notes]\nwait 1000\n")
     model = script(tmp_path, two_turns(tmp_path) + hung + compaction_script())
 
     async def work(session: Session) -> str:
         await turn(session, "one")
         await asyncio.sleep(0.3)
-        before = asyncio.get_running_loop().time()
         done = await session.compact()
-        assert asyncio.get_running_loop().time() - before < 10
         for info in session.tasks.running:
             await session.tasks.kill(info.id)
         return done.writer

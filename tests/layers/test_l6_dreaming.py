@@ -38,6 +38,7 @@ from tests import warm
 from tests.counts import count
 from tests.layers.dreams import BAKERY, GOOD, JOINED, House, begun, dream, house, transcript, writes
 from tests.sessions import turn
+from tests.waiting import LIMIT_S, until
 
 
 @pytest.fixture
@@ -56,8 +57,7 @@ def memory_of(place: House) -> MemoryDirectory:
 
 async def updating(session: Session) -> None:
     """Waits until the dream has written something."""
-    while begun(session).running is None or begun(session).running.phase != "updating":  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+    await until(lambda: (running := begun(session).running) is not None and running.phase == "updating")
 
 
 def untouched(place: House) -> bool:
@@ -183,9 +183,8 @@ def test_a_mind_that_never_ends_is_ended(place: House) -> None:
 
 
 def test_a_mind_that_keeps_silent_is_ended_before_its_lock(place: House) -> None:
-    began = time.monotonic()
-    night = dream(place, "wait 60\nsay too late\n", overrides={"dream.run_minutes": 0.01})
-    assert "longer than" in night.failed and time.monotonic() - began < 20
+    night = dream(place, "wait 1000\nsay too late\n", overrides={"dream.run_minutes": 0.01})
+    assert "longer than" in night.failed
     assert untouched(place) and not (place.memory / ".consolidate-lock").exists()
 
 
@@ -735,7 +734,7 @@ from reverie.session import Session
 async def main():
     async with await Session.open(cwd=Path(sys.argv[1]), model=sys.argv[2]) as session:
         print("go", flush=True)
-        await session.dreaming.start().wait(30)
+        await session.dreaming.start().wait(100)
 asyncio.run(main())
 """
 
@@ -749,7 +748,7 @@ def test_kill_at_any_moment_leaves_before_or_after(tmp_path: Path, monkeypatch: 
     after["MEMORY.md"] = BAKERY["MEMORY.md"].replace("- [Oven again](project_oven_copy.md) — a copy\n", "")
     model = place.script(GOOD)
     began = time.monotonic()
-    assert warm.start(DRIVER, str(place.work), model, module="-c").wait(60) == 0
+    assert warm.start(DRIVER, str(place.work), model, module="-c").wait(LIMIT_S) == 0
     assert place.files == after
     longest = max(0.3, (time.monotonic() - began) * 0.6)
     ends = {"before": 0, "after": 0}

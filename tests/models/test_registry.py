@@ -21,6 +21,7 @@ from reverie.models.registry import (
 from reverie.models.window import ONE_MILLION_BETA
 from tests.models.canned import Canned, chunks, message, serve, text
 from tests.models.requests import ask, request
+from tests.waiting import LIMIT_S
 
 KEYS = ModelAccess(anthropic_key="a", openai_key="o")
 CATALOGUE = Catalogue.load()
@@ -122,7 +123,7 @@ def test_a_script_is_opened_by_its_path(tmp_path: Path) -> None:
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
     root = Path(__file__).parents[2]
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, timeout=60)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, timeout=LIMIT_S)
 
 
 @pytest.mark.parametrize(("name", "sdk"), [("claude-opus-5", "anthropic"), ("gpt-5", "openai")])

@@ -32,6 +32,7 @@ from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, 
 from tests.counts import count
 from tests.models.requests import ask, person, request
 from tests.sessions import in_session, turn
+from tests.waiting import LIMIT_S
 from tests.work import cpu_limit
 
 NOTES = Path("/home/ada/.reverie/projects/x/s/session-memory/summary.md")
@@ -369,5 +370,7 @@ def test_the_same_request_gets_the_same_bytes_in_every_process(capsys: pytest.Ca
     here = capsys.readouterr().out
     other = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     env = {**os.environ, "PYTHONHASHSEED": other}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=LIMIT_S
+    )
     assert here == done.stdout and "lamp.py" in here

@@ -20,6 +20,7 @@ from reverie.proxy.server import create_app, running
 from reverie.runtime.loopback import address, listen
 from reverie.simulator import Clock, ScriptResponder, Simulator
 from reverie.simulator.http import running as simulated
+from tests.waiting import LIMIT_S
 
 AGENT = """
 repeat forever
@@ -61,7 +62,7 @@ def proxy(home: Path, to: str, **options: Any) -> Generator[str]:
 
 def post(url: str, path: str, body: Mapping[str, Any] | bytes, **headers: str) -> tuple[int, bytes]:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=LIMIT_S)
     try:
         given = {"content-type": "application/json", "x-api-key": "simulated", "anthropic-version": "2023-06-01"}
         connection.request("POST", path, raw, given | headers)
@@ -72,7 +73,7 @@ def post(url: str, path: str, body: Mapping[str, Any] | bytes, **headers: str) -
 
 
 def get(url: str, path: str) -> tuple[int, bytes]:
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=LIMIT_S)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()

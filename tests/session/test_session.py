@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from datetime import UTC, datetime, timedelta
@@ -324,15 +323,12 @@ def test_origins_are_on_record(tmp_path: Path) -> None:
 
 
 def test_two_turns_at_once_are_refused(tmp_path: Path) -> None:
-    model = script(tmp_path, "wait 0.5\nsay One.\n")
+    model = script(tmp_path, "say One.\n")
 
     async def work(session: Session) -> None:
-        async def other() -> None:
-            await asyncio.sleep(0.05)
+        async for _ in session.send("first"):
             with pytest.raises(UserError, match="a turn is running"):
                 await turn(session, "second")
-
-        await asyncio.gather(turn(session, "first"), other())
 
     in_session(work, cwd=tmp_path, model=model)
 

