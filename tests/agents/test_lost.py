@@ -100,7 +100,7 @@ say Late, but here.
 
     async def leave(session: Session) -> None:
         await turn(session, "go")
-        assert await session.tasks.settle(Purpose.AGENT, 20)
+        assert await session.tasks.settle(Purpose.AGENT, LIMIT_S)
 
     async def come_back(session: Session) -> None:
         assert not session.messages.waiting, "nobody is lost"

@@ -245,7 +245,7 @@ def test_closing_a_session_ends_its_agents(tmp_path: Path) -> None:
         events = await turn(session, "go")
         assert ended(events).text == "Later.", "somebody sits here: the turn does not wait"
         assert len(session.tasks.running) == 1
-        await asyncio.wait_for(session.close(), 10)
+        await asyncio.wait_for(session.close(), LIMIT_S)
         assert session.tasks.list()[-1].state is TaskState.KILLED
 
     asyncio.run(run())

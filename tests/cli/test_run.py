@@ -270,7 +270,7 @@ def test_a_reader_that_leaves_ends_the_turn_quietly(reverie: Command) -> None:
     process.stdout.close()
     assert process.stderr is not None
     assert process.stderr.read() == b""
-    assert process.wait(20) == 141
+    assert process.wait(LIMIT_S) == 141
 
 
 def test_half_characters_of_a_model_are_printed_escaped(reverie: Command) -> None:

@@ -206,7 +206,7 @@ def test_enter_is_no_answer_to_a_change_of_another_program(machine: Machine) -> 
     command = [sys.executable, "-m", "reverie", "connect", "claude-code"]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.write(ours, b"\n")
-        assert process.wait(20) == 1
+        assert process.wait(LIMIT_S) == 1
         said = os.read(ours, 65_536).decode()
     os.close(ours)
     os.close(theirs)

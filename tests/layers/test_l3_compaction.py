@@ -229,7 +229,7 @@ def test_by_hand_when_notes_are_not_available(tmp_path: Path, spoil: str) -> Non
 
     async def work(session: Session) -> str:
         await turn(session, "one")
-        assert (await session.update_notes().wait(10)).state.value == "completed"
+        assert (await session.update_notes().wait(LIMIT_S)).state.value == "completed"
         await turn(session, "two")
         path = notes_path(tmp_path)
         if spoil == "missing":
@@ -255,7 +255,7 @@ def test_by_hand_from_the_notes_and_with_instructions_from_a_model(tmp_path: Pat
 
     async def work(session: Session) -> tuple[str, str]:
         await turn(session, "one")
-        await session.update_notes().wait(10)
+        await session.update_notes().wait(LIMIT_S)
         first = await session.compact()
         assert "Reading the files." in first.text and first.tokens_after < first.tokens_before
         await turn(session, "two")
@@ -272,7 +272,7 @@ def test_long_sections_are_cut_with_a_marker(tmp_path: Path) -> None:
 
     async def work(session: Session) -> str:
         await turn(session, "one")
-        await session.update_notes().wait(10)
+        await session.update_notes().wait(LIMIT_S)
         path = notes_path(tmp_path)
         path.write_text(path.read_text().replace(STATE, STATE + "\n\n" + "a line of it\n" * 1_000))
         return (await session.compact()).text
@@ -322,7 +322,7 @@ def test_notes_that_would_not_make_room_hand_over(tmp_path: Path) -> None:
 
     async def work(session: Session) -> list[str]:
         await turn(session, "hello")
-        assert (await session.update_notes().wait(10)).state.value == "completed"
+        assert (await session.update_notes().wait(LIMIT_S)).state.value == "completed"
         await turn(session, "read")
         return [one.writer for one in boundaries(session)]
 

@@ -23,7 +23,7 @@ from reverie.models.registry import ModelAccess, open_model
 from reverie.models.sending import RetryPolicy, send
 from reverie.types import Message, TextBlock
 from tests.models.requests import READ_TOOL, answered, ask, collect, person, request
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 pytestmark = pytest.mark.integration
 PYTHON = os.environ.get("REVERIE_TEST_REAL_MODEL", sys.executable)
@@ -130,7 +130,7 @@ def test_cancelling_frees_the_server_for_the_next(name: str, access: ModelAccess
         with pytest.raises(asyncio.CancelledError):
             await task
         short = request(person("Hi."), model=name, max_tokens=4, tools=())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(LIMIT_S):
             last = (await collect(send(model, short, policy=RetryPolicy())))[-1]
         await model.close()
         assert isinstance(last, Finished)

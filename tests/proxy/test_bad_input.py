@@ -96,7 +96,7 @@ def test_a_client_that_leaves_ends_the_request_upstream(tmp_path: Path, when: st
         if when == "during the stream":
             assert b"200 OK" in line.recv(1_000)
         else:
-            assert asked.wait(15)
+            assert asked.wait(LIMIT_S)
         line.close()
         assert seen.get(timeout=LIMIT_S)
 

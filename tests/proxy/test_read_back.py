@@ -296,7 +296,7 @@ def test_a_client_that_leaves_ends_a_hidden_round(tmp_path: Path) -> None:
         raw = json.dumps(client.body()).encode()
         line = socket.create_connection((urlsplit(url).hostname, urlsplit(url).port))
         line.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\n\r\n%s" % (len(raw), raw))
-        assert again.wait(30)
+        assert again.wait(LIMIT_S)
         line.close()
         assert seen.get(timeout=LIMIT_S)
 

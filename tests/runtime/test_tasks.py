@@ -310,7 +310,7 @@ def test_serial_runs_never_overlap_and_keep_their_order(
         for task, (_, _, how) in zip(started, plan, strict=True):
             if how == "kill":
                 await board.tasks.kill(task.id)
-        assert await board.tasks.drain(5) == ()
+        assert await board.tasks.drain(LIMIT_S) == ()
         for task, (_, _, how) in zip(started, plan, strict=True):
             expected = {"ok": {S.COMPLETED}, "fail": {S.FAILED}, "kill": {S.KILLED, S.COMPLETED}}
             assert task.info.state in expected[how], task.info

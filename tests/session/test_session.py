@@ -29,6 +29,7 @@ from reverie.storage.transcript.records import ForkUsage
 from reverie.types import Origin
 from tests import warm
 from tests.sessions import ended, in_session, of_kind, script, turn
+from tests.waiting import LIMIT_S
 
 
 def wire(session: Session) -> list[object]:
@@ -240,7 +241,7 @@ def test_open_calls_of_a_crashed_session_are_closed_by_record(tmp_path: Path) ->
     model = script(
         tmp_path, 'call Read {"file_path": "a.txt"}\ncall Bash {"command": "touch x; sleep 9"}\n---\nsay Went on.\n'
     )
-    assert warm.start(program, str(tmp_path), model, module="-c").wait(60) == 9
+    assert warm.start(program, str(tmp_path), model, module="-c").wait(LIMIT_S) == 9
 
     async def work(session: Session) -> tuple[str, list[object]]:
         return ended(await turn(session, "go on")).text, wire(session)

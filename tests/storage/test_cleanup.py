@@ -89,7 +89,7 @@ def test_a_session_cleans_up_in_the_background(tmp_path: Path, own_home: Path) -
             old = kept(session.places.project, "gone", "a.txt", days=400)
             own = kept(session.places.project, session.id, "b.txt", days=400)
         async with await Session.open(cwd=tmp_path, model=model) as session:
-            await session.tasks.drain(5)
+            await session.tasks.drain(LIMIT_S)
             assert not old.exists()
             assert not own.exists(), "nothing in that session's transcript names it"
 

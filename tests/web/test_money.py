@@ -16,7 +16,7 @@ from reverie.lab.web_home import LONG, write_long_session, write_sessions
 from reverie.models.catalogue import Catalogue
 from reverie.settings import load_settings
 from reverie.storage.transcript.records import CacheBreak, ForkUsage
-from tests.waiting import wait_until
+from tests.waiting import LIMIT_S, wait_until
 from tests.web.served import Browser, served
 from tests.web.test_window import HOSTILE, projects, session, talk
 
@@ -115,4 +115,4 @@ def test_commands_lead_to_the_pages(tmp_path: Path) -> None:
             assert f"{page}?token=" in told.stdout, told.stderr
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(LIMIT_S)

@@ -326,7 +326,7 @@ def test_status_and_stop(tmp_path: Path) -> None:
         assert again.returncode == 3 and str(run.process.pid) in again.stderr
         stopping = warm.start("team", "stop", "t", cwd=tmp_path)
         assert run.finish() == 143
-        assert stopping.wait(30) == 0
+        assert stopping.wait(LIMIT_S) == 0
     assert _reverie(tmp_path, "team", "stop", "t").returncode == 2
     assert _reverie(tmp_path, "team", "stop", "nobody").stderr.startswith("reverie: There is no team 'nobody'")
 

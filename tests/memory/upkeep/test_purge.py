@@ -26,6 +26,7 @@ from reverie.memory.upkeep.purge_forms import PURGED, PurgeTarget, SecretForms
 from reverie.storage.transcript.file import read_records
 from tests.counts import count
 from tests.memory.secrets_corpus import TOKENS, Draw, frame
+from tests.waiting import LIMIT_S
 from tests.work import cpu_limit
 
 SECRET = TOKENS["GitHub classic token"](Draw(11))
@@ -196,7 +197,7 @@ def test_a_live_session_that_holds_it_is_named_and_nothing_changes(home: Home) -
         assert SECRET in (home.root / "reference_ci.md").read_text(), "all or nothing"
         assert other.stdin is not None
         other.stdin.close()
-        other.wait(10)
+        other.wait(LIMIT_S)
     assert home.purge(PurgeTarget.of_text(SECRET)).left == ()
 
 
