@@ -156,7 +156,7 @@ when /Outer/
   call Agent {{"description": "inner", "prompt": "Inner.", {FRONT}}}
 end
 when /Inner/
-  wait 30
+  wait 1000
   say never
 end
 """
@@ -189,7 +189,7 @@ when /Outer/
   say I wait for it.
 end
 when /Inner/
-  wait 30
+  wait 1000
   say never
 end
 """

@@ -281,7 +281,7 @@ def refusing(world: World) -> str:
 
 
 def hanging(world: World) -> str:
-    return "wait 30\nsay late"
+    return "wait 1000\nsay late"
 
 
 BAD_MINDS: dict[str, tuple[Any, str, bool]] = {

@@ -350,7 +350,7 @@ BAD_MINDS: dict[str, tuple[str, str]] = {
         "dream_held",
     ),
     "loops": (LOOPS, "dream_failed"),
-    "never stops": ("wait 60\nsay late\n", "dream_failed"),
+    "never stops": ("wait 1000\nsay late\n", "dream_failed"),
     "talks nonsense": (NONSENSE, "dream_completed"),
     "refuses": ("stop refusal\nsay no\n", "dream_failed"),
     "has no key": ("fail authentication\nsay x\n", "dream_failed"),
@@ -438,7 +438,7 @@ def test_a_crash_does_not_shut_the_time_gate(place: House, own_home: Path) -> No
         "    session.dreaming.start()\n    print('taken', flush=True)\n    await asyncio.sleep(60)\n"
         "asyncio.run(main())\n"
     )
-    model = place.script("wait 50\nsay late\n")
+    model = place.script("wait 1000\nsay late\n")
     process = subprocess.Popen([sys.executable, "-c", driver, str(place.work), model], stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == b"taken\n"
     process.kill()
@@ -455,7 +455,7 @@ def test_a_crash_does_not_shut_the_time_gate(place: House, own_home: Path) -> No
 
 
 def test_kill_rolls_back(place: House) -> None:
-    mind = writes({"project_oven.md": JOINED}, "x").rpartition("say")[0] + "wait 30\nsay late\n"
+    mind = writes({"project_oven.md": JOINED}, "x").rpartition("say")[0] + "wait 1000\nsay late\n"
 
     async def run() -> None:
         async with await Session.open(cwd=place.work, model=place.script(mind)) as session:
@@ -486,8 +486,8 @@ def test_killed_before_it_began_it_leaves_the_lock_free(place: House) -> None:
 def test_two_dreams_never_run_at_once(place: House) -> None:
     async def run() -> None:
         async with (
-            await Session.open(cwd=place.work, model=place.script("wait 2\nsay done\n")) as one,
-            await Session.open(cwd=place.work, model=place.script("wait 2\nsay done\n")) as other,
+            await Session.open(cwd=place.work, model=place.script("wait 0.2\nsay done\n")) as one,
+            await Session.open(cwd=place.work, model=place.script("wait 0.2\nsay done\n")) as other,
         ):
             task = begun(one).start()
             with pytest.raises(Exception, match="another process dreams"):

@@ -154,7 +154,7 @@ def test_malformed_input_and_unknown_tools_are_answered(tmp_path: Path) -> None:
 
 
 def test_cancel_leaves_a_conversation_that_goes_on(tmp_path: Path) -> None:
-    model = script(tmp_path, 'call Bash {"command": "sleep 30"}\n---\nsay Fine.\n---\nsay Still fine.\n')
+    model = script(tmp_path, 'call Bash {"command": "sleep 1000"}\n---\nsay Fine.\n---\nsay Still fine.\n')
 
     async def work(session: Session) -> tuple[TurnEnded, TurnEnded, list[object]]:
         events = list[Event]()
@@ -239,7 +239,7 @@ def test_open_calls_of_a_crashed_session_are_closed_by_record(tmp_path: Path) ->
     )
     (tmp_path / "a.txt").write_text("alpha")
     model = script(
-        tmp_path, 'call Read {"file_path": "a.txt"}\ncall Bash {"command": "touch x; sleep 9"}\n---\nsay Went on.\n'
+        tmp_path, 'call Read {"file_path": "a.txt"}\ncall Bash {"command": "touch x; sleep 60"}\n---\nsay Went on.\n'
     )
     assert warm.start(program, str(tmp_path), model, module="-c").wait(LIMIT_S) == 9
 

@@ -115,7 +115,7 @@ def test_a_key_that_is_held_down_does_not_answer_the_next_question(reverie: Comm
 
 
 def test_after_a_command_during_a_turn_the_chat_still_says_that_it_works(reverie: Command) -> None:
-    with chat(reverie, "--model", reverie.script("wait 30\nsay Never.\n")) as terminal:
+    with chat(reverie, "--model", reverie.script("wait 1000\nsay Never.\n")) as terminal:
         terminal.say("go")
         terminal.until("working")
         terminal.press("/cost\r")

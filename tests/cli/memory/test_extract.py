@@ -118,7 +118,7 @@ def test_killed_in_the_middle_the_next_run_goes_on_after_the_last_turn_that_was_
     path = transcript(reverie.work / "old.jsonl")
     slow = reverie.work / mind(reverie, place).removeprefix("scripted:")
     text = slow.read_text()
-    slow.write_text(text.replace("when /Monday, 2026-03-09/\n", "when /Monday, 2026-03-09/\n  wait 50\n"))
+    slow.write_text(text.replace("when /Monday, 2026-03-09/\n", "when /Monday, 2026-03-09/\n  wait 1000\n"))
     process = reverie.start("extract", str(path), "--model", f"scripted:{slow}")
     assert process.stderr is not None
     while b"turn 3 of 3" not in (line := process.stderr.readline()):

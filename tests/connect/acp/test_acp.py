@@ -265,7 +265,7 @@ when /Talk/
   fill 4000
 end
 when /Wait/
-  call Bash {"command": "echo $$ > pid; sleep 60"}
+  call Bash {"command": "echo $$ > pid; sleep 1000"}
 end
 """
 
