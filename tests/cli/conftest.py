@@ -35,7 +35,8 @@ class Command:
             "LC_ALL",
             "TMPDIR",
             "REVERIE_REQUEST_LOG",
-        )  # the last: see `prefix_watch`
+            "REVERIE_MEMORY__RECALL_CEILING_S",
+        )  # the last two: see `prefix_watch` and `own_home`
         kept = {key: value for key, value in os.environ.items() if key in passed}
         return {**kept, "HOME": str(self.home.parent), "REVERIE_HOME": str(self.home), **self.extra}
 
