@@ -31,7 +31,9 @@ def note(state):
 note("begun")
 if what == "0.02":
     os.kill(os.getpid(), 9)  # as the system does if memory is short
-time.sleep(float(what or 0))
+while what == "gate" and not os.path.exists(folder + "/go"):
+    time.sleep(0.02)
+time.sleep(0 if what == "gate" else float(what or 0))
 if what == "0.01":
     sys.exit("it does not work")
 note("done")
@@ -51,23 +53,28 @@ def runs(folder: Path) -> list[list[object]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def ask(home: Path, session: str, folder: Path, seconds: float = 0) -> None:
+def ask(home: Path, session: str, folder: Path, seconds: float | str = 0) -> None:
     run_hook("Stop", home, {"session_id": session, "transcript_path": f"{folder}|{seconds}"})
 
 
 def test_one_job_per_session_and_its_report(home: Path, tmp_path: Path, worker: str) -> None:
     service = start_service(home, worker=worker)
     wait_until_it_answers(home)
+    ask(home, "before", tmp_path, "gate")
+    wait_until(lambda: runs(tmp_path))
     for _ in range(3):
         ask(home, "first", tmp_path)
     ask(home, "second", tmp_path, 0.01)
     ask(home, "killed", tmp_path, 0.02)
-    wait_until(lambda: len(log_of(home, "hook_job")) == 3)
-    reports = log_of(home, "hook_job")
+    (tmp_path / "go").touch()
+    wait_until(lambda: len(log_of(home, "hook_job")) == 4)
+    reports = log_of(home, "hook_job")[1:]
     assert reports[0]["memories"] == 2 and "error" not in reports[0]
     assert reports[1]["error"] == "it does not work"
     assert reports[2]["error"] == "The worker ended with exit code -9."
     assert [(state, session) for state, session, *_ in runs(tmp_path)] == [
+        ("begun", "before"),
+        ("done", "before"),
         ("begun", "first"),
         ("done", "first"),
         ("begun", "second"),
