@@ -126,6 +126,8 @@ def own_home(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("REVERIE_HOME", str(home / ".reverie"))
     for name in _UNSET:
         monkeypatch.delenv(name, raising=False)
+    # A busy machine may take longer than the usual moment; tests of that moment have their own.
+    monkeypatch.setenv("REVERIE_MEMORY__RECALL_CEILING_S", "100")
     # What a layer does when its model fails is seen only if nobody stands in; tests of the stand-in switch it on.
     monkeypatch.setenv("REVERIE_BACKGROUND_FALLBACK", "0")
     return home

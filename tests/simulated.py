@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reverie.models.script import Script
+from reverie.models.script_syntax import Reply
 from reverie.paths import Places
 from reverie.settings import load_settings
 from reverie.simulator import ScriptResponder, Simulator
 from reverie.simulator.http import running
 from reverie.simulator.ledger import Billing
+from tests.waiting import until
 
 ANTHROPIC = "anthropic:claude-sonnet-5-5"
 OPENAI = "openai:gpt-5.5"
@@ -25,11 +29,31 @@ OTHER_LAYERS = ("MICROCOMPACT_TIME", "MICROCOMPACT_ECONOMIC", "SESSION_NOTES", "
 """What is shown here is the cache alone: nothing may be cleared because it pays, nothing may run beside it."""
 
 
+class HeldResponder(ScriptResponder):
+    """Plays a script, and holds back the replies for a purpose until the test lets them go."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        self.gates: dict[str, threading.Event] = {}
+        self.asked: list[str] = []
+
+    async def reply(self, body: Mapping[str, Any], *, purpose: str = "main") -> Reply:
+        self.asked.append(purpose)
+        if purpose in self.gates:
+            await until(self.gates[purpose].is_set)
+        return await super().reply(body, purpose=purpose)
+
+
 @dataclass(slots=True)
 class Served:
     """What a test sees of the server."""
 
     simulator: Simulator
+    responder: HeldResponder
+
+    def hold(self, purpose: str) -> threading.Event:
+        """Replies for this purpose wait until the event is set."""
+        return self.responder.gates.setdefault(purpose, threading.Event())
 
     @property
     def rows(self) -> list[Billing]:
@@ -46,7 +70,8 @@ class Served:
 @contextmanager
 def served(script: str, patch: pytest.MonkeyPatch) -> Iterator[Served]:
     """Serves a script; both vendors' addresses point at it for as long as the block lasts."""
-    simulator = Simulator(ScriptResponder(Script.parse(script)))
+    responder = HeldResponder(Script.parse(script))
+    simulator = Simulator(responder)
     with running(simulator) as url:
         patch.setenv("ANTHROPIC_BASE_URL", url)
         patch.setenv("ANTHROPIC_API_KEY", "simulated")
@@ -54,7 +79,7 @@ def served(script: str, patch: pytest.MonkeyPatch) -> Iterator[Served]:
         patch.setenv("OPENAI_API_KEY", "simulated")
         for layer in OTHER_LAYERS:
             patch.setenv(f"REVERIE_FLAG_{layer}", "0")
-        yield Served(simulator)
+        yield Served(simulator, responder)
 
 
 def files(folder: Path, count: int = 30, size: int = 400) -> None:

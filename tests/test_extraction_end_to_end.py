@@ -23,6 +23,7 @@ from reverie.storage.transcript.sessions import list_sessions
 from reverie.types import Purpose
 from tests.sessions import ended, in_session, script, turn
 from tests.simulated import ANTHROPIC, files, served
+from tests.waiting import LIMIT_S
 
 SAID = "Please write commit messages in the imperative, the release notes are made from them"
 MEMORY = (
@@ -57,7 +58,7 @@ end
     async def hold(session: Session) -> None:
         for number in range(4):
             assert ended(await turn(session, f"{SAID} ({number})")).reason == "answered"
-            await session.tasks.settle(Purpose.EXTRACTION, 30)
+            await session.tasks.settle(Purpose.EXTRACTION, LIMIT_S)
 
     with served(work + writing(tmp_path), monkeypatch) as server:
         for layer in ("EXTRACTION", "SESSION_NOTES", "RECALL"):
@@ -102,7 +103,7 @@ def cursors(cwd: Path) -> list[Cursor]:
 
 def test_at_exit_a_run_in_flight_is_waited_for(tmp_path: Path) -> None:
     model = script(tmp_path, f"say Yes.\n\n[extraction]\n{writing(tmp_path, wait=0.7)}")
-    out, err = reverie(tmp_path, "run", "--model", model, SAID).communicate(timeout=60)
+    out, err = reverie(tmp_path, "run", "--model", model, SAID).communicate(timeout=LIMIT_S)
     assert "Yes." in out, err
     assert (memory_of(tmp_path) / "feedback_commits.md").exists()
     assert len(cursors(tmp_path)) == 1
@@ -138,7 +139,7 @@ def test_on_sigterm_a_run_in_flight_is_waited_for(tmp_path: Path) -> None:
     model = script(tmp_path, f"say Yes.\n\n[extraction]\n{writing(tmp_path, wait=1.0)}")
     with waiting(tmp_path, model) as held:
         held.send_signal(signal.SIGTERM)
-        assert held.wait(timeout=30) == 143
+        assert held.wait(timeout=LIMIT_S) == 143
     assert (memory_of(tmp_path) / "feedback_commits.md").exists()
     assert len(cursors(tmp_path)) == 1
 
@@ -157,7 +158,7 @@ def test_sigterm_while_it_waits_at_exit_does_not_cut_the_wait_short(tmp_path: Pa
     model = script(tmp_path, f"say Yes.\n\n[extraction]\n{writing(tmp_path, wait=2)}")
     with closing(tmp_path, model) as held:
         held.send_signal(signal.SIGTERM)
-        assert held.wait(timeout=30) == 143
+        assert held.wait(timeout=LIMIT_S) == 143
     assert (memory_of(tmp_path) / "feedback_commits.md").exists()
     assert len(cursors(tmp_path)) == 1
 
@@ -166,16 +167,15 @@ def test_sigterm_while_it_waits_at_exit_does_not_cut_the_wait_short(tmp_path: Pa
     "signals", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT), (signal.SIGINT,)]
 )
 def test_a_second_signal_ends_at_once_and_so_does_an_interrupt(
-    tmp_path: Path, signals: tuple[signal.Signals, ...]
+    tmp_path: Path, signals: tuple[signal.Signals, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = script(tmp_path, f"say Yes.\n\n[extraction]\n{writing(tmp_path, wait=50)}")
+    monkeypatch.setenv("REVERIE_BACKGROUND__EXIT_WAIT_S", "1000")
+    model = script(tmp_path, f"say Yes.\n\n[extraction]\n{writing(tmp_path, wait=1_000)}")
     with closing(tmp_path, model) as held:
-        began = time.monotonic()
         for one in signals:
             held.send_signal(one)
             time.sleep(0.3)
-        assert held.wait(timeout=30) == (143 if signal.SIGTERM in signals else 130)
-        assert time.monotonic() - began < 15
+        assert held.wait(timeout=LIMIT_S) == (143 if signal.SIGTERM in signals else 130)
     assert not (memory_of(tmp_path) / "feedback_commits.md").exists()
     assert cursors(tmp_path) == [], "what was not looked at is looked at when it is resumed"
 
@@ -185,7 +185,7 @@ def test_after_a_kill_the_next_start_goes_on_from_the_cursor(tmp_path: Path, pre
     with waiting(tmp_path, script(tmp_path, slow)) as held:
         time.sleep(0.3)
         held.kill()
-        held.wait(timeout=10)
+        held.wait(timeout=LIMIT_S)
     assert not (memory_of(tmp_path) / "feedback_commits.md").exists() and cursors(tmp_path) == []
     quick = script(tmp_path, slow.replace("wait 20", "wait 0"))
 

@@ -23,6 +23,7 @@ from reverie.parsing import (
     load_yaml,
 )
 from reverie.storage.transcript.file import dump_record, parse_line, parse_record
+from tests.waiting import LIMIT_S
 
 N = 45_000
 DEEP_YAML = {
@@ -57,7 +58,7 @@ def test_a_deep_head_does_not_end_the_process(tmp_path: Path, name: str) -> None
     assert read_definition(tmp_path / "a.md")
     if name == "keys":
         code = "import sys; from reverie.memory.frontmatter import split; print(split(sys.stdin.read()).problems)"
-        done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, timeout=LIMIT_S)
         assert done.returncode == 0 and "nested deeper" in done.stdout
 
 

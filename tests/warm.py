@@ -32,6 +32,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT_S
+
 _ADDRESS = "TEST_WARM_SERVER"
 _COLD = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "COVERAGE")
 """Variables that an interpreter reads when it starts."""
@@ -123,7 +125,7 @@ def run(
     cwd: Path,
     env: Mapping[str, str],
     stdin: bytes = b"",
-    timeout: float = 60,
+    timeout: float = LIMIT_S,
     module: str = "reverie",
 ) -> subprocess.CompletedProcess[bytes]:
     """As `subprocess.run([sys.executable, "-m", module, *args], …)` with its output captured."""

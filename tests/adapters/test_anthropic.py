@@ -20,6 +20,7 @@ from reverie.errors import BlockingLimit
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from tests.adapters.minds import Mind, Served, serve
+from tests.waiting import LIMIT_S
 
 NAME = "claude-sonnet-5-5"
 SYSTEM = "You are a clerk. " + "You check the archive of the harbour office, file by file. " * 80
@@ -317,7 +318,7 @@ with serve(Mind()) as server:
 def test_a_program_that_closes_nothing_still_learns(tmp_path: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-c", LEFT_OPEN, str(tmp_path)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     assert [path.name for path in (tmp_path / "memory").glob("feedback*.md")] != []
 

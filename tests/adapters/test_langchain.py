@@ -19,6 +19,7 @@ from reverie.library.memory import Memory
 from reverie.simulator import Reply, Simulator
 from reverie.simulator.http import running
 from tests.integration.programs import installed
+from tests.waiting import LIMIT_S
 
 TURNS = 3
 VENDORS = [
@@ -342,7 +343,7 @@ def test_without_langchain_one_sentence_says_what_to_install() -> None:
         "import sys; import reverie.adapters; assert 'langchain' not in sys.modules; sys.modules['langchain'] = None\n"
         "try:\n    import reverie.adapters.langchain\nexcept Exception as error: print(type(error).__name__, error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT_S, check=True)
     assert done.stdout.startswith("MissingExtra This needs LangChain") and "reverie[langchain]" in done.stdout
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tests import warm
+from tests.waiting import LIMIT_S
 
 Event = dict[str, Any]
 
@@ -49,7 +50,7 @@ class Run:
         """Reads to the end; the exit code."""
         for _ in self:
             pass
-        return self.process.wait(30)
+        return self.process.wait(LIMIT_S)
 
     def __iter__(self) -> Iterator[Event]:
         for line in self.output:

@@ -15,6 +15,7 @@ from reverie.storage.transcript.records import ForkUsage
 from reverie.types import Purpose
 from tests.counts import count
 from tests.sessions import in_session, script, turn
+from tests.waiting import LIMIT_S
 
 PLAY = """
 call Read {"file_path": "a.txt"}
@@ -114,7 +115,7 @@ def test_what_a_fork_reads_is_not_known_to_the_parent(tmp_path: Path) -> None:
 
 
 def test_cancelling_the_one_who_waits_cancels_the_fork(tmp_path: Path) -> None:
-    model = script(tmp_path, "say One.\n\n[notes]\nwait 30\nsay late\n")
+    model = script(tmp_path, "say One.\n\n[notes]\nwait 1000\nsay late\n")
 
     async def work(session: Session) -> None:
         await turn(session, "go")
@@ -123,7 +124,7 @@ def test_cancelling_the_one_who_waits_cancels_the_fork(tmp_path: Path) -> None:
         )
         await asyncio.sleep(0.1)
         waiting.cancel()
-        done, _ = await asyncio.wait([waiting], timeout=20)
+        done, _ = await asyncio.wait([waiting], timeout=LIMIT_S)
         assert done and waiting.cancelled()
 
     in_session(work, cwd=tmp_path, model=model)

@@ -19,6 +19,7 @@ from reverie.types import Message, Origin, Record, TextBlock
 from tests.agents.talk import of_agents, part, results, said_to_main, user_texts
 from tests.counts import count
 from tests.sessions import ended, in_session, script, turn
+from tests.waiting import LIMIT_S
 
 STEPS = [
     'call Read {"file_path": "b.txt"}',
@@ -103,7 +104,7 @@ say They are on their way.
             before = kept_of(session)
             assert len(session.tasks.running) == 2
             while running := session.tasks.running:
-                await session.tasks.settle(running[0].purpose, 20)
+                await session.tasks.settle(running[0].purpose, LIMIT_S)
             assert kept_of(session) == before
             messages = session.messages.drain()
             assert len(messages) == 2, "all that comes of them is a message each"

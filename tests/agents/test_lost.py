@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from reverie.session import Session
 from reverie.types import Purpose
 from tests.agents.talk import said_to_main
 from tests.sessions import ended, in_session, script, turn
+from tests.waiting import LIMIT_S
 
 PLAY = """
 call Agent {"description": "quick one", "prompt": "Be quick.", "subagent_type": "general", "run_in_background": true}
@@ -34,7 +34,7 @@ end
 when /Be slow/
   call Glob {"pattern": "*.txt"}
   ---
-  wait 60
+  wait 1000
   say never
 end
 """
@@ -46,9 +46,10 @@ def test_whoever_was_at_work_when_the_process_was_killed_is_told_of(tmp_path: Pa
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, env=dict(os.environ))
     assert process.stdout is not None
     heard = b""
-    until = time.monotonic() + 30
-    while heard.count(b'"progress": "Glob *.txt"') < 2 and time.monotonic() < until:
-        heard += process.stdout.readline()
+    while heard.count(b'"progress": "Glob *.txt"') < 2:
+        line = process.stdout.readline()
+        assert line, heard
+        heard += line
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
@@ -73,17 +74,15 @@ def test_whoever_was_at_work_when_the_process_was_killed_is_told_of(tmp_path: Pa
 def test_a_run_that_was_given_up_ends_its_agents_at_once(tmp_path: Path) -> None:
     play = PLAY.replace("Be quick.", "Be slow.")
 
-    async def run() -> float:
+    async def run() -> None:
         session = await Session.open(cwd=tmp_path, model=script(tmp_path, play))
         async for event in session.send("go"):
             if event.kind == "task_changed" and "Glob" in str(getattr(event, "progress", "")):
                 session.cancel()
         assert session.tasks.running
-        begun = time.monotonic()
-        await asyncio.wait_for(session.close(), 30)
-        return time.monotonic() - begun
+        await asyncio.wait_for(session.close(), LIMIT_S)
 
-    assert asyncio.run(run()) < 10
+    asyncio.run(run())
 
 
 def test_a_report_that_nobody_read_is_there_when_the_conversation_goes_on(tmp_path: Path) -> None:
@@ -101,7 +100,7 @@ say Late, but here.
 
     async def leave(session: Session) -> None:
         await turn(session, "go")
-        assert await session.tasks.settle(Purpose.AGENT, 20)
+        assert await session.tasks.settle(Purpose.AGENT, LIMIT_S)
 
     async def come_back(session: Session) -> None:
         assert not session.messages.waiting, "nobody is lost"

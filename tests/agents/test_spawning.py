@@ -14,6 +14,7 @@ from reverie.runtime.tasks import TaskState
 from reverie.session import Session
 from tests.agents.talk import define, of_agents, part, results, said_to_main, transcripts
 from tests.sessions import ended, in_session, of_kind, script, turn
+from tests.waiting import LIMIT_S, until
 
 FRONT = '"subagent_type": "general"'
 BACK = '"subagent_type": "general", "run_in_background": true'
@@ -155,7 +156,7 @@ when /Outer/
   call Agent {{"description": "inner", "prompt": "Inner.", {FRONT}}}
 end
 when /Inner/
-  wait 30
+  wait 1000
   say never
 end
 """
@@ -188,7 +189,7 @@ when /Outer/
   say I wait for it.
 end
 when /Inner/
-  wait 30
+  wait 1000
   say never
 end
 """
@@ -244,7 +245,7 @@ def test_closing_a_session_ends_its_agents(tmp_path: Path) -> None:
         events = await turn(session, "go")
         assert ended(events).text == "Later.", "somebody sits here: the turn does not wait"
         assert len(session.tasks.running) == 1
-        await asyncio.wait_for(session.close(), 10)
+        await asyncio.wait_for(session.close(), LIMIT_S)
         assert session.tasks.list()[-1].state is TaskState.KILLED
 
     asyncio.run(run())
@@ -362,10 +363,9 @@ def test_a_question_from_the_background_is_denied_after_a_while(tmp_path: Path) 
     async def work(session: Session) -> None:
         await turn(session, "go")
         (running,) = session.tasks.running
-        while not session.gate.questions():  # noqa: ASYNC110 (it may have been asked before)
-            await asyncio.sleep(0.01)
+        await until(session.gate.questions)  # it may have been asked before
         assert session.gate.questions()[0].reason.startswith("toucher:")
-        assert await session.tasks.settle(running.purpose, 10), "it does not wait for ever"
+        assert await session.tasks.settle(running.purpose, LIMIT_S), "it does not wait for ever"
         session.listen(told.append)
         assert "toucher has reported (read with your next message)" in [
             event.text for event in told if isinstance(event, Notice)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import warm
+from tests.waiting import LIMIT_S
 
 
 @dataclass(slots=True)
@@ -34,12 +35,13 @@ class Command:
             "LC_ALL",
             "TMPDIR",
             "REVERIE_REQUEST_LOG",
-        )  # the last: see `prefix_watch`
+            "REVERIE_MEMORY__RECALL_CEILING_S",
+        )  # the last two: see `prefix_watch` and `own_home`
         kept = {key: value for key, value in os.environ.items() if key in passed}
         return {**kept, "HOME": str(self.home.parent), "REVERIE_HOME": str(self.home), **self.extra}
 
     def __call__(
-        self, *args: str, stdin: str | bytes = b"", code: int | None = 0, timeout: float = 60
+        self, *args: str, stdin: str | bytes = b"", code: int | None = 0, timeout: float = LIMIT_S
     ) -> subprocess.CompletedProcess[str]:
         """Runs to the end and checks the exit code (None: any)."""
         given = stdin.encode() if isinstance(stdin, str) else stdin

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests import warm
+from tests.waiting import LIMIT_S
 
 _STYLE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[=>]|\][^\x07]*\x07|\([A-Z0-9])")
 
@@ -25,10 +26,19 @@ PROMPT = "⌨"
 _READS_KEYS, _WHERE_AM_I = "\x1b[?2004h", "\x1b[6n"
 
 
+SLOW_KEYS = """
+from reverie.__main__ import main
+from reverie.cli.chat import prompt, questions
+questions._PAUSE_S = prompt.TWICE_S = 100
+main()
+"""
+"""A chat for which any two keys of a test follow each other at once, however busy the machine is."""
+
+
 class Terminal:
     """`reverie` with these arguments on a terminal of 80 columns. Use it in a `with`."""
 
-    def __init__(self, *args: str, cwd: Path, env: dict[str, str], columns: int = 80) -> None:
+    def __init__(self, *args: str, cwd: Path, env: dict[str, str], columns: int = 80, slow_keys: bool = False) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self._columns = columns
@@ -37,7 +47,12 @@ class Terminal:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
         self.process = warm.Process(
-            *args, cwd=cwd, env={**env, "TERM": "xterm-256color"}, streams=[slave] * 3, terminal=True
+            *((SLOW_KEYS, *args) if slow_keys else args),
+            module="-c" if slow_keys else "reverie",
+            cwd=cwd,
+            env={**env, "TERM": "xterm-256color"},
+            streams=[slave] * 3,
+            terminal=True,
         )
         os.close(slave)
 
@@ -72,7 +87,7 @@ class Terminal:
         self.until(text[-10:])
         self.press("\r")
 
-    def until(self, text: str, seconds: float = 60.0) -> str:
+    def until(self, text: str, seconds: float = LIMIT_S) -> str:
         """Reads until `text` shows up after what was waited for before; what came up to there."""
         ends = time.monotonic() + seconds
         while True:
@@ -99,7 +114,7 @@ class Terminal:
         self.until(PROMPT)
         self._seen = seen
 
-    def ended(self, seconds: float = 60.0) -> int:
+    def ended(self, seconds: float = LIMIT_S) -> int:
         """Waits for the end; the exit code."""
         ends = time.monotonic() + seconds
         while self.process.poll() is None:
@@ -107,6 +122,13 @@ class Terminal:
             self._read(0.1)
         self._read(0.1)
         return self.process.returncode
+
+    def leave(self) -> int:
+        """Presses Ctrl-C until it ends, as twice counts only within a moment; the exit code."""
+        while self.process.poll() is None:
+            self.press("\x03")
+            self._read(0.2)
+        return self.ended()
 
     def _read(self, seconds: float) -> None:
         if select.select([self._master], [], [], min(seconds, 0.2))[0]:

@@ -11,6 +11,7 @@ import pytest
 from reverie.cli.app import COMMANDS, EXIT_CODES
 from reverie.cli.reference import reference_page
 from tests.cli.conftest import Command
+from tests.waiting import LIMIT_S
 
 PAGE = reference_page()
 ALL_COMMANDS = re.findall(r"^#{2,3} reverie (\S.*)$", PAGE, re.MULTILINE)
@@ -105,7 +106,7 @@ def test_a_reader_that_leaves_is_no_error(reverie: Command) -> None:
     process.stdout.close()
     assert process.stderr is not None
     assert process.stderr.read() == b""
-    assert process.wait(20) in (0, 141)
+    assert process.wait(LIMIT_S) in (0, 141)
 
 
 def test_output_that_cannot_be_written_is_said(reverie: Command) -> None:

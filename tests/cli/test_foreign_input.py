@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -35,14 +34,12 @@ def test_only_regular_files_are_opened_and_only_so_much_is_read(tmp_path: Path) 
         file.truncate(1 << 40)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(tmp_path / "socket"))
-    began = time.monotonic()
     for path in (pipe, tmp_path / "socket", Path("/dev/zero"), Path("/dev/tty"), tmp_path, link, sparse):
         with pytest.raises(OSError):
             read_regular(path)
     with pytest.raises(OSError):
         open_regular(pipe, append=True)
     assert read_head(sparse, 10) == read_tail(sparse, 10)[0] == b"\0" * 10
-    assert time.monotonic() - began < 2
     listening.close()
 
 
@@ -63,7 +60,7 @@ def test_only_regular_files_are_opened_and_only_so_much_is_read(tmp_path: Path) 
 )
 def test_a_pipe_given_as_a_file_is_refused_at_once(reverie: Command, words: tuple[str, ...]) -> None:
     os.mkfifo(reverie.work / "x.jsonl")
-    done = reverie(*words, "x.jsonl", code=None, timeout=20)
+    done = reverie(*words, "x.jsonl", code=None)
     assert done.returncode != 0 and "x.jsonl" in done.stderr and "pipe" in done.stderr
 
 
@@ -81,7 +78,7 @@ def test_pipes_lying_about_stop_no_command(reverie: Command) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         os.mkfifo(place)
     for words in (("recall", "when do we deploy"), ("sessions", "list"), ("memory", "list"), ("doctor",), ("agents",)):
-        done = reverie(*words, code=None, timeout=20)
+        done = reverie(*words, code=None)
         assert done.returncode in (0, 1), done.stderr
 
 

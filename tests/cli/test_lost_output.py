@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.cli.conftest import Command
+from tests.waiting import LIMIT_S
 
 
 def _into(reverie: Command, sink: str, *args: str, **extra: str) -> tuple[int, str]:
@@ -26,7 +27,7 @@ def _into(reverie: Command, sink: str, *args: str, **extra: str) -> tuple[int, s
         process.stdout.close()
     assert process.stderr is not None
     said = process.stderr.read()
-    return process.wait(30), said
+    return process.wait(LIMIT_S), said
 
 
 def test_a_deletion_goes_on_when_its_reader_has_gone(reverie: Command) -> None:

@@ -6,12 +6,12 @@ import json
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Command
+from tests.waiting import LIMIT_S, wait_until
 
 LOOK_THEN_ANSWER = """
 say Let me look.
@@ -219,7 +219,7 @@ def test_ctrl_c_cancels_and_the_conversation_goes_on(reverie: Command) -> None:
     process = reverie.start("run", "--json", "--model", model, "a long one")
     _until(process, "text")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1])["reason"] == "cancelled"
     assert b"Traceback" not in err
@@ -228,15 +228,13 @@ def test_ctrl_c_cancels_and_the_conversation_goes_on(reverie: Command) -> None:
 
 
 def test_ctrl_c_ends_a_running_command_with_its_children(reverie: Command) -> None:
-    model = reverie.script('call Bash {"command": "sleep 300 & echo $! > pid; wait"}\n---\nsay never\n')
+    model = reverie.script('call Bash {"command": "sleep 1000 & echo $! > pid; wait"}\n---\nsay never\n')
     process = reverie.start("run", "--json", "--permission-mode", "accept_all", "--model", model, "go")
     _until(process, "tool_started")
     pid = reverie.work / "pid"
-    until = time.monotonic() + 10
-    while not (pid.exists() and pid.read_text().strip()) and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_until(lambda: pid.exists() and pid.read_text().strip())
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
     stat = Path(f"/proc/{pid.read_text().strip()}/stat")
     assert not stat.exists() or stat.read_text().split()[2] == "Z"
@@ -246,7 +244,7 @@ def test_sigterm_closes_cleanly(reverie: Command) -> None:
     process = reverie.start("run", "--json", "--model", reverie.script("slow 0.05\nfill 20000\n"), "a long one")
     _until(process, "text")
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=LIMIT_S)
     assert process.returncode == 143
     assert list(reverie.home.glob("projects/*/*/session.lock")) == []
     assert list(reverie.home.glob("run/*.sock")) == []
@@ -294,7 +292,7 @@ def test_a_reader_that_leaves_ends_the_turn_quietly(reverie: Command) -> None:
     process.stdout.close()
     assert process.stderr is not None
     assert process.stderr.read() == b""
-    assert process.wait(20) == 141
+    assert process.wait(LIMIT_S) == 141
 
 
 def test_half_characters_of_a_model_are_printed_escaped(reverie: Command) -> None:

@@ -18,6 +18,7 @@ from reverie.connect.claude_code import find_policy
 from reverie.connect.journal import Journal
 from tests.connect.conftest import Machine
 from tests.counts import count
+from tests.waiting import LIMIT_S
 
 SETTINGS = (
     "{}",
@@ -335,14 +336,18 @@ def test_a_hook_without_its_python_does_nothing(machine: Machine) -> None:
     python = next(line for line in text.splitlines() if line.startswith("python="))
     script.write_text(text.replace(python, "python=/nowhere/bin/python"))
     given = b'{"prompt": "' + b"x" * 300_000 + b'"}'
-    done = subprocess.run(["sh", script, "UserPromptSubmit"], input=given, capture_output=True, timeout=10, check=False)
+    done = subprocess.run(
+        ["sh", script, "UserPromptSubmit"], input=given, capture_output=True, timeout=LIMIT_S, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     (problem,) = machine.status()["problems"]
     assert "/nowhere/bin/python, which is gone" in problem["what"]
     assert "/nowhere/bin/python, which is gone" in machine("doctor")
     script.write_text(text)
     inside = {**os.environ, "REVERIE_INSIDE": "1"}
-    done = subprocess.run(["sh", script, "Stop"], input=given, capture_output=True, timeout=10, env=inside, check=False)
+    done = subprocess.run(
+        ["sh", script, "Stop"], input=given, capture_output=True, timeout=LIMIT_S, env=inside, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert not (machine.home / "run").exists(), "no service was started"
 
@@ -355,7 +360,9 @@ def test_a_hook_without_its_script_stops_no_prompt(machine: Machine, agent: str)
     shutil.rmtree(machine.home)  # while a session runs
     given = b'{"prompt": "' + b"x" * 300_000 + b'"}'
     where = {**os.environ, "CLAUDE_PLUGIN_ROOT": str(machine.home / "connect/claude-code/reverie")}
-    done = subprocess.run(["sh", "-c", command], input=given, capture_output=True, timeout=10, env=where, check=False)
+    done = subprocess.run(
+        ["sh", "-c", command], input=given, capture_output=True, timeout=LIMIT_S, env=where, check=False
+    )
     assert (done.returncode, done.stdout) == (0, b"")
 
 

@@ -19,6 +19,7 @@ from reverie.errors import UserError
 from reverie.memory.taxonomy import Trust
 from reverie.memory.topic_file import TopicFile
 from tests.connect.conftest import Machine
+from tests.waiting import LIMIT_S
 
 Talk = Callable[["Client"], Awaitable[Any]]
 
@@ -305,7 +306,7 @@ def test_a_client_that_closes_in_the_middle_loses_nothing(machine: Machine) -> N
         input=sent.encode(),
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=LIMIT_S,
     )
     assert done.returncode == 0 and done.stderr == b"", done.stderr
     assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "reverie"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.connect.conftest import Machine
+from tests.waiting import LIMIT_S
 
 CODEX = """#!{python}
 import json, sys
@@ -41,7 +42,9 @@ def codex(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def hook(machine: Machine, name: str) -> subprocess.CompletedProcess[bytes]:
     script = machine.home / "connect" / name
-    return subprocess.run(["sh", script, "Stop"], input=b"x" * 300_000, capture_output=True, timeout=10, check=False)
+    return subprocess.run(
+        ["sh", script, "Stop"], input=b"x" * 300_000, capture_output=True, timeout=LIMIT_S, check=False
+    )
 
 
 def test_the_status_reads_the_files(machine: Machine) -> None:
@@ -203,7 +206,7 @@ def test_enter_is_no_answer_to_a_change_of_another_program(machine: Machine) -> 
     command = [sys.executable, "-m", "reverie", "connect", "claude-code"]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.write(ours, b"\n")
-        assert process.wait(20) == 1
+        assert process.wait(LIMIT_S) == 1
         said = os.read(ours, 65_536).decode()
     os.close(ours)
     os.close(theirs)

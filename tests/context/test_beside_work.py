@@ -15,6 +15,7 @@ from reverie.types import Purpose
 from tests.layers.talks import SESSION, SMALL, boundaries, compaction_script, files, flags, sent
 from tests.sessions import ended, in_session, script, turn
 from tests.simulated import ANTHROPIC, served
+from tests.waiting import until
 
 QUICK = {"compaction.idle_minutes": 0.005, **SMALL}
 
@@ -35,7 +36,10 @@ def test_a_nearly_full_context_is_compacted_in_a_pause(tmp_path: Path, own_home:
         assert ended(await turn(session, "read")).reason == "answered"
         limits = session.parts.limits
         assert limits.warning < session.view.meter.tokens < limits.autocompact, "else the test measures nothing"
-        await asyncio.sleep(0.8)
+        if is_on:
+            await until(lambda: boundaries(session))
+        else:
+            await asyncio.sleep(0.5)  # it would be done by now
         assert ended(await turn(session, "go on")).reason == "answered"
         return len(boundaries(session))
 
@@ -44,19 +48,17 @@ def test_a_nearly_full_context_is_compacted_in_a_pause(tmp_path: Path, own_home:
     assert made == int(is_on) and any("Compacted" in text for text in told) == is_on
 
 
-def test_a_message_stops_the_compaction_of_a_pause(tmp_path: Path, own_home: Path) -> None:
+def test_a_message_stops_the_compaction_of_a_pause(tmp_path: Path, own_home: Path, prefix_watch: Path) -> None:
     flags(own_home, "session_notes = false\n[microcompact]\neconomic = false\n")
     model = nearly_full(tmp_path)
     Path(model.partition(":")[2]).write_text(
-        Path(model.partition(":")[2]).read_text().replace("[compaction]\n", "[compaction]\nwait 20\n")
+        Path(model.partition(":")[2]).read_text().replace("[compaction]\n", "[compaction]\nwait 1000\n")
     )
 
     async def work(session: Session) -> int:
         await turn(session, "read")
-        await asyncio.sleep(0.6)  # the summary is being written
-        began = asyncio.get_running_loop().time()
+        await until(lambda: '"purpose": "compaction"' in prefix_watch.read_text())  # the summary is being written
         assert ended(await turn(session, "go on")).reason == "answered"
-        assert asyncio.get_running_loop().time() - began < 5
         return len(boundaries(session))
 
     assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides=QUICK) == 0

@@ -9,6 +9,7 @@ import pytest
 
 from reverie.daemon.client import stop_daemon
 from tests.daemon.services import start_service, wait_until_it_answers
+from tests.waiting import LIMIT_S
 
 
 @pytest.fixture
@@ -26,4 +27,4 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     wait_until_it_answers(home)
     yield home
     stop_daemon(home)
-    service.wait(10)
+    service.wait(LIMIT_S)

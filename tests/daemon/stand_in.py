@@ -1,4 +1,7 @@
-"""A service whose handlers do what the payload says: `python stand_in.py HOME SOCKET IDLE_SECONDS WORKER`."""
+"""A service whose handlers do what the payload says.
+
+`python stand_in.py HOME SOCKET IDLE_SECONDS WORKER JOB_SECONDS`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from reverie.daemon.hook import SECONDS
 from reverie.daemon.jobs import Job, Jobs
 from reverie.daemon.server import Service
 from reverie.runtime.background_log import BackgroundLog
@@ -37,16 +41,18 @@ class Echo:
         return {"seen": self._seen}
 
 
-def main(home: Path, socket: Path, idle_s: float, worker: str) -> None:
+def main(home: Path, socket: Path, idle_s: float, worker: str, job_limit_s: float) -> None:
+    """A handler has as long as it likes, but for `SessionEnd`: tests of a late one use that."""
+    SECONDS.update(dict.fromkeys([*SECONDS, "Stop"], 1_000.0))
     log = BackgroundLog(home / "logs" / "background.jsonl")
 
     async def serve() -> bool:
         return await Service(
-            home, socket, log, Jobs(home, log, worker=worker, limit_s=1.5), Echo, idle_s=idle_s
+            home, socket, log, Jobs(home, log, worker=worker, limit_s=job_limit_s), Echo, idle_s=idle_s
         ).serve()
 
     sys.exit(0 if asyncio.run(serve()) else 7)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
+    main(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4], float(sys.argv[5]))

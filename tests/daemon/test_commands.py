@@ -10,6 +10,7 @@ import pytest
 from reverie.connect.plugin_files import plugin_files
 from tests.daemon.hooks import Agent
 from tests.daemon.test_work import do, places
+from tests.waiting import LIMIT_S
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def run_command(agent: Agent, name: str, text: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.returncode == 0 and not done.stderr, done

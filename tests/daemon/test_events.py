@@ -18,7 +18,8 @@ from reverie.models.tokens import estimate_text
 from reverie.paths import Places
 from reverie.settings import load_settings
 from tests.daemon.hooks import Agent
-from tests.daemon.services import wait_for
+from tests.waiting import wait_until
+from tests.work import calls, cpu_limit
 
 PORT = "The staging port is 8080"
 COLOUR = "The colour of the shop's logo is teal"
@@ -255,9 +256,8 @@ def test_the_id_of_a_call_names_no_other_file(agent: Agent) -> None:
 
 def test_a_huge_prompt_and_a_broken_state_do_not_matter(agent: Agent) -> None:
     agent.remember(PORT)
-    began = time.process_time()
-    assert PORT in agent.prompt("which staging port do we use? " + "lorem ipsum " * 800_000)
-    assert time.process_time() - began < 3
+    with cpu_limit(3):
+        assert PORT in agent.prompt("which staging port do we use? " + "lorem ipsum " * 800_000)
     state = agent.home / "hooks" / "sessions" / f"{agent.session}.json"
     for broken in ("{", "[]", '{"memories": 7, "tokens": "x", "pending": null}'):
         state.write_text(broken)
@@ -326,11 +326,11 @@ def test_each_edit_of_somebody_else_is_a_version_and_says_whose(agent: Agent) ->
     before = len(versions())
     file.write_text(file.read_text() + "It changed in May.\n")
     agent.prompt("hello there")
-    wait_for(lambda: len(versions()) == before + 1)
+    wait_until(lambda: len(versions()) == before + 1)
     assert versions()[0][0] == "hand"
     file.write_text(file.read_text() + "And in June.\n")
     agent.call("PostToolUse", tool_name="Edit", tool_input={"file_path": str(file)}, tool_response={})
-    wait_for(lambda: len(versions()) == before + 2)
+    wait_until(lambda: len(versions()) == before + 2)
     assert versions()[0] == ("agent", f"Claude Code wrote {file.name}")
     agent.prompt("hello again")
     asyncio.run(agent.events.close())
@@ -356,6 +356,4 @@ def test_a_prompt_costs_little(agent: Agent) -> None:
             answer = await agent.events.handle("claude-code", "UserPromptSubmit", payload, {})
             assert answer
 
-    began = time.process_time()
-    asyncio.run(ask(30))
-    assert (time.process_time() - began) / 30 < 0.03, "measured: 6 ms"
+    assert calls(lambda: asyncio.run(ask(30))) / 30 < 1_000, "it reads the 200 memories once, not for every prompt"

@@ -14,9 +14,10 @@ from reverie.daemon.client import stop_daemon
 from reverie.storage.transcript.foreign import import_record
 from tests import warm
 from tests.daemon.hooks import Agent, bash, result
-from tests.daemon.services import ensure_daemon, run_hook, wait_for
+from tests.daemon.services import ensure_daemon, run_hook
 from tests.daemon.test_compaction import compact, pin
 from tests.daemon.test_work import do, memories, places
+from tests.waiting import wait_until
 
 ANSWER = ("assistant", [{"type": "text", "text": "Understood."}])
 
@@ -40,7 +41,7 @@ def test_a_program_can_be_the_model_behind_the_hooks(agent: Agent, tmp_path: Pat
     ensure_daemon(agent.home)
     try:
         assert run_hook("Stop", agent.home, payload) == ""
-        wait_for(lambda: (tmp_path / "asked").exists())
+        wait_until(lambda: (tmp_path / "asked").exists())
         assert (tmp_path / "inside").read_text() == "1\n", "hooks of ours do nothing in it"
     finally:
         stop_daemon(agent.home)

@@ -18,7 +18,8 @@ import pytest
 
 from reverie.connect.plugin_files import hook_script
 from reverie.daemon.client import daemon_status
-from tests.daemon.services import hook_command, log_of, run_hook, wait_for
+from tests.daemon.services import hook_command, log_of, run_hook
+from tests.waiting import LIMIT_S, wait_until
 
 SAYS = {"say": 'Zwölf "Lampen"\nund eine \\ dazu'}
 
@@ -41,28 +42,27 @@ def test_input_that_is_not_one_object_changes_nothing(served: Path) -> None:
 def test_a_failed_and_a_late_handler_give_no_answer(served: Path) -> None:
     for _ in range(3):
         assert run_hook("UserPromptSubmit", served, {"raise": "a bug"}) == ""
-    assert run_hook("SessionEnd", served, {"sleep": 9, "say": "late"}) == ""
+    assert run_hook("SessionEnd", served, {"sleep": 1_000, "say": "late"}) == ""
 
     def faults() -> list[str]:
         return [fault["error"] for fault in log_of(served, "hook_fault")]
 
-    wait_for(lambda: "TimeoutError: not done after 1 s" in faults())
+    wait_until(lambda: "TimeoutError: not done after 1 s" in faults())
     assert faults().count("ValueError: a bug") == 1
     assert run_hook("UserPromptSubmit", served, {"say": "on"}) != ""
 
 
 def test_a_large_payload_is_read_in_time(served: Path) -> None:
     assert "ten" in run_hook("PostToolUse", served, {"say": "ten", "stdout": "x" * 10_000_000})
-    begun = time.monotonic()
     assert run_hook("PostToolUse", served, {"say": "fifty", "stdout": "x" * 50_000_000}) == ""
     endless = subprocess.Popen(["cat", "/dev/zero"], stdout=subprocess.PIPE)
     try:
-        done = subprocess.run(hook_command("Stop", served), stdin=endless.stdout, capture_output=True, timeout=10)
+        command = hook_command("Stop", served, patient=False)
+        done = subprocess.run(command, stdin=endless.stdout, capture_output=True, timeout=LIMIT_S)
     finally:
         endless.kill()
         endless.communicate()
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert time.monotonic() - begun < 10
     assert "on" in run_hook("PostToolUse", served, {"say": "on"})
 
 
@@ -127,13 +127,12 @@ def test_a_service_that_misbehaves(home: Path, tmp_path: Path) -> None:
         "junk": junk,
         "closes": socket.socket.close,
     }
-    begun = time.monotonic()
     with ExitStack() as stack:
         for name, answer in kinds.items():
             stack.enter_context(listener(tmp_path / f"{name}.sock", answer))
         hooks = [
             subprocess.Popen(
-                hook_command("Stop", home, tmp_path / f"{name}.sock"),
+                hook_command("Stop", home, tmp_path / f"{name}.sock", patient=name != "never answers"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -141,9 +140,8 @@ def test_a_service_that_misbehaves(home: Path, tmp_path: Path) -> None:
             for name in kinds
         ]
         for hook in hooks:
-            assert hook.communicate(b'{"say": "x"}' + b" " * 300_000, timeout=10) == (b"", b"")
+            assert hook.communicate(b'{"say": "x"}' + b" " * 300_000, timeout=LIMIT_S) == (b"", b"")
             assert hook.returncode == 0
-    assert time.monotonic() - begun < 5
     assert not (home / "run").exists()  # somebody listens: nothing was started
 
 
@@ -189,11 +187,9 @@ def test_root_starts_nothing_in_the_home_of_a_user(home: Path) -> None:
 
 
 def test_without_a_home_it_starts_nothing(tmp_path: Path) -> None:
-    begun = time.monotonic()
     assert run_hook("SessionStart", tmp_path / "gone", SAYS) == ""
     (tmp_path / "file").write_text("")
     assert run_hook("SessionStart", tmp_path / "file", SAYS) == ""
-    assert time.monotonic() - begun < 4
     assert not (tmp_path / "gone").exists()
 
 
@@ -222,8 +218,6 @@ def test_a_recent_attempt_is_not_repeated(home: Path) -> None:
     mark.touch()
     os.utime(mark, (time.time() - 30, time.time() - 30))
     before = mark.stat().st_mtime
-    begun = time.monotonic()
     assert run_hook("SessionStart", home, SAYS) == ""
-    assert time.monotonic() - begun < 4
     assert mark.stat().st_mtime == before
     assert {path.name for path in mark.parent.iterdir()} == {mark.name, "hooks.skipped"}

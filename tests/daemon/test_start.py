@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from reverie.daemon.client import daemon_status, stop_daemon
-from reverie.daemon.hook import SECONDS, SKIPPED
+from reverie.daemon.hook import SKIPPED
 from reverie.daemon.skipped import find_skipped
 from reverie.paths import daemon_lock
 from reverie.runtime.background_log import BackgroundLog
-from tests.daemon.services import ensure_daemon, hook_command, lives, log_of, run_hook, wait_for
+from tests.daemon.services import ensure_daemon, hook_command, lives, log_of, run_hook
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -33,7 +34,6 @@ def payload(event: str, cwd: Path) -> bytes:
 
 def test_the_first_hooks_start_one_service(empty: Path, tmp_path: Path) -> None:
     reading, writing = os.pipe()  # an open file of the agent
-    begun = time.monotonic()
     hooks = [
         subprocess.Popen(
             hook_command("SessionStart", empty),
@@ -48,7 +48,6 @@ def test_the_first_hooks_start_one_service(empty: Path, tmp_path: Path) -> None:
     for hook in hooks:
         assert hook.communicate(payload("SessionStart", tmp_path))[1] == b""
         assert hook.returncode == 0
-    assert time.monotonic() - begun < SECONDS["SessionStart"] + 1
     assert os.read(reading, 1) == b""  # the service does not hold it
     os.close(reading)
     found = daemon_status(empty)
@@ -59,7 +58,7 @@ def test_the_first_hooks_start_one_service(empty: Path, tmp_path: Path) -> None:
     assert [entry["event"] for entry in log_of(empty, "hook_service")] == ["started"]
 
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not lives(pid))
+    wait_until(lambda: not lives(pid))
     mark = daemon_lock(empty).with_name("daemon.started")
     os.utime(mark, (time.time() - 20, time.time() - 20))
     assert run_hook("UserPromptSubmit", empty, payload("UserPromptSubmit", tmp_path)) == ""
@@ -73,9 +72,7 @@ def test_the_first_hooks_start_one_service(empty: Path, tmp_path: Path) -> None:
 def test_a_service_that_cannot_start_does_not_keep_the_agent_waiting(empty: Path, tmp_path: Path) -> None:
     (empty / "run").mkdir()
     daemon_lock(empty).mkdir()
-    begun = time.monotonic()
     assert run_hook("SessionStart", empty, payload("SessionStart", tmp_path)) == ""
-    assert time.monotonic() - begun < SECONDS["SessionStart"] - 1
     assert "daemon.lock" in log_of(empty, "hook_service")[-1]["error"]
     daemon_lock(empty).rmdir()
 
@@ -108,6 +105,6 @@ def test_the_next_service_works_on_sessions_whose_hooks_it_missed(empty: Path, t
     ), "only what the next service needs is kept"
     stop_daemon(empty)
     assert ensure_daemon(empty)["skipped"]["events"] == 4
-    wait_for(lambda: log_of(empty, "hook_job"))
+    wait_until(lambda: log_of(empty, "hook_job"))
     assert find_skipped(empty, log).waiting == 0 and not list((empty / "run").glob("hooks.skipped*"))
     assert [entry["sessions"] for entry in log_of(empty, "hook_skipped")] == [1]

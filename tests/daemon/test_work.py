@@ -23,6 +23,7 @@ from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.heartbeat import Heartbeat
 from reverie.settings import load_settings
 from tests.daemon.hooks import Agent
+from tests.waiting import LIMIT_S
 
 CORRECTION = "No, always use pnpm instead of npm in this repository."
 ANSWER = ("assistant", [{"type": "text", "text": "Understood: pnpm it is."}])
@@ -208,7 +209,7 @@ def test_a_pin_in_our_copy_survives_the_next_job_and_the_compaction(agent: Agent
 
 def run(given: bytes) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "reverie.daemon.work"]
-    return subprocess.run(command, input=given, capture_output=True, timeout=60, env=os.environ, check=False)
+    return subprocess.run(command, input=given, capture_output=True, timeout=LIMIT_S, env=os.environ, check=False)
 
 
 def test_as_a_process_it_reports_in_json_or_fails_with_one_sentence(agent: Agent, tmp_path: Path) -> None:

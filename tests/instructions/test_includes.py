@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +18,7 @@ from reverie.paths import Places
 from reverie.settings import load_settings
 from tests.counts import count
 from tests.instructions.conftest import Load, texts, write
+from tests.work import cpu_limit
 
 
 def only(load: Load, repo: Path, text: str, **options: object) -> str:
@@ -334,10 +334,8 @@ def test_only_what_is_approved_is_read_from_outside(text: str) -> None:
 def test_as_much_malice_as_fits_takes_seconds_at_most(load: Load, repo: Path, text: str) -> None:
     write(repo / "x.md", "EX")
     write(repo / "AGENTS.md", f"`a`\n\n{text[: count(100_000, 390_000)]}\n\n`@x.md` @x.md\n")
-    start = time.process_time()
-    assert load().files
-    seconds = time.process_time() - start
-    assert seconds < 10, f"{seconds:.1f} s"
+    with cpu_limit(10):
+        assert load().files
 
 
 SECRETS = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from reverie.instructions import InstructionScope
 from tests.instructions.conftest import Load, git, texts, write
+from tests.work import calls
 
 
 def test_every_place_in_its_order(load: Load, repo: Path, user_home: Path, etc: Path) -> None:
@@ -136,13 +136,11 @@ def test_a_deep_tree_of_many_folders_loads_at_once(load: Load, repo: Path) -> No
         write(folder / "AGENTS.md", f"Level {number}.\n\nSee @notes.md and write to team@example.org.\n")
         write(folder / "notes.md", f"Notes {number}.\n")
         write(folder / ".claude/rules/r.md", f'---\npaths: "*.py"\n---\nRule {number}.\n')
-    load(folder)
-    start = time.perf_counter()
     found = load(folder)
-    seconds = time.perf_counter() - start
     assert len(found.files) == 40 and len(found.conditional_rules) == 40
     assert "Notes 39." in found.files[-1].text
-    assert seconds < 1, f"{seconds * 1000:.0f} ms"
+    half = calls(lambda: load(folder.parents[19]))
+    assert calls(lambda: load(folder)) < 3 * half, "twice the folders, twice the work"
 
 
 def test_small_windows_have_smaller_limits(load: Load, repo: Path) -> None:

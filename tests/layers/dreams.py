@@ -17,6 +17,7 @@ from reverie.layers.l6_dreaming.reporter import DreamOutcome
 from reverie.runtime.tasks import Task, TaskInfo, TaskState
 from reverie.session import Session
 from reverie.storage.transcript.session_log import utc_now
+from tests.waiting import LIMIT_S
 
 BAKERY: Mapping[str, str] = {
     "MEMORY.md": (
@@ -135,7 +136,7 @@ def dream(
             if before is not None:
                 before(session)
             task: Task[DreamOutcome] = begun(session).start(**(start or {}))
-            info = await task.wait(30)
+            info = await task.wait(LIMIT_S)
         return Night(info, task.result, events)
 
     return asyncio.run(run())

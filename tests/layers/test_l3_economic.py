@@ -24,6 +24,7 @@ from tests.layers.talks import (
     sent,
 )
 from tests.sessions import in_session, script, turn
+from tests.waiting import LIMIT_S
 
 
 def test_far_from_the_threshold_code_keeps_the_notes_and_no_model_is_asked(tmp_path: Path, prefix_watch: Path) -> None:
@@ -32,7 +33,7 @@ def test_far_from_the_threshold_code_keeps_the_notes_and_no_model_is_asked(tmp_p
 
     async def work(session: Session) -> str | None:
         await turn(session, "read the files, and never touch f7.txt")
-        await session.tasks.drain(5)
+        await session.tasks.drain(LIMIT_S)
         return session.view.cursors.get("notes")
 
     cursor = in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides={"tools.max_rounds": 20})
@@ -48,11 +49,11 @@ def test_what_the_user_wrote_in_the_notes_is_not_overwritten(tmp_path: Path) -> 
 
     async def work(session: Session) -> None:
         await turn(session, "read")
-        await session.tasks.drain(5)
+        await session.tasks.drain(LIMIT_S)
         path = notes_path(tmp_path)
         path.write_text(path.read_text() + "\nMy own line.\n")
         await turn(session, "read on")
-        await session.tasks.drain(5)
+        await session.tasks.drain(LIMIT_S)
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides={"tools.max_rounds": 14})
     assert "My own line." in notes_path(tmp_path).read_text()
@@ -67,7 +68,7 @@ def test_a_jump_over_the_threshold_and_a_long_compact_by_hand_find_notes(tmp_pat
 
     async def work(session: Session) -> tuple[list[str], str]:
         await turn(session, "read; never touch f7.txt")
-        await session.tasks.drain(5)
+        await session.tasks.drain(LIMIT_S)
         made = [one.writer for one in boundaries(session)]
         return made, (await session.compact()).writer if not made else made[0]
 
@@ -84,7 +85,7 @@ def test_a_model_is_asked_near_the_threshold_after_the_main_request(
 
     async def work(session: Session) -> None:
         await turn(session, "read")
-        await session.tasks.drain(5)
+        await session.tasks.drain(LIMIT_S)
 
     flags(own_home, "[microcompact]\neconomic = false\n")  # so that the window fills
     overrides = {"tools.max_rounds": 45, **SMALL}

@@ -39,6 +39,7 @@ from tests.layers.talks import (
 )
 from tests.sessions import ended, in_session, of_kind, script, turn
 from tests.storage.conversations import answer, call, new_log, person, result, says
+from tests.waiting import LIMIT_S
 
 NUMBERS = NoteNumbers()
 
@@ -107,7 +108,7 @@ def test_notes_are_taken_between_the_rounds_of_one_turn_and_the_cursor_follows(
 
     async def work(session: Session) -> tuple[list[object], list[Cursor]]:
         events = await turn(session, "read the files")
-        await session.tasks.drain(5)
+        await session.tasks.drain(LIMIT_S)
         cursors = payloads(session.log, Cursor)
         uuids = [entry.uuid for entry in session.view.entries]
         assert all(cursor.uuid in uuids for cursor in cursors)  # type: ignore[union-attr]
@@ -146,7 +147,7 @@ def test_growth_and_then_calls_or_a_pause(tmp_path: Path, prefix_watch: Path) ->
         taken = list[int]()
         for name in plays:
             assert ended(await turn(session, f"turn {name}")).reason == "answered"
-            await session.tasks.drain(5)
+            await session.tasks.drain(LIMIT_S)
             taken.append(len(payloads(session.log, Cursor)))
         return taken
 
@@ -199,7 +200,7 @@ def test_by_hand_at_any_time(tmp_path: Path, own_home: Path, flag: str) -> None:
 
     async def work(session: Session) -> str:
         await turn(session, "hello")
-        info = await session.update_notes().wait(10)
+        info = await session.update_notes().wait(LIMIT_S)
         return info.state.value
 
     assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION) == "completed"
@@ -221,7 +222,7 @@ def test_several_edits_that_go_through_are_the_whole_update(
 
     async def work(session: Session) -> str:
         await turn(session, "hello")
-        return (await session.update_notes().wait(10)).state.value
+        return (await session.update_notes().wait(LIMIT_S)).state.value
 
     assert in_session(work, cwd=tmp_path, model=model, session_id=SESSION) == "completed"
     assert "A short talk." in notes_path(tmp_path).read_text()
@@ -270,7 +271,7 @@ def test_a_fork_that_writes_elsewhere_is_refused_and_counted(tmp_path: Path) -> 
 
     async def work(session: Session) -> None:
         await turn(session, "hello")
-        info = await session.update_notes().wait(10)
+        info = await session.update_notes().wait(LIMIT_S)
         assert info.state.value == "failed" and "left the notes as they were" in (info.error or "")
         assert session.tasks.failures_in_a_row(Purpose.NOTES) == 1
 
@@ -287,12 +288,12 @@ def test_an_update_that_breaks_a_heading_is_taken_back(tmp_path: Path) -> None:
 
     async def first(session: Session) -> None:
         await turn(session, "hello")
-        assert (await session.update_notes().wait(10)).state.value == "completed"
+        assert (await session.update_notes().wait(LIMIT_S)).state.value == "completed"
 
     async def second(session: Session) -> None:
         before, cursor = path.read_text(), session.view.cursors["notes"]
         await turn(session, "again")
-        info = await session.update_notes().wait(10)
+        info = await session.update_notes().wait(LIMIT_S)
         assert info.state.value == "failed" and "heading" in (info.error or "")
         assert path.read_text() == before
         assert session.view.cursors["notes"] == cursor, "the cursor moves on success only"
@@ -306,7 +307,7 @@ def test_a_model_that_fails_at_first_leaves_notes_made_by_code(tmp_path: Path) -
 
     async def work(session: Session) -> None:
         await turn(session, "What is the answer for harbour_light?")
-        info = await session.update_notes().wait(10)
+        info = await session.update_notes().wait(LIMIT_S)
         assert info.state.value == "failed"
         assert session.view.cursors["notes"] is not None
 
@@ -318,7 +319,7 @@ def test_a_model_that_fails_at_first_leaves_notes_made_by_code(tmp_path: Path) -
 def test_the_embedded_model_writes_its_notes_like_any_other(tmp_path: Path, prefix_watch: Path) -> None:
     async def work(session: Session) -> None:
         await turn(session, "Explain harbour_light to me")
-        assert (await session.update_notes().wait(10)).state.value == "completed"
+        assert (await session.update_notes().wait(LIMIT_S)).state.value == "completed"
 
     in_session(work, cwd=tmp_path, model="embedded", session_id=SESSION)
     text = notes_path(tmp_path).read_text()
@@ -333,7 +334,7 @@ def test_notes_by_code_hold_no_secrets(tmp_path: Path, who: str) -> None:
 
     async def work(session: Session) -> None:
         await turn(session, f"Explain harbour_light with the token {token} to me. My password is hunter2Fish!9x.")
-        await session.update_notes().wait(10)
+        await session.update_notes().wait(LIMIT_S)
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
     text = notes_path(tmp_path).read_text()
@@ -348,7 +349,7 @@ def test_notes_broken_by_hand_are_mended_and_nothing_written_is_lost(tmp_path: P
 
     async def work(session: Session) -> None:
         await turn(session, "hello")
-        assert (await session.update_notes().wait(10)).state.value == "completed"
+        assert (await session.update_notes().wait(LIMIT_S)).state.value == "completed"
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
     text = path.read_text()
@@ -365,8 +366,8 @@ def test_the_users_own_template_and_prompt(tmp_path: Path, own_home: Path, prefi
 
     async def work(session: Session) -> None:
         await turn(session, "hello")
-        assert (await session.update_notes().wait(10)).state.value == "completed"
-        assert (await session.update_notes().wait(10)).state.value == "completed"
+        assert (await session.update_notes().wait(LIMIT_S)).state.value == "completed"
+        assert (await session.update_notes().wait(LIMIT_S)).state.value == "completed"
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION)
     path = notes_path(tmp_path)
@@ -391,7 +392,7 @@ def test_a_template_that_cannot_be_used_is_told_once_and_ours_is_taken(
         session.listen(heard.append)
         await turn(session, "hello")
         for _ in range(2):
-            assert (await session.update_notes().wait(10)).state.value == "completed"
+            assert (await session.update_notes().wait(LIMIT_S)).state.value == "completed"
         return [n for n in of_kind(heard, Notice) if n.source == "notes"]  # type: ignore[arg-type]
 
     notices = in_session(work, cwd=tmp_path, model=model, session_id=SESSION)

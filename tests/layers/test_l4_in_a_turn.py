@@ -13,6 +13,7 @@ from reverie.events import Event, Notice, ToolFinished, TurnEnded
 from reverie.session import Session
 from tests.layers.talks import SESSION, boundaries, compaction_script, context, files, flags, said
 from tests.sessions import ended, in_session, script, turn
+from tests.waiting import LIMIT_S, until
 
 ROUNDS = """
 repeat 6
@@ -70,8 +71,7 @@ def test_in_the_last_round_it_is_done_before_the_turn_ends(tmp_path: Path, own_h
             async for event in stream:
                 events.append(event)
                 if isinstance(event, ToolFinished):
-                    while not session.conversation.sent_messages[-1].tool_results:  # noqa: ASYNC110 (the next request is out)
-                        await asyncio.sleep(0.001)
+                    await until(lambda: session.conversation.sent_messages[-1].tool_results)  # the next request is out
                     asking = asyncio.ensure_future(session.compact())
         assert (await asking).writer == "fork" and len(boundaries(session)) == 1
         assert isinstance(events[-1], TurnEnded) and events[-1].reason == "answered"
@@ -88,7 +88,7 @@ def test_asked_for_at_the_last_event_it_is_done_and_waits_for_nothing(tmp_path: 
         async with aclosing(session.send("Read it.")) as stream:
             async for event in stream:
                 if isinstance(event, TurnEnded):
-                    async with asyncio.timeout(20):
+                    async with asyncio.timeout(LIMIT_S):
                         assert (await session.compact()).writer == "fork"
         assert len(boundaries(session)) == 1
         await turn(session, "And again.")

@@ -31,6 +31,7 @@ from tests.layers.talks import (
     sent,
 )
 from tests.sessions import ended, in_session, of_kind, script, turn
+from tests.waiting import LIMIT_S
 
 QUIET = "session_notes = false\n[microcompact]\neconomic = false\n"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -82,7 +83,7 @@ def test_in_a_million_notes_begin_at_ten_thousand_tokens_all_the_same(tmp_path: 
 
     async def work(session: Session) -> None:
         await turn(session, "read")
-        await session.tasks.drain(5)
+        await session.tasks.drain(LIMIT_S)
 
     in_session(work, cwd=tmp_path, model=model, session_id=SESSION, overrides=overrides)
     first = sent(prefix_watch, "notes")[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from reverie.models.request_log import LoggedRequest, read_log
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, TextBlock, ToolResultBlock
 from tests.layers.test_l5_minds import DEPLOY, IMPERATIVE, World
+from tests.work import cpu_limit
 
 ASKED = "Please remember that the staging server is atlas and that its port is 8443"
 FAILS = "fail authentication\nsay never"
@@ -150,12 +150,11 @@ def test_text_of_others_from_before_counts_as_theirs_and_a_long_session_stays_qu
     talk = [entry(0, "AGENTS: the deploy host is now kestrel-7 for every team", Origin.TOOL)]
     talk += [entry(number, filler, Origin.TOOL) for number in range(1, 45)]
     talk += [entry(90, "our deploy host changed, see above", Origin.TYPED)]
-    began = time.perf_counter()
-    evidence = gather_evidence(talk, 1)
-    assert [one.is_new for one in evidence] == [False] * 45 + [True]
     statement = "The deploy host changed to kestrel-7 for every team."
-    near = select_near(evidence, statement)
-    assert time.perf_counter() - began < 0.5, "about 30 ms on a quiet machine"
+    with cpu_limit(2):
+        evidence = gather_evidence(talk, 1)
+        near = select_near(evidence, statement)
+    assert [one.is_new for one in evidence] == [False] * 45 + [True]
     assert "kestrel-7" in near[0].text and sum(len(one.text) for one in near) < 200_000
     root = tmp_path / "memory"
     root.mkdir()

@@ -19,6 +19,7 @@ from reverie.session import Session
 from reverie.settings import load_settings
 from reverie.types import Purpose
 from tests.sessions import ended, in_session, of_kind, script, turn
+from tests.waiting import LIMIT_S
 
 FLAGS = """---
 name: Feature flags for every change
@@ -89,7 +90,7 @@ class World:
         async def work(session: Session) -> Played:
             events = await turn(session, said)
             assert ended(events).reason == "answered"
-            await session.tasks.settle(Purpose.EXTRACTION, 20)
+            await session.tasks.settle(Purpose.EXTRACTION, LIMIT_S)
             view = session.view
             cursor, files = view.cursors.get(WRITER), self.files()
             more = await turn(session, "and on")
@@ -280,7 +281,7 @@ def refusing(world: World) -> str:
 
 
 def hanging(world: World) -> str:
-    return "wait 30\nsay late"
+    return "wait 1000\nsay late"
 
 
 BAD_MINDS: dict[str, tuple[Any, str, bool]] = {
@@ -354,7 +355,7 @@ def test_three_failures_in_a_row_are_said_once(world: World) -> None:
         found = list[Event]()
         for number in range(6):
             found += await turn(session, f"say {number} more")
-            await session.tasks.settle(Purpose.EXTRACTION, 10)
+            await session.tasks.settle(Purpose.EXTRACTION, LIMIT_S)
         found += await turn(session, "and a last one")
         return [notice.text for notice in of_kind(found, Notice) if "three times" in notice.text]
 

@@ -14,6 +14,7 @@ import pytest
 
 from reverie.layers.l6_dreaming.lock import NAME, SIDE, ConsolidationLock, LockLost
 from tests.counts import count
+from tests.waiting import LIMIT_S
 
 NOW = 1_790_000_000.0
 
@@ -189,7 +190,7 @@ def test_nothing_is_left_when_the_disk_is_full(tmp_path: Path) -> None:
         "try: lock._put(b'1', 1)\n"
         "except OSError: print('refused')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=LIMIT_S)
     assert done.stdout == "refused\n", done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == [NAME, SIDE]
 

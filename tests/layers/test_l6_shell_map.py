@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
 from reverie.permissions.shell.read_only import is_read_only_shell
+from tests.waiting import LIMIT_S
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def run(places: ShellMap, command: str) -> str:
     assert is_read_only_shell(command), command
     mapped = places.command(command)
     assert is_read_only_shell(mapped), mapped
-    done = subprocess.run(["bash", "-c", mapped], cwd=places.cwd, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(["bash", "-c", mapped], cwd=places.cwd, capture_output=True, text=True, timeout=LIMIT_S)
     return done.stdout + done.stderr
 
 
@@ -146,5 +147,5 @@ def test_no_spelling_reaches_the_real_files(
     except NotMapped:
         return
     env = {"PATH": "/usr/bin:/bin", "HOME": str(folder / "home")}
-    done = subprocess.run(["bash", "-c", mapped], cwd=cwd, capture_output=True, text=True, timeout=20, env=env)
+    done = subprocess.run(["bash", "-c", mapped], cwd=cwd, capture_output=True, text=True, timeout=LIMIT_S, env=env)
     assert "REAL" not in done.stdout.replace("grep -n REAL", ""), mapped

@@ -16,6 +16,7 @@ from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from tests import warm
 from tests.library.talks import MODEL
+from tests.waiting import LIMIT_S
 
 Json = dict[str, Any]
 
@@ -256,7 +257,7 @@ asyncio.run(main())
 def test_processes_that_open_one_conversation_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     count, names = 16, ("Ann", "Bob", "Cid")
     started = [warm.start(WORKER, str(tmp_path), who, str(count), module="-c") for who in names]
-    assert [process.wait(60) for process in started] == [0, 0, 0]
+    assert [process.wait(LIMIT_S) for process in started] == [0, 0, 0]
 
     async def run() -> str:
         return json.dumps((await open_engine(tmp_path).prepare(messages=[user("And now?")])).body)

@@ -13,6 +13,7 @@ import pytest
 from reverie import Memory, ModelError, ReverieError, UserError
 from reverie.memory.opening import MemoryOff
 from tests import warm
+from tests.waiting import LIMIT_S
 
 T = TypeVar("T")
 Work = Callable[[Memory], Awaitable[T]]
@@ -240,7 +241,7 @@ SAID = (
 def test_two_processes_write_one_memory(tmp_path: Path) -> None:
     path = tmp_path / "shared"
     running = [warm.start(WRITER, str(path), *texts, module="-c") for texts in SAID]
-    assert [one.wait(60) for one in running] == [0, 0]
+    assert [one.wait(LIMIT_S) for one in running] == [0, 0]
 
     async def work(memory: Memory) -> None:
         index = (memory.path / "MEMORY.md").read_text()

@@ -16,6 +16,7 @@ import pytest
 import reverie
 from reverie import UserError
 from reverie.sync import Memory
+from tests.waiting import LIMIT_S
 
 
 def test_it_does_the_same_without_async(tmp_path: Path) -> None:
@@ -97,7 +98,10 @@ print("parent", len(memory.list()))
 
 def test_a_program_that_forks_and_closes_nothing_ends_cleanly(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", PROGRAM, str(tmp_path / "m")], capture_output=True, text=True, timeout=30
+        [sys.executable, "-X", "dev", "-c", PROGRAM, str(tmp_path / "m")],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
     )
     assert (done.returncode, done.stdout.split()) == (0, ["child", "1", "parent", "1"])
     assert "Traceback" not in done.stderr and (tmp_path / "m" / "MEMORY.md").exists()

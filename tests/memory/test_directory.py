@@ -302,11 +302,11 @@ def test_a_writer_without_our_lock_never_loses_a_word(tmp_path: Path) -> None:
         "    text = open(path).read() + f'- theirs {number}\\n'\n"
         "    with open(path + '.other', 'w') as out: out.write(text)\n"
         "    if open(path).read() + f'- theirs {number}\\n' == text: os.rename(path + '.other', path)\n"
-        "    time.sleep(0.15)\n"
+        "    time.sleep(0.05)\n"
     )
     other = subprocess.Popen([sys.executable, "-c", script, str(directory.root / "MEMORY.md")])
     saved = [0]
-    while other.poll() is None:
+    while other.poll() is None or len(saved) < 4:
         try:
             directory.create(f"feedback_{len(saved)}.md", topic(str(len(saved))), USER)
         except ChangedUnderneath:
@@ -314,7 +314,6 @@ def test_a_writer_without_our_lock_never_loses_a_word(tmp_path: Path) -> None:
         saved.append(len(saved))
     assert other.returncode == 0
     directory.absorb()
-    assert len(saved) > 2
     known = {entry.file for version in versions(directory) for entry in entries(index_at(directory, version))}
     assert known == {f"feedback_{number}.md" for number in saved}
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.waiting import LIMIT_S
 
 
 @dataclass(slots=True)
@@ -81,18 +82,10 @@ def serve(*answers: Canned) -> Iterator[Server]:
 
         def _wait_for_the_client_to_go(self) -> None:
             self.close_connection = True
-            self.connection.settimeout(0.05)
-            ends = time.monotonic() + 20
-            while time.monotonic() < ends:
-                try:
-                    if self.connection.recv(1) == b"":
-                        break
-                except TimeoutError:
-                    continue
-                except OSError:
-                    break
-            else:
-                return
+            self.connection.settimeout(LIMIT_S)
+            with suppress(ConnectionError):
+                while self.connection.recv(1):
+                    pass
             server.hung_up.set()
 
         def log_message(self, format: str, *args: Any) -> None:

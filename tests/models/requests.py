@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
 from reverie.models.base import Finished, Marker, Model, ModelEvent, Request, Response
@@ -63,14 +63,3 @@ def finished(events: list[ModelEvent]) -> tuple[list[ModelEvent], Response]:
     assert isinstance(last, Finished)
     assert not any(isinstance(event, Finished) for event in events[:-1])
     return events, last.response
-
-
-def until(check: Callable[[], bool], seconds: float = 5.0) -> Any:
-    """Awaits until something holds; fails the test if it does not within a few seconds."""
-
-    async def wait() -> None:
-        async with asyncio.timeout(seconds):
-            while not check():  # noqa: ASYNC110 - what is awaited belongs to somebody else
-                await asyncio.sleep(0.01)
-
-    return wait()

@@ -13,11 +13,12 @@ from reverie.models.base import PURPOSE_HEADER, Marker, TextDelta, ThinkingDelta
 from reverie.models.sdk import own_headers
 from reverie.types import OtherBlock, Purpose, TextBlock, ThinkingBlock, ToolUseBlock, Usage
 from tests.models.canned import Canned, Server, call, events, message, serve, text
-from tests.models.requests import ask, collect, person, request, until
+from tests.models.requests import ask, collect, person, request
+from tests.waiting import LIMIT_S, until
 
 
 def model(server: Server, key: str | None = "sk-test", **more: Any) -> AnthropicModel:
-    return AnthropicModel("claude-test", key=key, base_url=server.url, timeout_s=5, **more)
+    return AnthropicModel("claude-test", key=key, base_url=server.url, timeout_s=LIMIT_S, **more)
 
 
 def sent_key(server: Server) -> str:
@@ -176,7 +177,7 @@ def test_a_server_that_stops_talking_is_given_up() -> None:
         slow = AnthropicModel("claude-test", key="k", base_url=server.url, timeout_s=0.3)
         with pytest.raises(errors.Unreachable):
             ask(slow, request())
-        assert server.hung_up.wait(5)
+        assert server.hung_up.wait(LIMIT_S)
 
 
 def test_cancelling_hangs_up() -> None:
@@ -189,7 +190,7 @@ def test_cancelling_hangs_up() -> None:
                 heard.append(event)
 
         task = asyncio.create_task(listen())
-        await until(lambda: bool(heard), 30)
+        await until(lambda: bool(heard))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -25,11 +25,12 @@ from reverie.types import (
     Usage,
 )
 from tests.models.canned import Canned, Server, chunks, serve
-from tests.models.requests import READ_TOOL, ask, person, request, until
+from tests.models.requests import READ_TOOL, ask, person, request
+from tests.waiting import LIMIT_S, until
 
 
 def model(server: Server, key: str | None = None) -> OpenAIModel:
-    return OpenAIModel("local", key=key, base_url=f"{server.url}/v1", timeout_s=5)
+    return OpenAIModel("local", key=key, base_url=f"{server.url}/v1", timeout_s=LIMIT_S)
 
 
 def calls(*given: dict[str, Any]) -> dict[str, Any]:
@@ -298,7 +299,7 @@ def test_cancelling_hangs_up() -> None:
                 heard.append(event)
 
         task = asyncio.create_task(listen())
-        await until(lambda: bool(heard), 30)
+        await until(lambda: bool(heard))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

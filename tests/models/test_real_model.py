@@ -22,7 +22,8 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.registry import ModelAccess, open_model
 from reverie.models.sending import RetryPolicy, send
 from reverie.types import Message, TextBlock
-from tests.models.requests import READ_TOOL, answered, ask, collect, person, request, until
+from tests.models.requests import READ_TOOL, answered, ask, collect, person, request
+from tests.waiting import LIMIT_S, until
 
 pytestmark = pytest.mark.integration
 PYTHON = os.environ.get("REVERIE_TEST_REAL_MODEL", sys.executable)
@@ -124,12 +125,12 @@ def test_cancelling_frees_the_server_for_the_next(name: str, access: ModelAccess
                 heard.append(event)
 
         task = asyncio.create_task(listen())
-        await until(lambda: len(heard) > 2, 60)
+        await until(lambda: len(heard) > 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         short = request(person("Hi."), model=name, max_tokens=4, tools=())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(LIMIT_S):
             last = (await collect(send(model, short, policy=RetryPolicy())))[-1]
         await model.close()
         assert isinstance(last, Finished)

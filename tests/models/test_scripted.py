@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from contextlib import aclosing
 from pathlib import Path
 
@@ -16,6 +15,8 @@ from reverie.models.script import CLOSING, Script
 from reverie.models.scripted import ScriptedModel
 from reverie.types import Purpose, TextBlock, ThinkingBlock, ToolUseBlock
 from tests.models.requests import answered, ask, collect, person, request
+from tests.waiting import FOREVER_S
+from tests.work import cpu_limit
 
 
 def model(text: str) -> ScriptedModel:
@@ -88,19 +89,18 @@ def test_a_cut_stream_breaks_after_so_many_characters(after: int, heard: str) ->
 
 
 def test_slow_answers_can_be_stopped_at_any_time() -> None:
-    async def run() -> float:
-        began = time.monotonic()
-        async with aclosing(model("slow 0.05\nfill 4000").stream(request())) as stream:
+    async def run() -> None:
+        async with aclosing(model("slow 0.01\nfill 4000").stream(request())) as stream:
             async for _ in stream:
                 break
-        task = asyncio.create_task(collect(model("wait 30\nsay late").stream(request())))
-        await asyncio.sleep(0.05)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return time.monotonic() - began
+        for late in ("wait", "slow"):
+            task = asyncio.create_task(collect(model(f"{late} {FOREVER_S}\nsay late").stream(request())))
+            await asyncio.wait([task], timeout=0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
 
-    assert 0.1 <= asyncio.run(run()) < 20
+    asyncio.run(run())
 
 
 def test_usage_and_purpose_are_taken_from_the_script() -> None:
@@ -142,11 +142,11 @@ def test_the_long_example_of_the_documentation_plays_a_thousand_rounds_in_no_tim
             now = answered(now, last.response)
         return said
 
-    began = time.monotonic()
-    said = asyncio.run(run())
+    said = list[str]()
+    with cpu_limit(90):
+        said += asyncio.run(run())
     assert said[0] == "Round 2: read, 1 files so far."
     assert said[499:] == ["Round 1000: read, 500 files so far.", CLOSING]
-    assert time.monotonic() - began < 60
 
 
 def test_every_statement_of_the_documentation_is_understood() -> None:

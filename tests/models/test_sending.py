@@ -21,8 +21,9 @@ from reverie.models.request_log import RequestLog, read_log
 from reverie.models.script import Script
 from reverie.models.scripted import ScriptedModel
 from reverie.models.sending import Restarted, Retry, RetryPolicy, SendEvent, send
-from tests.models.requests import answered, collect, person, request, until
+from tests.models.requests import answered, collect, person, request
 from tests.prefix_breaks import prefix_breaks
+from tests.waiting import LIMIT_S, until
 
 
 class Clock:
@@ -223,7 +224,7 @@ def test_several_processes_share_a_log_and_a_torn_line_is_left_out(tmp_path: Pat
     running = [
         subprocess.Popen([sys.executable, "-c", code, str(path), name], cwd=root, env={**os.environ}) for name in "abc"
     ]
-    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert [process.wait(LIMIT_S) for process in running] == [0, 0, 0]
     with path.open("a", encoding="utf-8") as log:
         log.write('{"ts": 1, "pi')
     logged = list(read_log(path))

@@ -18,6 +18,7 @@ from reverie.storage.transcript.view import View
 from reverie.types import Message, Origin, Purpose, TextBlock, ToolResultBlock, ToolUseBlock
 from tests.models.requests import ask, person, request
 from tests.sessions import in_session, script, turn
+from tests.waiting import LIMIT_S
 
 TOOLS: tuple[dict[str, Any], ...] = tuple(
     {"name": name, "input_schema": {"type": "object", "properties": {}}}
@@ -263,7 +264,7 @@ say {text}
 
     async def work(session: Session) -> str:
         last = (await turn(session, "go"))[-1]
-        await session.tasks.drain(20)
+        await session.tasks.drain(LIMIT_S)
         return str(last)
 
     said = in_session(work, cwd=tmp_path, model=script(tmp_path, play), overrides=ACCEPT)

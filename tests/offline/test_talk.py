@@ -32,6 +32,7 @@ from reverie.session import Session
 from reverie.types import Origin, TextBlock
 from tests.counts import count
 from tests.sessions import in_session, turn
+from tests.waiting import LIMIT_S
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_it_has_forks_look_things_up_at_once_and_tells_what_they_report(talk: Ta
     async def work(session: Session) -> str:
         started = list(await turn(session, "Let two agents look: what is the max load?; how do releases go?"))
         assert [event.name for event in started if isinstance(event, ToolStarted)] == ["Agent", "Agent"]
-        await session.tasks.drain(20)
+        await session.tasks.drain(LIMIT_S)
         ended = started[-1] if not session.messages.waiting else list(await turn(session, ""))[-1]
         assert isinstance(ended, TurnEnded)
         return ended.text

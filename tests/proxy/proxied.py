@@ -24,6 +24,7 @@ from reverie.proxy.server import create_app, running
 from reverie.runtime.loopback import address, listen
 from reverie.simulator import Clock, ScriptResponder, Simulator
 from reverie.simulator.http import running as simulated
+from tests.waiting import LIMIT_S
 
 AGENT = """
 repeat forever
@@ -74,7 +75,7 @@ def started(home: Path, to: str, workers: int) -> Generator[tuple[str, subproces
             yield process.stdout.readline().split()[2], process
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) in (0, -signal.SIGTERM)
+            assert process.wait(LIMIT_S) in (0, -signal.SIGTERM)
             assert workers_of(process.pid) == []
 
 
@@ -92,7 +93,7 @@ def memory_kb(pid: int, kind: str) -> int:
 
 def post(url: str, path: str, body: Mapping[str, Any] | bytes, **headers: str) -> tuple[int, bytes]:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=LIMIT_S)
     try:
         given = {"content-type": "application/json", "x-api-key": "simulated", "anthropic-version": "2023-06-01"}
         connection.request("POST", path, raw, given | headers)
@@ -103,7 +104,7 @@ def post(url: str, path: str, body: Mapping[str, Any] | bytes, **headers: str) -
 
 
 def get(url: str, path: str, **headers: str) -> tuple[int, bytes]:
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=LIMIT_S)
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()

@@ -21,6 +21,7 @@ import pytest
 from tests.counts import count
 from tests.proxy.proxied import TOOLS, Agent, Recorder, get, post, proxy, stats
 from tests.proxy.wild import chunked, has_left, wild
+from tests.waiting import LIMIT_S
 
 ASKED = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], "stream": True}
 START = b'event: message_start\ndata: {"type":"message_start","message":{"id":"m","content":[],"usage":{}}}\n\n'
@@ -37,7 +38,7 @@ def test_refusals_arrive_with_their_bodies_and_headers(tmp_path: Path) -> None:
     replies = [raw % (status, len(body), body) for status in (429, 529, 500)]
     with wild(lambda line: line.sendall(replies[0])) as to, proxy(tmp_path, to) as url:
         for status in (429, 529, 500):
-            connection = HTTPConnection(urlsplit(url).netloc, timeout=30)
+            connection = HTTPConnection(urlsplit(url).netloc, timeout=LIMIT_S)
             connection.request("POST", "/v1/messages", json.dumps(ASKED))
             answer = connection.getresponse()
             assert (answer.status, answer.headers["retry-after"]) == (status, "7")
@@ -95,9 +96,9 @@ def test_a_client_that_leaves_ends_the_request_upstream(tmp_path: Path, when: st
         if when == "during the stream":
             assert b"200 OK" in line.recv(1_000)
         else:
-            assert asked.wait(15)
+            assert asked.wait(LIMIT_S)
         line.close()
-        assert seen.get(timeout=15)
+        assert seen.get(timeout=LIMIT_S)
 
 
 def test_a_client_that_leaves_while_it_asks_is_forgotten(tmp_path: Path) -> None:

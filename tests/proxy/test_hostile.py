@@ -14,6 +14,7 @@ import pytest
 from tests.proxy.proxied import TOOLS, Agent, Recorder, post, proxy, stats
 from tests.proxy.reader import LONG, LONG_SYSTEM, OURS, READ, Client, Mind, call, say, thinking_upstream
 from tests.proxy.wild import chunked, wild
+from tests.waiting import LIMIT_S
 
 ANSWER = json.dumps({"id": "m", "content": [{"type": "text", "text": "Yes."}], "usage": {"input_tokens": 5}}).encode()
 ASKED = json.dumps({"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "hi"}]}).encode()
@@ -30,7 +31,7 @@ def test_headers_pass_as_they_came_and_no_cookie_reaches_another_client(tmp_path
 
     def ask(url: str, *headers: bytes) -> bytes:
         given = b"".join(one + b"\r\n" for one in (*headers, b"content-length: %d" % len(ASKED)))
-        line = socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=30)
+        line = socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=LIMIT_S)
         with line:
             line.sendall(
                 b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n%s\r\n%s" % (given, ASKED)

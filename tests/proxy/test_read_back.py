@@ -32,6 +32,7 @@ from tests.proxy.reader import (
     thinking_upstream,
 )
 from tests.proxy.wild import has_left, wild
+from tests.waiting import LIMIT_S
 
 APIS = ("messages", "chat", "responses")
 ALL = [(api, streams) for api in APIS for streams in (False, True)]
@@ -295,9 +296,9 @@ def test_a_client_that_leaves_ends_a_hidden_round(tmp_path: Path) -> None:
         raw = json.dumps(client.body()).encode()
         line = socket.create_connection((urlsplit(url).hostname, urlsplit(url).port))
         line.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\n\r\n%s" % (len(raw), raw))
-        assert again.wait(30)
+        assert again.wait(LIMIT_S)
         line.close()
-        assert seen.get(timeout=15)
+        assert seen.get(timeout=LIMIT_S)
 
 
 def test_a_history_that_the_server_keeps_goes_on_after_the_last_round(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from reverie.runtime.background_log import BackgroundLog
 from tests.counts import count
+from tests.waiting import LIMIT_S
 
 
 def test_lines_come_back_filtered_oldest_first(tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_many_processes_share_one_file_without_tearing(tmp_path: Path) -> None:
     path, lines = tmp_path / "log", count(200, 5000)
     arguments = [sys.executable, "-c", WRITER, str(path)]
     writers = [subprocess.Popen([*arguments, f"s{n}", str(lines)]) for n in range(4)]
-    assert [writer.wait(120) for writer in writers] == [0] * 4
+    assert [writer.wait(LIMIT_S) for writer in writers] == [0] * 4
     raw = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert len(raw) == 4 * lines
     for n in range(4):

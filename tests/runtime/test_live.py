@@ -10,8 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,11 +19,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reverie.errors import NobodyListening, SessionBusy, SessionRefused, StorageError, UserError
-from reverie.runtime.live import LiveServer
+from reverie.runtime.live import Handler, LiveServer
 from reverie.runtime.live_client import LARGEST_REQUEST, ask_live, live_sessions
 from reverie.storage.lease import Lease
 from reverie.types import JsonObject
 from tests.counts import count
+from tests.waiting import FOREVER_S, LIMIT_S, until
 
 T = TypeVar("T")
 
@@ -52,15 +52,17 @@ async def breaks(_: JsonObject) -> JsonObject:
 HANDLERS = {"echo": echo, "refuse": refuses, "break": breaks}
 
 
-def with_server(path: Path, test: Callable[[LiveServer], Awaitable[T]], **limits: float) -> T:
+def with_server(
+    path: Path, test: Callable[[LiveServer], Awaitable[T]], handlers: Mapping[str, Handler] = HANDLERS, **limits: float
+) -> T:
     async def go() -> T:
-        async with LiveServer(path, HANDLERS, **limits) as server:
+        async with LiveServer(path, handlers, **limits) as server:
             return await test(server)
 
     return asyncio.run(go())
 
 
-def asks(path: Path, *requests: JsonObject, timeout_s: float = 10) -> list[JsonObject]:
+def asks(path: Path, *requests: JsonObject, timeout_s: float = LIMIT_S) -> list[JsonObject]:
     """Asks a server in this process from a thread, as another process would."""
 
     async def test(_: LiveServer) -> list[JsonObject]:
@@ -77,7 +79,7 @@ def path(tmp_path: Path) -> Path:
 def raw(path: Path, sent: bytes, *, half_close: bool = True) -> bytes:
     """Whatever comes back for these bytes."""
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(10)
+        connection.settimeout(LIMIT_S)
         connection.connect(str(path))
         try:
             connection.sendall(sent)
@@ -138,9 +140,19 @@ def test_several_requests_on_one_connection(path: Path) -> None:
 
 
 def test_fifty_clients_at_once(path: Path) -> None:
+    together: list[JsonObject] = []
+    all_ask = asyncio.Event()
+
+    async def meet(request: JsonObject) -> JsonObject:
+        together.append(request)
+        if len(together) == 50:
+            all_ask.set()
+        await all_ask.wait()  # one after the other they would wait for ever
+        return {"said": request.get("say")}
+
     async def test(_: LiveServer) -> list[JsonObject]:
         async def client(n: int) -> JsonObject:
-            return await asyncio.to_thread(ask_live, path, {"do": "echo", "say": n, "sleep": 0.2})
+            return await asyncio.to_thread(ask_live, path, {"do": "meet", "say": n}, LIMIT_S)
 
         asyncio.get_running_loop().set_default_executor(executor)
         return list(await asyncio.gather(*(client(n) for n in range(50))))
@@ -148,10 +160,8 @@ def test_fifty_clients_at_once(path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     executor = ThreadPoolExecutor(50)
-    began = time.monotonic()
-    answers = with_server(path, test)
+    answers = with_server(path, test, {"meet": meet}, handler_wait_s=LIMIT_S)
     assert [answer["said"] for answer in answers] == list(range(50))
-    assert time.monotonic() - began < 5, "one after the other they would take ten seconds"
 
 
 @pytest.mark.parametrize(
@@ -202,11 +212,7 @@ def test_clients_that_vanish_at_any_moment_do_no_harm(path: Path) -> None:
         for number in range(count(60, 2000)):
             await asyncio.to_thread(rude, number)
         assert (await asyncio.to_thread(ask_live, path, {"do": "ping"}))["ok"]
-        for _ in range(300):
-            if server.clients == 0:
-                return
-            await asyncio.sleep(0.01)
-        raise AssertionError("connections of clients long gone are still held")
+        await until(lambda: server.clients == 0)
 
     with_server(path, test)
 
@@ -218,17 +224,15 @@ def test_clients_that_neither_ask_nor_read_are_dropped(path: Path) -> None:
     def never_reads() -> None:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(path))
-            connection.settimeout(5)
+            connection.settimeout(LIMIT_S)
             line = json.dumps({"do": "echo", "say": "x" * 900_000}).encode() + b"\n"
-            with pytest.raises(OSError):
+            with pytest.raises(ConnectionError):
                 for _ in range(100):
                     connection.sendall(line)
 
     async def test(_: LiveServer) -> None:
-        began = time.monotonic()
         assert await asyncio.to_thread(idle) == b""
         await asyncio.to_thread(never_reads)
-        assert time.monotonic() - began < 5
         assert (await asyncio.to_thread(ask_live, path, {"do": "ping"}))["ok"]
 
     with_server(path, test, request_wait_s=0.3)
@@ -237,25 +241,35 @@ def test_clients_that_neither_ask_nor_read_are_dropped(path: Path) -> None:
 def test_a_handler_that_hangs_is_given_up(path: Path) -> None:
     async def test(_: LiveServer) -> None:
         with pytest.raises(SessionRefused, match=r"'echo' took longer than 0\.2 s"):
-            await asyncio.to_thread(ask_live, path, {"do": "echo", "sleep": 60})
+            await asyncio.to_thread(ask_live, path, {"do": "echo", "sleep": FOREVER_S})
         with pytest.raises(NobodyListening, match=r"did not answer within 0\.05 s"):
-            await asyncio.to_thread(ask_live, path, {"do": "echo", "sleep": 60}, 0.05)
+            await asyncio.to_thread(ask_live, path, {"do": "echo", "sleep": FOREVER_S}, 0.05)
 
     with_server(path, test, handler_wait_s=0.2)
 
 
 def test_closing_lets_a_request_in_flight_end_and_drops_the_idle(path: Path) -> None:
+    begun, release = asyncio.Event(), asyncio.Event()
+
+    async def hold(_: JsonObject) -> JsonObject:
+        begun.set()
+        await release.wait()
+        return {"said": 1}
+
     async def test() -> None:
-        server = LiveServer(path, HANDLERS)
+        server = LiveServer(path, {"hold": hold})
         await server.start()
-        asking = asyncio.create_task(asyncio.to_thread(ask_live, path, {"do": "echo", "say": 1, "sleep": 0.3}))
+        asking = asyncio.create_task(asyncio.to_thread(ask_live, path, {"do": "hold"}, LIMIT_S))
         idle = asyncio.create_task(asyncio.to_thread(raw, path, b"", half_close=False))
-        await asyncio.sleep(0.1)
-        began = time.monotonic()
+        await begun.wait()
+        await until(lambda: server.clients == 2)
+        closing = asyncio.create_task(server.close())
+        assert await idle == b"", "it does not wait for who says nothing"
+        assert not closing.done()
+        release.set()
+        await closing
         await server.close()
-        await server.close()
-        assert time.monotonic() - began < 3
-        assert (await asking)["said"] == 1 and await idle == b""
+        assert (await asking)["said"] == 1
 
     asyncio.run(test())
 

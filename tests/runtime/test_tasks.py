@@ -16,6 +16,7 @@ from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.tasks import PROGRESS_LINES, TaskHandle, TaskInfo, Tasks, TaskState
 from reverie.types import Purpose
 from tests.counts import count
+from tests.waiting import LIMIT_S, until
 
 NOTES = Purpose.NOTES
 S = TaskState
@@ -141,13 +142,12 @@ def test_kill_before_the_first_step_and_while_waiting_for_its_turn(tmp_path: Pat
         assert (await tasks.kill(early.id)).state is S.KILLED
         first = tasks.start(NOTES, "first", forever, serial="notes")
         queued = tasks.start(NOTES, "queued", forever, serial="notes")
-        await asyncio.sleep(0.01)
-        assert (first.info.state, queued.info.state) == (S.RUNNING, S.STARTING)
+        await until(lambda: first.info.state is S.RUNNING)
+        assert queued.info.state is S.STARTING
         assert (await tasks.kill(queued.id)).state is S.KILLED and queued.info.progress == ()
         third = tasks.start(NOTES, "third", forever, serial="notes")
         await tasks.kill(first.id)
-        await asyncio.sleep(0.01)
-        assert third.info.state is S.RUNNING
+        await until(lambda: third.info.state is S.RUNNING)
         await tasks.drain(0)
 
     run(tmp_path, body)
@@ -184,7 +184,7 @@ def test_work_that_finishes_or_falls_over_while_being_killed(tmp_path: Path) -> 
         info = await board.tasks.kill(stays.id, grace_s=0.05)
         assert info.state is S.KILLED and "abandoned" in (info.error or "")
         board_done.set()
-        await asyncio.sleep(0.01)
+        await until(lambda: any(entry.kind == "task_ended_late" for entry in board.log.read()))
         assert stays.info == info and board.tasks.counts(NOTES).killed == 2
 
     board = run(tmp_path, body)
@@ -203,12 +203,10 @@ def test_drain_waits_for_what_ends_in_time_and_kills_the_rest(tmp_path: Path) ->
             tasks.start(NOTES, "trailing run", trailing)
 
         tasks.start(NOTES, "first", starts_another)
-        assert await tasks.drain(5) == ()
+        assert await tasks.drain(LIMIT_S) == ()
         assert [info.state for info in tasks.list()] == [S.COMPLETED, S.COMPLETED]
         one, two = tasks.start(NOTES, "a", forever), tasks.start(NOTES, "b", forever)
-        began = asyncio.get_running_loop().time()
         killed = await tasks.drain(0.1)
-        assert 0.1 <= asyncio.get_running_loop().time() - began < 20
         assert {info.id for info in killed} == {one.id, two.id} and {info.state for info in killed} == {S.KILLED}
         assert tasks.running == ()
 
@@ -312,7 +310,7 @@ def test_serial_runs_never_overlap_and_keep_their_order(
         for task, (_, _, how) in zip(started, plan, strict=True):
             if how == "kill":
                 await board.tasks.kill(task.id)
-        assert await board.tasks.drain(5) == ()
+        assert await board.tasks.drain(LIMIT_S) == ()
         for task, (_, _, how) in zip(started, plan, strict=True):
             expected = {"ok": {S.COMPLETED}, "fail": {S.FAILED}, "kill": {S.KILLED, S.COMPLETED}}
             assert task.info.state in expected[how], task.info

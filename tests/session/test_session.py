@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from datetime import UTC, datetime, timedelta
@@ -30,6 +29,7 @@ from reverie.storage.transcript.records import ForkUsage
 from reverie.types import Origin
 from tests import warm
 from tests.sessions import ended, in_session, of_kind, script, turn
+from tests.waiting import LIMIT_S
 
 
 def wire(session: Session) -> list[object]:
@@ -154,7 +154,7 @@ def test_malformed_input_and_unknown_tools_are_answered(tmp_path: Path) -> None:
 
 
 def test_cancel_leaves_a_conversation_that_goes_on(tmp_path: Path) -> None:
-    model = script(tmp_path, 'call Bash {"command": "sleep 30"}\n---\nsay Fine.\n---\nsay Still fine.\n')
+    model = script(tmp_path, 'call Bash {"command": "sleep 1000"}\n---\nsay Fine.\n---\nsay Still fine.\n')
 
     async def work(session: Session) -> tuple[TurnEnded, TurnEnded, list[object]]:
         events = list[Event]()
@@ -239,9 +239,9 @@ def test_open_calls_of_a_crashed_session_are_closed_by_record(tmp_path: Path) ->
     )
     (tmp_path / "a.txt").write_text("alpha")
     model = script(
-        tmp_path, 'call Read {"file_path": "a.txt"}\ncall Bash {"command": "touch x; sleep 9"}\n---\nsay Went on.\n'
+        tmp_path, 'call Read {"file_path": "a.txt"}\ncall Bash {"command": "touch x; sleep 60"}\n---\nsay Went on.\n'
     )
-    assert warm.start(program, str(tmp_path), model, module="-c").wait(60) == 9
+    assert warm.start(program, str(tmp_path), model, module="-c").wait(LIMIT_S) == 9
 
     async def work(session: Session) -> tuple[str, list[object]]:
         return ended(await turn(session, "go on")).text, wire(session)
@@ -324,15 +324,12 @@ def test_origins_are_on_record(tmp_path: Path) -> None:
 
 
 def test_two_turns_at_once_are_refused(tmp_path: Path) -> None:
-    model = script(tmp_path, "wait 0.5\nsay One.\n")
+    model = script(tmp_path, "say One.\n")
 
     async def work(session: Session) -> None:
-        async def other() -> None:
-            await asyncio.sleep(0.05)
+        async for _ in session.send("first"):
             with pytest.raises(UserError, match="a turn is running"):
                 await turn(session, "second")
-
-        await asyncio.gather(turn(session, "first"), other())
 
     in_session(work, cwd=tmp_path, model=model)
 

@@ -17,6 +17,7 @@ from reverie.types import JsonObject, Purpose
 from tests.layers.dreams import BAKERY, house
 from tests.sessions import ended, in_session, script, turn
 from tests.simulated import ANTHROPIC, served
+from tests.waiting import LIMIT_S
 
 RULE = "Please write commit messages in the imperative from now on, because the release notes are made of them."
 DOWN = "fail overloaded 99x\nsay never"
@@ -55,7 +56,7 @@ def taught(cwd: Path, model: str, said: tuple[str, ...] = (RULE,), overrides: Js
         session.listen(heard.append)
         for text in said:
             assert ended(await turn(session, text)).reason == "answered"
-            await session.tasks.settle(Purpose.EXTRACTION, 30)
+            await session.tasks.settle(Purpose.EXTRACTION, LIMIT_S)
         return heard
 
     return in_session(work, cwd=cwd, model=model, interactive=True, overrides={"model.retries": 0, **(overrides or {})})
@@ -110,7 +111,7 @@ def test_notes_are_taken_by_the_embedded_model(tmp_path: Path, monkeypatch: pyte
         heard: list[Event] = []
         session.listen(heard.append)
         await turn(session, "fix the build in ci.yml")
-        info = await session.update_notes().wait(30)
+        info = await session.update_notes().wait(LIMIT_S)
         assert info.error is None
         return session.notes_path.read_text(), heard
 
@@ -125,7 +126,7 @@ def dreamt(place: Path, model: str) -> tuple[DreamOutcome, list[Event]]:
         session.listen(heard.append)
         assert session.dreaming is not None
         task = session.dreaming.start()
-        info = await task.wait(30)
+        info = await task.wait(LIMIT_S)
         assert task.result is not None, info.error
         return task.result, heard
 

@@ -13,6 +13,7 @@ from reverie.cli.app import commands
 from reverie.events import Notice
 from reverie.session import Session
 from tests.sessions import script
+from tests.waiting import LIMIT_S
 
 TOPIC = (
     "---\nname: Freeze\ndescription: releases stop for the audit\ntype: project\n---\nReleases stop on 2026-12-01.\n"
@@ -49,11 +50,11 @@ class Home:
             model = script(self.folder, plays or "say Fine.\n")
             async with await Session.open(cwd=self.work, model=model) as session:
                 session.listen(hear)
-                await session.tasks.drain(10)
+                await session.tasks.drain(LIMIT_S)
                 for text in says:
                     async for event in session.send(text):
                         hear(event)
-                    await session.tasks.drain(10)
+                    await session.tasks.drain(LIMIT_S)
 
         asyncio.run(run())
         return told

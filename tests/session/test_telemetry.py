@@ -15,6 +15,7 @@ from reverie.models import telemetry
 from reverie.session import Session
 from tests.sessions import ended, in_session, turn
 from tests.simulated import ANTHROPIC, Served, files, served
+from tests.waiting import LIMIT_S
 
 sdk_trace = pytest.importorskip("opentelemetry.sdk.trace", reason="the extra `otel` is not installed")
 PLAY = """
@@ -128,7 +129,7 @@ def test_off_means_that_nothing_is_imported(tmp_path: Path) -> None:
         "import sys, reverie; reverie.ask('hello', model='scripted:play.script');"
         "print([name for name in sys.modules if name.startswith('opentelemetry') or name.endswith('.telemetry')])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=LIMIT_S)
     assert done.stdout.strip() == "[]", done.stderr
 
 
@@ -141,6 +142,6 @@ def test_on_without_the_extra_is_one_sentence(tmp_path: Path) -> None:
     )
     env = {"REVERIE_OTEL": "1", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "REVERIE_HOME": str(tmp_path / "home")}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60, env=env
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=LIMIT_S, env=env
     )
     assert done.returncode == 2 and "reverie[otel]" in done.stderr and "Traceback" not in done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from reverie.errors import SettingsError
 from reverie.parsing import MAX_TOML
 from reverie.settings.toml_file import KeyPath, TomlFile, find_key_lines
 from tests.counts import count
+from tests.work import cpu_limit
 
 LAYOUTS: list[tuple[str, dict[KeyPath, int]]] = [
     ("a = 1\nb = 2", {("a",): 1, ("b",): 2}),
@@ -262,19 +262,16 @@ DEEP = {
 def test_depth_is_refused_in_no_time(tmp_path: Path, name: str) -> None:
     path = tmp_path / "x.toml"
     path.write_text(DEEP[name])
-    began = time.process_time()
-    assert "nested deeper than 64 levels" in refusal(path)
-    assert time.process_time() - began < 5
+    with cpu_limit(5):
+        assert "nested deeper than 64 levels" in refusal(path)
 
 
 def test_checking_for_depth_takes_linear_time(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     for unit in ('"\\"', "a", "a-", '"', "'", "a .\t", '""', '\\"'):
         path.write_text("x = 1 #" + unit * ((MAX_TOML - 10) // len(unit)))
-        began = time.process_time()
-        with contextlib.suppress(SettingsError):
+        with cpu_limit(5), contextlib.suppress(SettingsError):
             TomlFile.read(path)
-        assert time.process_time() - began < 5, unit
 
 
 def test_a_number_of_many_digits_is_a_sentence(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import stat
-import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from reverie.settings.schema import Settings, get_value, list_settings
 from reverie.settings.trust import CHANGED, NOT_TRUSTED, TrustBook
 from reverie.storage.trust_file import revoke
 from tests.settings.conftest import Load, git, trust_all
+from tests.work import cpu_limit
 
 HOSTILE = """
 [model]
@@ -421,11 +421,10 @@ def test_nothing_that_lies_in_a_folder_breaks_a_command(load: Load, repo: Path, 
         os.chdir(here)
         listening.close()
     (repo / ".reverie" / "settings.toml").write_text(f'[[hooks.Stop]]\ncommand = "{command.replace("[!", "[")}"')
-    started = time.monotonic()
-    assert not load().hooks.Stop
-    trust_all(load(), repo)
-    assert load().hooks.Stop
-    assert time.monotonic() - started < 30
+    with cpu_limit(30):
+        assert not load().hooks.Stop
+        trust_all(load(), repo)
+        assert load().hooks.Stop
 
 
 def test_a_folder_with_very_many_files_says_so_and_still_sees_what_is_named(load: Load, repo: Path) -> None:

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from reverie.simulator import ApiError, BridgeResponder, Simulator
 from reverie.simulator.http import running
 from tests.simulator.test_http import claude
 from tests.simulator.test_simulate_command import RUN, post
+from tests.waiting import LIMIT_S, wait_until
 
 openai: Any
 
@@ -39,14 +39,17 @@ def play(folder: Path, replies: dict[str, Any]) -> threading.Thread:
     """Answers each request with the reply of its number, as a person would: another name first, then the right one."""
 
     def answer() -> None:
-        left, end = dict(replies), time.monotonic() + 20
-        while left and time.monotonic() < end:
+        left = dict(replies)
+
+        def all_answered() -> bool:
             for name in [name for name in left if (folder / f"{name}.request.json").exists()]:
                 reply = left.pop(name)
                 part = folder / f"{name}.part"
                 part.write_text(reply if isinstance(reply, str) else json.dumps(reply), encoding="utf-8")
                 part.replace(folder / f"{name}.reply.json")
-            time.sleep(0.02)
+            return not left
+
+        wait_until(all_answered)
 
     thread = threading.Thread(target=answer)
     thread.start()
@@ -122,7 +125,7 @@ def test_the_command_bridges_and_profiles(tmp_path: Path) -> None:
         assert post(f"{found[0]}/v1/messages", body)["content"] == [{"type": "text", "text": "by hand"}]
         player.join()
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=LIMIT_S)
     finally:
         process.kill()
         process.communicate()

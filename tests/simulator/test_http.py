@@ -15,6 +15,7 @@ from reverie.models.script import Script
 from reverie.simulator import Clock, ScriptResponder, Simulator
 from reverie.simulator.http import running
 from tests.simulator.bodies import conversation, text, tool
+from tests.waiting import LIMIT_S
 
 anthropic: Any
 openai: Any
@@ -62,7 +63,7 @@ def claude(url: str, **more: Any) -> Any:
 
 
 def get(url: str, path: str, payload: Any = None, headers: dict[str, str] | None = None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=LIMIT_S)
     try:
         method = "GET" if payload is None else "POST"
         raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode() if payload is not None else None

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from reverie.cli.simulate import command
 from reverie.errors import UserError
+from tests.waiting import LIMIT_S
 
 RUN = [sys.executable, "-c", "from reverie.cli.simulate import command; command()"]
 
@@ -22,7 +23,7 @@ RUN = [sys.executable, "-c", "from reverie.cli.simulate import command; command(
 def post(url: str, body: object) -> dict[str, object]:
     headers = {"x-api-key": "k", "content-type": "application/json"}
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=20) as answer:
+    with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
         return json.load(answer)
 
 
@@ -46,7 +47,7 @@ def test_it_serves_a_script_books_to_a_file_and_ends_on_ctrl_c(tmp_path: Path) -
         answer = post(f"{url}/v1/messages", body)
         assert answer["content"] == [{"type": "text", "text": "from the script"}]
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=20)
+        rest, errors = process.communicate(timeout=LIMIT_S)
     finally:
         process.kill()
         process.communicate()

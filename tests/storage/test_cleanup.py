@@ -13,6 +13,7 @@ from reverie.session import Session
 from reverie.storage.cleanup import CleanupResult, clean_tool_results, needs_cleaning
 from reverie.storage.lease import Lease
 from tests.sessions import script
+from tests.waiting import LIMIT_S
 
 DAY = 86_400
 
@@ -88,7 +89,7 @@ def test_a_session_cleans_up_in_the_background(tmp_path: Path, own_home: Path) -
             old = kept(session.places.project, "gone", "a.txt", days=400)
             own = kept(session.places.project, session.id, "b.txt", days=400)
         async with await Session.open(cwd=tmp_path, model=model) as session:
-            await session.tasks.drain(5)
+            await session.tasks.drain(LIMIT_S)
             assert not old.exists()
             assert not own.exists(), "nothing in that session's transcript names it"
 
@@ -127,6 +128,6 @@ def test_no_folder_stays_when_the_disk_is_full_from_the_start(tmp_path: Path, ow
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         "from reverie.cli.app import commands; commands(['run', '--model', 'embedded', 'Hello'])\n"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, timeout=LIMIT_S)
     [project] = (own_home / ".reverie" / "projects").iterdir()
     assert [path.name for path in project.iterdir()] == ["memory"]

@@ -42,11 +42,11 @@ for line in sys.stdin:
             child = os.fork()
             if child == 0:
                 os.close(1)
-                time.sleep(60)
+                time.sleep(1_000)
                 os._exit(0)
             say("child", child)
         case ["exec"]:
-            child = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, close_fds=False)
+            child = subprocess.Popen(["sleep", "1000"], stdout=subprocess.DEVNULL, close_fds=False)
             say("child", child.pid)
 """
 
@@ -188,7 +188,7 @@ from pathlib import Path
 from reverie.errors import SessionBusy
 from reverie.storage.lease import Lease
 path, inside, done = Path(sys.argv[1]), sys.argv[2], 0
-until = time.monotonic() + 60
+until = time.monotonic() + 120
 while done < int(sys.argv[3]):
     assert time.monotonic() < until, "starved"
     try:
@@ -207,5 +207,5 @@ while done < int(sys.argv[3]):
 def test_taking_and_releasing_in_turn_never_lets_two_in(tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", CRITICAL, str(tmp_path / "a.lock"), str(tmp_path / "in"), str(count(100, 3000))]
     racers = [subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    said = [racer.communicate(timeout=120)[1] for racer in racers]
+    said = [racer.communicate(timeout=200)[1] for racer in racers]
     assert [racer.returncode for racer in racers] == [0, 0, 0], said

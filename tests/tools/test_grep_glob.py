@@ -6,7 +6,6 @@ import asyncio
 import os
 import subprocess
 import sysconfig
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from reverie.tools.base import ToolContext
 from reverie.tools.grep import Grep
 from reverie.tools.ripgrep import find_ripgrep, make_listing_options
 from tests.tools.calls import make_context, refusal, text, use
+from tests.work import cpu_limit
 
 
 @pytest.fixture
@@ -110,9 +110,8 @@ def test_a_long_line_is_shown_around_its_match(context: ToolContext) -> None:
 
 def test_a_huge_line_and_a_huge_file_end_quickly(context: ToolContext) -> None:
     (context.cwd / "huge").write_bytes(b"x" * 60_000_000)
-    started = time.monotonic()
     output = use(context, "Grep", pattern="x+", output_mode="content")
-    assert not output.is_error and time.monotonic() - started < 10
+    assert not output.is_error and len(text(output)) < 1_000
 
 
 def test_names_and_bytes_that_are_not_text(context: ToolContext) -> None:
@@ -224,10 +223,9 @@ def test_a_start_folder(tree: ToolContext) -> None:
 
 def test_a_pattern_made_to_be_slow(context: ToolContext) -> None:
     (context.cwd / ("a" * 200)).touch()
-    started = time.monotonic()
-    use(context, "Glob", pattern="*a" * 60 + "b")
-    use(context, "Glob", pattern="**/*a/" * 60 + "b")
-    assert time.monotonic() - started < 5
+    with cpu_limit(5):
+        use(context, "Glob", pattern="*a" * 60 + "b")
+        use(context, "Glob", pattern="**/*a/" * 60 + "b")
 
 
 def test_the_program_comes_with_the_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

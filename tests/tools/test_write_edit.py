@@ -206,8 +206,7 @@ def test_a_cancelled_write_is_whole_or_not_there(context: ToolContext) -> None:
         task = asyncio.ensure_future(Write().run({"file_path": "f", "content": "x" * 3_000_000}, context))
         await asyncio.sleep(delay)
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await asyncio.wait([task])  # it may have been done just before
 
     for delay in (0, 0.0005, 0.001, 0.002):
         asyncio.run(cancelled(delay))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from reverie.runtime.loopback import listen
 from reverie.web.access import Access
 from reverie.web.app import create_app
 from reverie.web.site import Site
+from tests.waiting import LIMIT_S, wait_until
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Browser:
         return self.get(answer.headers["location"])
 
     def _send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
         try:
             cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
             connection.request(method, path, body, {**({"cookie": cookie} if cookie else {}), **headers})
@@ -93,12 +93,9 @@ def served(cwd: Path, *, read_only: bool = False) -> Generator[Browser]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
-        deadline = time.monotonic() + 15
-        while not server.started:
-            assert thread.is_alive() and time.monotonic() < deadline
-            time.sleep(0.005)
+        wait_until(lambda: server.started or not thread.is_alive())
         yield Browser(port, access.token).enter()
     finally:
         server.should_exit = True
-        thread.join(15)
+        thread.join(LIMIT_S)
         listener.close()

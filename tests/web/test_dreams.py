@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reverie.layers.l6_dreaming.copy import MemoryCopy
 from reverie.layers.l6_dreaming.proposal import Proposals, propose
 from tests.layers.dreams import BAKERY, GOOD, GOOD_ANSWER, JOINED, House, house
+from tests.waiting import wait_until
 from tests.web.served import Browser, served
 from tests.web.test_memory import undo
 
@@ -92,10 +94,12 @@ def test_a_dream_is_started_from_the_page(browser: Browser, place: House, own_ho
     settings.write_text(f'[model]\nname = "{place.script(GOOD)}"\n')
     name = browser.json("/dreams")["projects"][0]["name"]
     assert "A dream has begun" in browser.submit("/dreams", f"/dreams/{name}/run", wait="1").text
-    until = time.monotonic() + 30
-    while (run := browser.json("/dreams")["status"]["run"]) is None or run["is_running"]:
-        assert time.monotonic() < until
-        time.sleep(0.1)
+
+    def ended() -> object:
+        run = browser.json("/dreams")["status"]["run"]
+        return None if run is None or run["is_running"] else run
+
+    run: Any = wait_until(ended)
     assert (run["error"], run["outcome"]) == ("", "proposed"), run
     assert place.files == dict(BAKERY) and browser.json("/dreams")["waiting"][0]["id"] == run["id"]
     assert "Review it" in browser.get("/dreams?part=running").text

@@ -13,6 +13,7 @@ import pytest
 from reverie.cli.dream.display import Trail
 from reverie.layers.l6_dreaming.proposal import ProposedChange
 from reverie.paths import slug
+from tests.waiting import wait_until
 from tests.web.recorded import answer, open_log, result, user, write_session
 from tests.web.served import Browser, served
 
@@ -64,14 +65,8 @@ def test_one_strange_file_does_not_take_other_pages_with_it(browser: Browser) ->
         text = browser.get(f"/sessions/{_STRANGE}{path}").text
         assert "<script>alert" not in text and len(text) < 400_000, path
         assert browser.get(f"/sessions/{_STRANGE}{path}").status == 200, path
-    deadline = time.monotonic() + 10
-    while (counted := browser.json("/sessions")["counted"])["read"] < counted["total"]:
-        assert time.monotonic() < deadline, counted
-        time.sleep(0.02)
-    deadline = time.monotonic() + 10
-    while browser.json("/money").get("reading"):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: (counted := browser.json("/sessions")["counted"])["read"] == counted["total"])
+    wait_until(lambda: not browser.json("/money").get("reading"))
     assert browser.get("/money").status == browser.get("/money/health").status == 200
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from reverie.context.ledger import Ledger
 from reverie.models.catalogue import Catalogue
 from reverie.settings import load_settings
 from reverie.storage.transcript.records import CacheBreak, ForkUsage
+from tests.waiting import LIMIT_S, wait_until
 from tests.web.served import Browser, served
 from tests.web.test_window import HOSTILE, projects, session, talk
 
@@ -28,12 +28,7 @@ def browser(tmp_path: Path) -> Generator[Browser]:
 
 
 def api(browser: Browser, path: str) -> Any:
-    for _ in range(200):
-        found = browser.json(path)
-        if not found["reading"]:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it was not read")
+    return wait_until(lambda: None if (found := browser.json(path))["reading"] else found)
 
 
 def ledger(cwd: Path) -> Ledger:
@@ -90,8 +85,8 @@ def test_totals_are_those_of_the_command_line_and_go_on(browser: Browser, tmp_pa
     assert elsewhere["total"]["requests"] == 6
     log = session(tmp_path)
     talk(log, 1)
-    time.sleep(1.1)  # the list of files is not read again at once
-    assert api(browser, "/money")["total"]["requests"] == found["total"]["requests"] + 1
+    # The list of files is not read again at once.
+    wait_until(lambda: api(browser, "/money")["total"]["requests"] == found["total"]["requests"] + 1)
     assert browser.get("/money?project=none").status == 404
     assert LONG[:8] in browser.get("/money").text
     health = api(browser, "/money/health")
@@ -120,4 +115,4 @@ def test_commands_lead_to_the_pages(tmp_path: Path) -> None:
             assert f"{page}?token=" in told.stdout, told.stderr
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(LIMIT_S)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Generator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -15,6 +14,7 @@ from reverie.settings import load_settings
 from reverie.storage.lease import Lease
 from reverie.types import ToolUseBlock
 from tests.shared_data import sample
+from tests.waiting import LIMIT_S, wait_until
 from tests.web.recorded import ID, PNG, answer, open_log, result, user, write_session
 from tests.web.served import Browser, served
 
@@ -40,13 +40,11 @@ def parts(items: list[Any], kind: str) -> list[Any]:
 
 
 def counted(browser: Browser, path: str = "/sessions") -> Any:
-    deadline = time.monotonic() + 20
-    while True:
-        found = browser.json(path)
-        if found["counted"]["read"] == found["counted"]["total"]:
-            return found
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    def found() -> Any:
+        now = browser.json(path)
+        return now if now["counted"]["read"] == now["counted"]["total"] else None
+
+    return wait_until(found)
 
 
 def test_the_list_has_cost_and_is_sorted_by_it(browser: Browser, home: Path, tmp_path: Path) -> None:
@@ -61,10 +59,8 @@ def test_the_list_has_cost_and_is_sorted_by_it(browser: Browser, home: Path, tmp
     assert found["sessions"][1]["rounds"] == 6
     page = browser.get("/sessions?sort=cost").text
     assert page.index("A dear question") < page.index("Why does the lamp blink?")
-    kept, deadline = home / "indexes" / "web-sessions.json", time.monotonic() + 20
-    while not kept.exists() or len(json.loads(kept.read_text())["sessions"]) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    kept = home / "indexes" / "web-sessions.json"
+    wait_until(lambda: kept.exists() and len(json.loads(kept.read_text())["sessions"]) == 2)
     with served(tmp_path) as again:  # figures are kept: a new server has them at once
         assert again.json("/sessions")["counted"] == {"read": 2, "total": 2}
 
@@ -164,7 +160,7 @@ def test_a_live_session_sends_what_is_new(browser: Browser, home: Path, tmp_path
     with Lease.take(log.path.with_suffix("") / Lease.NAME, info={"session": log.session_id}):
         found = browser.json(address)
         assert found["session"]["open_in"] is not None and found["live"]["state"] == "open"
-        connection = HTTPConnection("127.0.0.1", browser.port, timeout=20)
+        connection = HTTPConnection("127.0.0.1", browser.port, timeout=LIMIT_S)
         headers = {"authorization": f"Bearer {browser.token}"}
         connection.request("GET", f"{address}/live?last={found['last']}", headers=headers)
         stream = connection.getresponse()

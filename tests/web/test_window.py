@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from reverie.types import Message, Origin, TextBlock, ToolResultBlock, ToolUseBl
 from reverie.web.readings import Readings, SessionReading
 from reverie.web.site import Site
 from tests.shared_data import sources
+from tests.waiting import wait_until
 from tests.web.served import Browser, served
 
 HOSTILE = "<script>alert(1)</script>\u202eevil<svg onload=alert(2)>"
@@ -52,12 +52,7 @@ def session(cwd: Path, name: str = "one") -> SessionLog:
 
 
 def api(browser: Browser, name: str, query: str = "") -> Any:
-    for _ in range(200):
-        found = browser.json(f"/sessions/{name}/window{query}")
-        if not found["reading"]:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("the session was not read")
+    return wait_until(lambda: None if (found := browser.json(f"/sessions/{name}/window{query}"))["reading"] else found)
 
 
 @pytest.mark.parametrize("folder", sources("transcripts"))

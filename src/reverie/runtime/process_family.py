@@ -11,7 +11,7 @@ import os
 import signal
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,11 +42,8 @@ class ProcessFamily:
             if await self._gone(_GRACE_SECONDS):
                 return
         finally:
-            self._signal(signal.SIGKILL)
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + _KILL_SECONDS  # a process that hangs in the kernel cannot be ended
-        while not await self._gone(_POLL_SECONDS) and loop.time() < deadline:
-            self._signal(signal.SIGKILL)  # again: there may be new ones
+            _kill(self.living)
+        await self._gone(_KILL_SECONDS)  # a process that hangs in the kernel cannot be ended
 
     def _signal(self, number: signal.Signals) -> None:
         for pid in self.living():
@@ -65,12 +62,17 @@ class ProcessFamily:
 
 def end_marked(variable: bytes) -> None:
     """Kills the processes that were started with this variable (`NAME=value`), of any session. Linux only."""
+    _kill(lambda: [pid for pid, _ in _list_processes() if _has_variable(pid, variable)])
+
+
+def _kill(find: Callable[[], Iterable[int]]) -> None:
+    """Kills what is found until nothing new is: one of them may have started another in the meantime."""
     killed = set[int]()
     for _ in range(_KILL_ROUNDS):
-        found = [pid for pid, _ in _list_processes() if pid not in killed and _has_variable(pid, variable)]
+        found = [pid for pid in find() if pid not in killed]
         if not found:
             return
-        for pid in found:  # then again: one of them may have started another in the meantime
+        for pid in found:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         killed.update(found)

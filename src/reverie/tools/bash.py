@@ -130,6 +130,8 @@ class _RunningCommand:
     family: ProcessFamily
     output: asyncio.StreamReader
     pipe: asyncio.ReadTransport
+    cancelled: asyncio.CancelledError | None
+    """Came while it was started; `wait` raises it."""
 
     @staticmethod
     async def start(words: Sequence[str | Path], env: dict[str, str], context: ToolContext) -> _RunningCommand:
@@ -144,15 +146,24 @@ class _RunningCommand:
             pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
                 lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", buffering=0)
             )
-            process = await asyncio.create_subprocess_exec(
-                *words,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=writing,
-                stderr=asyncio.subprocess.STDOUT,
-                cwd=context.map_path(context.cwd),
-                env=env,
-                start_new_session=True,
+            starting = asyncio.ensure_future(
+                asyncio.create_subprocess_exec(
+                    *words,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=writing,
+                    stderr=asyncio.subprocess.STDOUT,
+                    cwd=context.map_path(context.cwd),
+                    env=env,
+                    start_new_session=True,
+                )
             )
+            cancelled: asyncio.CancelledError | None = None
+            while not starting.done():  # a cancellation waits: asyncio would end the shell without its children
+                try:
+                    await asyncio.wait({starting})
+                except asyncio.CancelledError as error:
+                    cancelled = error
+            process = starting.result()
         except BaseException as error:
             if pipe:
                 pipe.close()
@@ -161,7 +172,8 @@ class _RunningCommand:
             raise
         finally:
             os.close(writing)
-        return _RunningCommand(process, ProcessFamily(process.pid, (identity.st_dev, identity.st_ino)), output, pipe)
+        family = ProcessFamily(process.pid, (identity.st_dev, identity.st_ino))
+        return _RunningCommand(process, family, output, pipe, cancelled)
 
     async def wait(self, kept: KeptOutput, seconds: float) -> _Ending:
         """Waits for the end and collects the output; no process holds the pipe afterwards."""
@@ -171,6 +183,8 @@ class _RunningCommand:
         drained = asyncio.ensure_future(self._drain(kept))
         ending: _Ending | None = None
         try:
+            if self.cancelled:
+                raise self.cancelled
             while ending is None:
                 await asyncio.wait(
                     {task for task in (exited, drained) if not task.done()},

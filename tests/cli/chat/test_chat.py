@@ -145,8 +145,7 @@ def test_ctrl_c_stops_the_turn_and_twice_leaves(reverie: Command) -> None:
         time.sleep(2.2)  # longer than two presses may lie apart
         terminal.press(CTRL_C)
         terminal.until("Ctrl-C again leaves")
-        terminal.press(CTRL_C)
-        assert terminal.ended() == 0
+        assert terminal.leave() == 0
     assert "word" in reverie("sessions", "show", "last", "--json").stdout or reverie.transcripts()
 
 

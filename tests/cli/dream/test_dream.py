@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Command
 from tests.layers.dreams import BAKERY, GOOD, JOINED, House, house, writes
+from tests.waiting import LIMIT_S, wait_until
 
 
 @pytest.fixture
@@ -102,15 +102,18 @@ def test_memory_off_dreams_nothing_and_undo_stays_possible(reverie: Command, pla
 
 
 def test_a_running_dream_is_seen_and_killed_from_another_terminal(reverie: Command, place: House) -> None:
-    mind = writes({"project_oven.md": JOINED}, "x").rpartition("say")[0] + "wait 40\nsay late\n"
+    mind = writes({"project_oven.md": JOINED}, "x").rpartition("say")[0] + "wait 1000\nsay late\n"
     process = reverie.start("dream", "--now", "--model", place.script(mind))
-    until = time.monotonic() + 30
-    running: list[dict[str, Any]] = []
-    while not (running and running[0]["phase"] == "updating") and time.monotonic() < until:
-        running = as_json(reverie, "status")["running"]
+    running = list[dict[str, Any]]()
+
+    def is_updating() -> bool:
+        running[:] = as_json(reverie, "status")["running"]
+        return bool(running) and running[0]["phase"] == "updating"
+
+    wait_until(is_updating)
     assert running[0]["touched"] == ["project_oven.md"] and running[0]["tools"] == 2
     assert "killed" in reverie("dream", "kill").stdout
-    assert process.wait(20) == 1
+    assert process.wait(LIMIT_S) == 1
     assert place.files == dict(BAKERY)
     assert "No live session is dreaming" in reverie("dream", "kill", code=2).stderr
 

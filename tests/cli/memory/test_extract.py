@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Command
 from tests.shared_data import sources
+from tests.waiting import LIMIT_S
 
 TURNS = [
     ("2026-03-02T09:00:00.000Z", "write commit messages in the imperative, the release notes are made from them"),
@@ -117,13 +118,13 @@ def test_killed_in_the_middle_the_next_run_goes_on_after_the_last_turn_that_was_
     path = transcript(reverie.work / "old.jsonl")
     slow = reverie.work / mind(reverie, place).removeprefix("scripted:")
     text = slow.read_text()
-    slow.write_text(text.replace("when /Monday, 2026-03-09/\n", "when /Monday, 2026-03-09/\n  wait 50\n"))
+    slow.write_text(text.replace("when /Monday, 2026-03-09/\n", "when /Monday, 2026-03-09/\n  wait 1000\n"))
     process = reverie.start("extract", str(path), "--model", f"scripted:{slow}")
     assert process.stderr is not None
     while b"turn 3 of 3" not in (line := process.stderr.readline()):
         assert line
     process.kill()
-    process.wait(20)
+    process.wait(LIMIT_S)
     assert (place / "feedback_commits.md").exists() and not (place / "project_demo.md").exists()
     slow.write_text(text)
     more = reverie("extract", str(path), "--model", f"scripted:{slow}").stdout

@@ -6,6 +6,7 @@ import json
 
 from tests.cli.chat.test_chat import chat
 from tests.cli.conftest import Command
+from tests.waiting import LIMIT_S
 
 TALK = 'repeat forever\n  call Read {"file_path": "big.txt"}\n  ---\n  say Done with {turn}.\nend\n'
 SUMMARY = "\n[compaction]\nsay <summary>It was about the harbour.</summary>\n"
@@ -94,14 +95,16 @@ def test_on_a_live_session_it_is_the_session_that_acts(reverie: Command) -> None
 
 def test_on_a_live_session_in_the_middle_of_a_turn_it_waits_for_the_end_of_the_round(reverie: Command) -> None:
     (reverie.work / "big.txt").write_text("the lamp burns all night\n" * 200)
-    slow = 'repeat 4\n  wait 1.5\n  call Read {"file_path": "big.txt"}\n  ---\nend\nsay All of it is read.\n'
-    with chat(reverie, "--model", reverie.script(slow + SUMMARY)) as terminal:
-        terminal.say("Read it four times.")
+    slow = 'call Bash {"command": "until [ -e go ]; do sleep 0.02; done; cat big.txt"}\n---\nsay All of it is read.\n'
+    with chat(reverie, "--permission-mode", "accept_all", "--model", reverie.script(slow + SUMMARY)) as terminal:
+        terminal.say("Read it when you may.")
         terminal.until("big.txt")  # the call: what was typed is shown before the session has it
         assert "a turn is running" in reverie("compact", "undo", code=1).stderr
-        done = json.loads(reverie("compact", "--json").stdout)
-        assert done["writer"] == "fork" and "Read it four times." in done["text"]
+        asked = reverie.start("compact", "--json")
         terminal.until("at the end of this round")
+        (reverie.work / "go").touch()
+        done = json.loads(asked.communicate(timeout=LIMIT_S)[0])
+        assert done["writer"] == "fork" and "Read it when you may." in done["text"]
         terminal.until("Compacted")
         terminal.until("All of it is read.")
         terminal.say("/exit")

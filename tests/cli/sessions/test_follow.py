@@ -22,6 +22,7 @@ from tests.cli.sessions.test_imported import SAMPLE, Run, run
 from tests.counts import count
 from tests.shared_data import data, sample
 from tests.storage.following.recorded import ID, said, session_file
+from tests.waiting import LIMIT_S
 
 __all__ = ["run"]  # the fixture
 
@@ -197,4 +198,4 @@ def test_watching_copies_what_comes_until_ctrl_c(reverie: Command, tmp_path: Pat
     file.write_text(file.read_text() + said(1, "two", cwd="/harbour/pilot"))
     assert b"grew" in watching.stdout.readline()
     watching.send_signal(signal.SIGINT)
-    assert watching.wait(20) == 0
+    assert watching.wait(LIMIT_S) == 0

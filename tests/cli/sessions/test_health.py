@@ -20,6 +20,7 @@ from tests.counts import count
 from tests.layers.talks import SESSION, notes_script
 from tests.sessions import ended, in_session, script, turn
 from tests.simulated import ANTHROPIC, OTHER_LAYERS, Served, served
+from tests.waiting import LIMIT_S
 
 TURNS = count(5, 10)
 WORK = """
@@ -75,13 +76,13 @@ def long_run(folder: Path, rounds: int, monkeypatch: pytest.MonkeyPatch) -> Serv
                 if number == 2:
                     server.advance(4_000)
                 assert ended(await turn(session, f"question {number}")).reason == "max_rounds"
-                await session.tasks.settle(Purpose.NOTES, 10)
+                await session.tasks.settle(Purpose.NOTES, LIMIT_S)
             await turn(session, "one more look")
             await turn(session, "a busy server")
             in_the_way(session.places.tool_results(session.id))
             await turn(session, "a large one")
             for purpose in (Purpose.EXTRACTION, Purpose.NOTES):
-                await session.tasks.settle(purpose, 10)
+                await session.tasks.settle(purpose, LIMIT_S)
             server.simulator.fail_next(401)
             assert ended(await turn(session, "without a key")).reason == "failed"
 

@@ -15,6 +15,7 @@ from acp import RequestError, connect_to_agent, schema
 from acp.client import ClientSideConnection
 
 from tests import warm
+from tests.waiting import LIMIT_S
 
 Answer = Callable[[schema.ToolCallUpdate, list[schema.PermissionOption]], schema.RequestPermissionResponse]
 
@@ -82,7 +83,7 @@ class Editor:
     def text(self, kind: str = "agent_message_chunk", session: str = "") -> str:
         return "".join(getattr(one.content, "text", "") for one in self.of(kind, session))
 
-    async def until(self, seen: Callable[[], object], seconds: float = 20) -> None:
+    async def until(self, seen: Callable[[], object], seconds: float = LIMIT_S) -> None:
         async with asyncio.timeout(seconds):
             while not seen():
                 self.changed.clear()
@@ -98,7 +99,7 @@ class Running:
     errors: Path
     writer: asyncio.StreamWriter
 
-    async def ended(self, seconds: float = 20) -> int:
+    async def ended(self, seconds: float = LIMIT_S) -> int:
         return await asyncio.to_thread(self.process.wait, seconds)
 
     async def kill(self) -> None:
@@ -120,12 +121,12 @@ async def running(
         reader, writer = await _streams(out[0], given[1])
         agent = connect_to_agent(editor, writer, reader, use_unstable_protocol=True)  # type: ignore[arg-type]
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(LIMIT_S * 2):
                 await agent.initialize(protocol_version=1, client_capabilities=capabilities)
                 yield Running(agent, process, Path(errors.name), writer)
             was_killed = process.poll() is not None
             writer.close()
-            assert was_killed or await asyncio.to_thread(process.wait, 20) == 0
+            assert was_killed or await asyncio.to_thread(process.wait, LIMIT_S) == 0
         finally:
             process.kill()
             await agent.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from base64 import b64encode
 from collections.abc import Callable, Coroutine
 from functools import wraps
@@ -16,6 +15,7 @@ import pytest
 from reverie.context.ledger import Ledger, Totals
 from reverie.models.catalogue import Catalogue
 from tests.tools.mcp.small import entry
+from tests.waiting import until, wait_until
 
 PIXEL = b64encode(bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de")).decode()
 WORK = """
@@ -265,7 +265,7 @@ when /Talk/
   fill 4000
 end
 when /Wait/
-  call Bash {"command": "echo $$ > pid; sleep 60"}
+  call Bash {"command": "echo $$ > pid; sleep 1000"}
 end
 """
 
@@ -308,10 +308,7 @@ def blocks(record: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def wait_for(path: Path) -> None:
-    until = time.monotonic() + 20
-    while not (path.exists() and path.read_text().strip()):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    wait_until(lambda: path.exists() and path.read_text().strip())
 
 
 AGENT = """
@@ -437,10 +434,6 @@ async def test_mcp_servers_of_the_editor_are_used(work: Path, tmp_path: Path) ->
         (tmp_path / "server" / "server.pid").unlink()
         await one.agent.set_config_option(config_id="model", session_id=id, value="embedded")
         await one.agent.prompt(id, [text_block("Hello.")])
-        for _ in range(100):
-            if (tmp_path / "server" / "server.pid").exists():
-                break
-            await asyncio.sleep(0.05)
-    assert (tmp_path / "server" / "server.pid").exists(), "another model has the same servers"
+        await until((tmp_path / "server" / "server.pid").exists)  # another model has the same servers
     assert len(editor.questions) == 1
     assert "It said: from the editor" in editor.text()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 import string
-import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from tests.memory.secrets_spoken import HARMLESS as TALK
 from tests.memory.secrets_spoken import LATER_HARMLESS, LATER_SECRETS
 from tests.memory.secrets_spoken import SECRETS as SPOKEN
 from tests.shared_data import ROOT
+from tests.work import calls, cpu_limit, ratio
 
 PROSE = """---
 name: Deployment of the checkout service
@@ -135,14 +136,8 @@ def test_masking_leaves_the_rest_alone() -> None:
 def test_two_kilobytes_take_no_more_than_a_blink() -> None:
     text = (PROSE * 4)[:2_048]
     find_secrets(f"{text} {TOKENS['npm token'](Draw(1))}")  # loads the detector
-    best = min(_timed(text) for _ in range(20))
-    assert best < 0.002, f"{best * 1000:.2f} ms"
-
-
-def _timed(text: str) -> float:
-    start = time.perf_counter()
-    find_secrets(text)
-    return time.perf_counter() - start
+    assert calls(lambda: find_secrets(text)) < 10_000
+    assert ratio(lambda: find_secrets(text), lambda: re.findall("[a-z]+", text), tries=20) < 200
 
 
 @pytest.mark.parametrize(
@@ -150,9 +145,8 @@ def _timed(text: str) -> float:
     ["a", "A1", "password ", "password: ", "\"'`", "a\n", "http://a:b", "QUJD", "%41", "eyJ", "_", "\\", "密码", "sk-"],
 )
 def test_no_text_takes_long(piece: str) -> None:
-    start = time.process_time()
-    find_secrets(piece * (20_000 // len(piece)))
-    assert time.process_time() - start < 5
+    with cpu_limit(15):
+        find_secrets(piece * (20_000 // len(piece)))
 
 
 def test_the_line_of_an_index_is_no_password_and_one_in_a_link_is() -> None:
@@ -234,17 +228,15 @@ def test_secrets_that_people_say_are_found_and_talk_about_them_is_not(secrets: l
      "4 ", "key: |\n a", "code for the ", "password at a.b:c ", "card 4111 "],
 )  # fmt: skip
 def test_no_spoken_form_takes_long(piece: str) -> None:
-    start = time.perf_counter()
-    find_secrets(piece * (20_000 // len(piece)))
-    assert time.perf_counter() - start < 5
+    with cpu_limit(5):
+        find_secrets(piece * (20_000 // len(piece)))
 
 
 @pytest.mark.parametrize("piece", ["token:", "key=", 'api_key="', "password is ", "key-", "token\n"])
 def test_words_that_announce_are_read_in_little_time_and_hide_nothing(piece: str) -> None:
     many = piece * (count(8_192, 32_768) // len(piece))
-    start = time.process_time()
-    assert not find_secrets(many)
-    assert time.process_time() - start < 2
+    with cpu_limit(2):
+        assert not find_secrets(many)
     (found,) = find_secrets(text := f"{many}\ntoken: askOsdhBB7NnrwXPUKFK")
     assert text[found.start :] == "askOsdhBB7NnrwXPUKFK"
 

@@ -28,6 +28,7 @@ from reverie.models.catalogue import Catalogue
 from reverie.models.registry import ModelAccess, facts_of, open_model, small_model_name, split_name
 from reverie.types import ToolUseBlock
 from tests.models.requests import answered, ask, collect, person, request
+from tests.waiting import FOREVER_S, LIMIT_S, until
 
 
 @pytest.fixture
@@ -213,14 +214,14 @@ BAD = [
     ("echo 'the key is wrong' >&2; exit 3", ModelError, "exit code 3: the key is wrong"),
     ("exec 0<&-; exit 1", ModelError, "it printed nothing"),
     ("kill -9 $$", ModelError, "exit code -9"),
-    ("sleep 30 & sleep 30", Unreachable, r"within 0.3 s \(model.timeout_s\)"),
+    (f"sleep {FOREVER_S} & sleep {FOREVER_S}", Unreachable, r"within 0.3 s \(model.timeout_s\)"),
     ("head -c 100000000 /dev/zero", ModelError, "printed more than 16 MB"),
 ]
 
 
 @pytest.mark.parametrize(("text", "kind", "words"), BAD, ids=["exit", "closed", "killed", "time", "output"])
 def test_programs_that_fail(folder: Path, text: str, kind: type[ModelError], words: str) -> None:
-    limit = 0.3 if kind is Unreachable else 20.0
+    limit = 0.3 if kind is Unreachable else LIMIT_S
     large = request(person("x" * 300_000))
     with pytest.raises(kind, match=words):
         ask(opened(f"command:{program(folder, text)}", timeout_s=limit), large)
@@ -247,16 +248,15 @@ def left(folder: Path) -> list[str]:
 
 def test_no_process_is_left_behind(folder: Path) -> None:
     """Neither by a program that leaves children, in the session or out of it, nor when the turn is cancelled."""
-    leaving = program(folder, "sleep 30 & setsid sleep 30 & echo done", "leaving")
-    began = time.monotonic()
+    leaving = program(folder, f"sleep {FOREVER_S} & setsid sleep {FOREVER_S} & echo done", "leaving")
     _, response = ask(opened(f"command:{leaving}"), request())
-    assert response.content[0].wire()["text"] == "done" and left(folder) == [] and time.monotonic() - began < 5
+    assert response.content[0].wire()["text"] == "done" and left(folder) == []
 
     async def cancelled() -> None:
-        model = opened(f"command:{program(folder, f'sleep 30 & touch {folder}/began; sleep 30', 'slow')}")
+        slow = f"sleep {FOREVER_S} & touch {folder}/began; sleep {FOREVER_S}"
+        model = opened(f"command:{program(folder, slow, 'slow')}")
         task = asyncio.create_task(collect(model.stream(request())))
-        while not (folder / "began").exists():  # noqa: ASYNC110 -- another process makes it
-            await asyncio.sleep(0.01)
+        await until((folder / "began").exists)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

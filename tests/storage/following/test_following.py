@@ -20,6 +20,7 @@ from reverie.storage.transcript.sessions import delete_session, describe, find_s
 from reverie.storage.transcript.view import View
 from tests.shared_data import sources
 from tests.storage.following.recorded import ID, follow, outcomes, said, session_file, snapshot
+from tests.waiting import LIMIT_S
 
 PILOT = "/harbour/pilot"
 
@@ -235,7 +236,7 @@ def test_two_processes_at_once_copy_each_record_once(tmp_path: Path, home: Path)
         session_file(tmp_path, *map(str, range(30)), session=ID.replace("0001", f"{number:04}"))
     code = "from pathlib import Path; from tests.storage.following.recorded import *; print(outcomes(Path({!r})))"
     runs = [subprocess.Popen([sys.executable, "-c", code.format(str(tmp_path))]) for _ in range(2)]
-    assert [run.wait(60) for run in runs] == [0, 0]
+    assert [run.wait(LIMIT_S) for run in runs] == [0, 0]
     for copy in home.glob("projects/*/*.jsonl"):
         loaded = read_records(copy)
         assert len(loaded.records) == 60 and not loaded.doubled and not loaded.bad

@@ -16,6 +16,7 @@ from reverie.storage.history.merge import merge
 from reverie.storage.history.packs import HistoryDamaged
 from reverie.storage.history.purge import purge_history
 from reverie.storage.history.versions import History, VersionInfo
+from tests.waiting import LIMIT_S
 
 GIT = shutil.which("git")
 needs_git = pytest.mark.skipif(GIT is None, reason="git is not installed")
@@ -24,7 +25,7 @@ BY = VersionInfo("user", "because", session="s-1", message="m-1")
 
 def folder(tmp_path: Path) -> VersionedFolder:
     root = tmp_path / "memory"
-    return VersionedFolder(root, history_place(root), lambda name: root / name, lock_timeout_s=5)
+    return VersionedFolder(root, history_place(root), lambda name: root / name, lock_timeout_s=LIMIT_S)
 
 
 def save(place: VersionedFolder, **files: str | None) -> str:

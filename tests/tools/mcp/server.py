@@ -78,7 +78,7 @@ def call(name: str, given: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     (FOLDER / "server.pid").write_text(str(os.getpid()))
-    child = subprocess.Popen(["sleep", "60"], start_new_session=True)  # one that leaves the group
+    child = subprocess.Popen(["sleep", "1000"], start_new_session=True)  # one that leaves the group
     (FOLDER / "child.pid").write_text(str(child.pid))
     if MODE == "rubbish":
         print("Welcome to the server!\n{broken", flush=True)
@@ -88,7 +88,7 @@ def main() -> None:
             os._exit(1)
         if MODE == "silent":
             while True:
-                time.sleep(60)  # not even the end of its input ends it
+                time.sleep(1_000)  # not even the end of its input ends it
         asked = json.loads(line)
         match asked.get("method"):
             case "initialize":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from reverie.events import Event, Notice
 from reverie.session import Session
 from reverie.types import JsonObject, TextBlock
+from tests.waiting import wait_until
 
 SERVER = Path(__file__).with_name("server.py")
 
@@ -36,14 +36,11 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def wait_until_gone(folder: Path, seconds: float = 8) -> list[int]:
-    """The processes of a server that still run after some time; empty if none does."""
+def wait_until_gone(folder: Path) -> None:
+    """Waits for the end of all processes of a server."""
     pids = [int(path.read_text()) for path in folder.glob("*.pid")]
     assert pids
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and any(map(is_running, pids)):
-        time.sleep(0.05)
-    return [pid for pid in pids if is_running(pid)]
+    wait_until(lambda: not any(map(is_running, pids)))
 
 
 def shown(session: Session) -> list[str]:
