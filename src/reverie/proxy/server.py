@@ -97,7 +97,7 @@ def create_app(
             bills = Bills(catalogue, home / "proxy" / "caches.sqlite", clock)
             key = load_secret(home / "proxy" / "names.key").encode()[:64]
             addresses = {api: httpx.URL(address) for api, address in upstreams.items()}
-            site.exchanges = Exchanges(addresses, client, conversations, bills, key, tally or RunTally())
+            site.exchanges = Exchanges(addresses, client, conversations, bills, key, tally)
             try:
                 yield
             finally:
