@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from reverie.layers.l3_session_notes.notes_compaction import first_kept
 from reverie.layers.l3_session_notes.trigger import WRITER, NoteNumbers
 from reverie.layers.l4_compaction.folding import old_runs
@@ -13,7 +15,7 @@ from reverie.storage.transcript.records import CacheEdits, Clears, Cursor, Fold,
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 from tests.layers.talks import compaction_script, flags
-from tests.sessions import in_session, script
+from tests.sessions import ended, in_session, script, turn
 
 ROUNDS = 120
 RECORDED = "a line of a long file\n" * 400
@@ -69,7 +71,8 @@ def test_snip_drops_as_much_as_it_says() -> None:
     assert abs(sum(run.tokens for run in runs) - (before - log.view.meter.tokens)) < 500
 
 
-def test_undo_brings_back_as_much_as_fits(tmp_path: Path, own_home: Path) -> None:
+@pytest.mark.parametrize("window", [32_000, 48_000, 64_000])
+def test_undo_brings_back_as_much_as_fits(tmp_path: Path, own_home: Path, window: int) -> None:
     flags(own_home, "session_notes = false\nmicrocompact.economic = false\n")
 
     async def work(session: Session) -> None:
@@ -77,9 +80,11 @@ def test_undo_brings_back_as_much_as_fits(tmp_path: Path, own_home: Path) -> Non
         rounds(session.log, 2 * ROUNDS)
         await session.compact()
         await session.undo(fit=True)
-        room = 0.6 * session.conversation.thresholds.autocompact
-        used = session.view.meter.tokens
-        assert 0.8 * room < used < 1.4 * room, "not a fraction of what would fit"
+        limits, used = session.conversation.thresholds, session.view.meter.tokens
+        assert 0.88 * limits.autocompact < used < limits.autocompact, "not a fraction of what would fit"
+        made = session.view.boundaries
+        assert ended(await turn(session, "Go on.")).reason == "answered"
+        assert session.view.boundaries == made, "what was taken back is not compacted again at once"
 
     model = script(tmp_path, "say Fine.\n" + compaction_script())
-    in_session(work, cwd=tmp_path, model=model, overrides={"window.context_window": 48_000})
+    in_session(work, cwd=tmp_path, model=model, overrides={"window.context_window": window})

@@ -215,7 +215,7 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
             window=chosen["window"],
             markers=not chosen["no_markers"],
             token=token,
-            tally=tally,
+            tally=tally if program else None,  # a server that runs for weeks keeps none
         )
 
     listener = listen(port, chosen["host"])

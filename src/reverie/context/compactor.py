@@ -31,7 +31,7 @@ from reverie.layers.l4_compaction.partial import is_from_user
 from reverie.layers.l4_compaction.pins import check_pin, find_pin, next_id
 from reverie.layers.l4_compaction.setup import CompactionRequest
 from reverie.layers.l4_compaction.stage import Compaction
-from reverie.layers.weighing import weigh_entries
+from reverie.models.tokens import estimate_text
 from reverie.origins import fence
 from reverie.quick import dataclass
 from reverie.runtime.parts import Parts
@@ -44,8 +44,8 @@ from reverie.types import Block, Message, Origin, Record
 UNDO = "undo"
 """The reason of a rewind that takes another one back."""
 _PREVIEW = "a preview does not call a model"
-_SHARE_KEPT = 0.6
-"""The share of the threshold that `undo --fit` fills with old messages."""
+_SUMMARY_SHARES = (0.5, 1.0)
+"""The part of its budget that `undo --fit` leaves to a summary of a model; more if that was too little."""
 
 
 @dataclass(eq=False)
@@ -234,8 +234,7 @@ class Compactor(Companion):
             return UndoReport(
                 boundary, tokens, f"The compaction is taken back: the context holds {tokens:,} tokens again."
             )
-        cut = self._cut_point(self._log.view)
-        done = await self.compact(up_to=cut)
+        done = await self._compact_as_little_as_fits()
         kept = f"{done.tokens_after:,} of {tokens:,} tokens are back; what is older is summarised"
         return UndoReport(boundary, done.tokens_after, f"The compaction is taken back as far as it fits: {kept}.")
 
@@ -263,15 +262,30 @@ class Compactor(Companion):
         undo = Record({"type": "system", "subtype": Undo.subtype, "reverie": to_data(Undo(boundary))})
         return View.of(conversation([*self._log.records, undo]))
 
-    def _cut_point(self, view: View) -> str:
-        """Returns the newest message that no longer fits, next to the prefix that is always sent."""
-        room = int(self.talk().thresholds.autocompact * _SHARE_KEPT)
-        room -= view.with_entries(()).meter.tokens
-        for at in range(len(view.entries) - 1, 0, -1):
-            room -= weigh_entries(view, view.entries[at : at + 1])
-            if room < 0:
-                return view.entries[at].uuid or ""
-        return view.entries[0].uuid or ""
+    async def _compact_as_little_as_fits(self) -> CompactionReport:
+        for share in _SUMMARY_SHARES[:-1]:
+            with suppress(ReverieError):  # the summary was larger
+                return await self.compact(up_to=await self._cut_point(share))
+        return await self.compact(up_to=await self._cut_point(_SUMMARY_SHARES[-1]))
+
+    async def _cut_point(self, share: float) -> str:
+        """Returns the message up to which has to be summarised so that the rest fits, found with previews."""
+        view, numbers = self._log.view, self.compaction.ground.numbers()
+        names = [entry.uuid for entry in view.entries if entry.uuid is not None]
+
+        async def fits(name: str) -> bool:
+            try:
+                made = await self.preview(up_to=name)
+            except ReverieError:
+                return False
+            more = max(0, int(numbers.summary_tokens * share) - estimate_text(made.text))
+            return made.tokens_after + more < self.talk().thresholds.autocompact
+
+        low, high = 0, len(names) - 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if await fits(names[middle]) else (middle + 1, high)
+        return names[low]
 
     def rewind(self, given: str) -> str:
         """Goes back to before a message of the user and returns its text; later messages are left out.

@@ -54,8 +54,8 @@ class Exchanges:
     client: httpx.AsyncClient
     conversations: Conversations
     bills: Bills
-    tally: RunTally = field(default_factory=RunTally)
-    """What this process did."""
+    tally: RunTally | None = None
+    """Gets what this process does."""
     _biller: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "bills"))
     """One thread, because the meters work on one bill at a time."""
     _billing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
@@ -223,7 +223,8 @@ class Exchanges:
             "recall_meter": price(plan.recalled, new, usage),
         }
         book.add(name, **counts)
-        self.tally.add(name, two.model, counts)
+        if self.tally is not None:
+            self.tally.add(name, two.model, counts)
         for cause in plan.breaks:
             book.add_break(name, cause)
         if plan.marks.end >= 0 and usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0:

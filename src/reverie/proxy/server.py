@@ -98,7 +98,7 @@ def create_app(
             )
             bills = Bills(catalogue, home / "proxy" / "caches.sqlite", clock)
             addresses = {api: httpx.URL(address) for api, address in upstreams.items()}
-            site.exchanges = Exchanges(addresses, client, conversations, bills, tally or RunTally())
+            site.exchanges = Exchanges(addresses, client, conversations, bills, tally)
             try:
                 yield
             finally:

@@ -124,10 +124,12 @@ def _format_row(key: str, setting: Setting, default: object) -> Iterator[str]:
 _FLAGS_HEAD = """
 # Flags
 
-Flags switch features on and off; off means exactly as if the feature did not exist. `reverie settings --flags` shows
-them. They are read through OpenFeature. The provider of Reverie reads `<home>/flags.toml`, then the variables
-`REVERIE_FLAG_<NAME>` (dots become `_`), then `/etc/reverie/flags.toml`; later ones win, so an administrator can stop
-a feature on all machines. Projects have no flags file. The files are read again when they change, so a flag also
+Flags switch features on and off; off means exactly as if the feature did not exist. A flag is off with the one above
+it: with `tool_results` off, all of layer 1 is off, and with `session_notes`, `compaction.notes`. `reverie settings
+--flags` shows them. They are read through OpenFeature. The provider of Reverie reads `<home>/flags.toml`, then the
+variables `REVERIE_FLAG_<NAME>` (in capitals; what is no letter or digit becomes `_`, as in
+`REVERIE_FLAG_TOOL_RESULTS_LIMITS_BASH=10000`), then `/etc/reverie/flags.toml`; later ones win, so an administrator can
+stop a feature on all machines. Projects have no flags file. The files are read again when they change, so a flag also
 changes running sessions. Flags marked *once* change the prefix of the prompt and are read once per session.
 
     dream = false

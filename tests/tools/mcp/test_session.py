@@ -80,6 +80,38 @@ def test_tools_are_listed_loaded_and_called_and_survive_compaction_and_resume(tm
     in_session(resumed, cwd=tmp_path, model=later, resume=seen["id"], overrides=ALLOWED)
 
 
+def test_a_compaction_without_running_servers_keeps_what_they_said(tmp_path: Path, own_home: Path) -> None:
+    """`reverie compact` starts no server: the last known instructions are in the conversation."""
+    user_servers(own_home, small=entry(tmp_path / "s"))
+    model = script(tmp_path, "\n---\n".join([call("echo", text="first"), "say Done."]))
+    long = "go " + "and explain every step of it " * 200
+
+    async def begin(session: Session) -> tuple[str, list[str]]:
+        await turn(session, long)
+        return session.id, shown(session)
+
+    name, before = in_session(begin, cwd=tmp_path, model=model, overrides=ALLOWED)
+    assert not wait_until_gone(tmp_path / "s", 2)
+    later = script(tmp_path, "say Summarised.\n---\nsay Again.\n---\nsay Once more.\n", "later.script")
+
+    async def compact(session: Session) -> list[str]:
+        await session.compact()
+        return shown(session)
+
+    started = (tmp_path / "s" / "server.pid").read_text()
+    for _ in range(2):
+        kept = in_session(compact, cwd=tmp_path, model=later, resume=name, overrides=ALLOWED)
+        assert (tmp_path / "s" / "server.pid").read_text() == started, "no server was started"
+        assert kept == before and "  Use echo first." in kept[0], "the lists and the instructions, as they were"
+
+    async def go_on(session: Session) -> list[str]:
+        await turn(session, long)
+        return shown(session)
+
+    again = script(tmp_path, "say Again.\n", "again.script")
+    assert in_session(go_on, cwd=tmp_path, model=again, resume=name, overrides=ALLOWED) == before, "not said twice"
+
+
 def test_permissions_and_hooks_see_the_tool_itself(tmp_path: Path, own_home: Path) -> None:
     user_servers(own_home, small=entry(tmp_path / "s"))
     hooks = f"""

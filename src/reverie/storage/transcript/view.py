@@ -81,7 +81,7 @@ class View:
         """Sizes in bytes of the results of this context that are on disk as a whole."""
         self.cleared_tokens = 0
         self.survival: records.Survival | None = None
-        self.undone = False  # the last compaction was taken back, and there was none since
+        self.undone = False  # the last compaction was taken back, as far as it fits, and there was none since
         self.derived: dict[type, Any] = {}
         """What layers derived from this view, by type; it can be deleted at any time."""
         self._usage_id: str | None = None
@@ -176,7 +176,7 @@ class View:
         self._forget_messages()
         self.surfaced.clear()
         self.boundaries += 1
-        self.undone = False
+        self.undone = self.undone and boundary.extent == "up_to"  # as much as fits was taken back
         if boundary.preserved is not None:
             head, anchor, tail = boundary.preserved
             names = [entry.uuid for entry in entries]

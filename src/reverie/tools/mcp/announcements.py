@@ -7,8 +7,10 @@ and the loaded definitions are shown again. Everything here is marked as text of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from reverie.origins import fence
+from reverie.quick import dataclass
 from reverie.settings.mcp_section import McpSettings
 from reverie.storage.transcript.view import View
 from reverie.text.patterns import late
@@ -24,18 +26,13 @@ _OPENING = f'<tool-text note="{NOTE}">'
 _HEAD = late(r"^MCP server ([A-Za-z0-9_-]+)[ :]", 8)
 _REMOVED = late(r"^Removed: (.+)$", 8)
 _LEFT_OUT = " (loaded before; load it again when you need it)"
+_ABOUT = "The server says about itself:"
 _HOW = f"Load definitions with {LOAD} before the first call, then call with CallTool."
 
 
 def announce(servers: Iterable[McpServer], view: View, settings: McpSettings) -> list[TextBlock]:
     """Returns what the model does not know yet: the lists of new servers, and changes of known ones."""
-    texts, known, heads = list(_our_texts(view)), dict[str, str](), set[str]()
-    for text in texts:
-        heads |= set(_HEAD.findall(text))
-        known |= dict(listed_in(text))
-        for names in _REMOVED.findall(text):
-            for name in names.split(", "):
-                known.pop(name, None)
+    told = _Told.of(view)
     definitions = loaded(view)
     found = list[str]()
     for server in servers:
@@ -43,11 +40,11 @@ def announce(servers: Iterable[McpServer], view: View, settings: McpSettings) ->
             continue
         label = clean_server(server.name)
         lines = {tool.name: tool.line for tool in server.tools}
-        if label not in heads:
+        if label not in told.about:
             if lines or server.instructions:
-                found.append(_introduce(server, lines, settings))
+                found.append(_introduce(label, lines, server.instructions, settings))
             continue
-        before = {name: line for name, line in known.items() if name.startswith(f"{BEHIND}{label}__")}
+        before = told.tools_of(label)
         changed = {
             tool.name: tool.text()
             for tool in server.tools
@@ -61,19 +58,15 @@ def announce(servers: Iterable[McpServer], view: View, settings: McpSettings) ->
 def restore(servers: Sequence[McpServer], view: View, settings: McpSettings) -> list[TextBlock]:
     """Returns everything that the model knew about servers, for the context after a compaction."""
     found = [
-        _introduce(server, {t.name: t.line for t in server.tools}, settings) for server in servers if server.listed
+        _introduce(clean_server(server.name), {t.name: t.line for t in server.tools}, server.instructions, settings)
+        for server in servers
+        if server.listed
     ]
-    current = {clean_server(server.name) for server in servers if server.listed}
-    known, heads = dict[str, str](), dict[str, None]()
-    for text in _our_texts(view):  # servers that do not run now: a call starts them
-        heads |= dict.fromkeys(_HEAD.findall(text))
-        known |= dict(listed_in(text))
-    for label in heads:
-        lines = {name: line for name, line in known.items() if name.startswith(f"{BEHIND}{label}__")}
-        if label not in current and lines:
-            found.append(
-                f"MCP server {label}: {_count(lines)}. {_HOW}\n{list_lines(lines, settings.listed_characters)}"
-            )
+    current, told = {clean_server(server.name) for server in servers if server.listed}, _Told.of(view)
+    for label, about in told.about.items():  # servers that do not run now: a call starts them
+        lines = told.tools_of(label)
+        if label not in current and (lines or about):
+            found.append(_introduce(label, lines, about, settings))
     blocks = [fence(Origin.TOOL, text, NOTE) for text in found]
     definitions = loaded(view)
     if definitions:
@@ -106,13 +99,37 @@ def loaded(view: View) -> dict[str, str]:
     return found
 
 
-def _introduce(server: McpServer, lines: Mapping[str, str], settings: McpSettings) -> str:
-    label = clean_server(server.name)
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the model sees of servers: the lines of their tools, and what each of them says about itself."""
+
+    tools: Mapping[str, str]
+    about: Mapping[str, str]
+
+    @classmethod
+    def of(cls, view: View) -> _Told:
+        tools, about = dict[str, str](), dict[str, str]()
+        for text in _our_texts(view):
+            tools |= dict(listed_in(text))
+            for names in _REMOVED.findall(text):
+                for name in names.split(", "):
+                    tools.pop(name, None)
+            for label in _HEAD.findall(text):
+                _, _, said = text.partition(f"\n{_ABOUT}\n")
+                lines = takewhile(lambda line: line.startswith("  "), said.splitlines())
+                about[label] = "\n".join(line[2:] for line in lines) or about.get(label, "")
+        return cls(tools, about)
+
+    def tools_of(self, label: str) -> dict[str, str]:
+        return {name: line for name, line in self.tools.items() if name.startswith(f"{BEHIND}{label}__")}
+
+
+def _introduce(label: str, lines: Mapping[str, str], instructions: str, settings: McpSettings) -> str:
     head = f"MCP server {label}: {_count(lines)}. {_HOW}" if lines else f"MCP server {label}: no tools."
     about = ""
-    if server.instructions:
-        said = "\n".join(f"  {line}" for line in server.instructions.splitlines() if line.strip())
-        about = f"The server says about itself:\n{said}"
+    if instructions:
+        said = "\n".join(f"  {line}" for line in instructions.splitlines() if line.strip())
+        about = f"{_ABOUT}\n{said}"
     return "\n".join(filter(None, (head, _list(lines, settings), about)))
 
 
