@@ -18,6 +18,7 @@ from reverie.lab.adapters.mind import Mind
 from reverie.lab.adapters.programs.program import REVERIE, WITHOUT
 from reverie.lab.adapters.report import summary, table
 from reverie.lab.adapters.run import NARROW, SDKS, Case, Outcome, cases, run
+from reverie.paths.installed import pip_install
 
 Messages = list[dict[str, Any]]
 TOOLS = [{"name": "mcp__office__read_file"}]
@@ -156,7 +157,7 @@ def test_an_sdk_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("reverie.lab.adapters.run.SDKS", (replace(SDKS[0], packages=("anthropic", "no_such_sdk")),))
     done = CliRunner().invoke(command, ["adapters", "--json"])
     reasons = {row["skipped"] for row in json.loads(done.stdout)["runs"]}
-    assert done.exit_code == 0 and reasons == {"no_such_sdk is not installed: pip install 'reverie[anthropic]'"}
+    assert done.exit_code == 0 and reasons == {f"no_such_sdk is not installed: {pip_install('anthropic')}"}
 
 
 @pytest.mark.integration

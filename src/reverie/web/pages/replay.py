@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reverie.errors import UserError
 from reverie.lab.replay.recorded import PREFIX_TOKENS, WINDOW, check_room
+from reverie.paths.installed import pip_install
 from reverie.web.paging import Pager
 from reverie.web.replaying import Found, Replays, find_transcripts, policy_names
 from reverie.web.visit import Action, Data, Done, Page, Visit
@@ -83,7 +84,7 @@ def start(visit: Visit) -> Done:
     policies, missing = policy_names()
     chosen = [name for name in policies if visit.form.get(f"policy-{name}") or name == BASELINE]
     if gone := [name for name in chosen if name in missing]:
-        raise UserError(f"The policy {gone[0]} needs a library: install it with `pip install 'reverie[lab]'`.")
+        raise UserError(f"The policy {gone[0]} needs a library: install it with `{pip_install('lab')}`.")
     if len(chosen) < 2:
         raise UserError(f"Choose at least one policy beside {BASELINE}.")
     prefix, window = _number(visit, "prefix_tokens", PREFIX_TOKENS), _number(visit, "window", WINDOW)
