@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import join, quote
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -35,7 +36,7 @@ def _source() -> str:
     """Where pip got this installation (PEP 610); empty for an index, or if it is gone."""
     try:
         recorded = [one for one in distribution(_PACKAGE).files or () if one.name == "direct_url.json"]
-        found = load_json(read_regular(Path(str(recorded[0].locate())))) if recorded else {}
+        found: Any = load_json(read_regular(Path(str(recorded[0].locate())))) if recorded else {}
         url, repository = str(found.get("url", "")), found.get("vcs_info")
         if repository:
             return f"{repository['vcs']}+{url}@{repository['commit_id']}"
