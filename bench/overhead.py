@@ -23,6 +23,7 @@ from reverie.lab.replay.outside import Converter, Middlewares
 from reverie.loop import record_result
 from reverie.models import wire
 from reverie.models.base import Capabilities
+from reverie.paths.installed import pip_install
 from reverie.quick import dataclass
 from reverie.session.session import Session
 from reverie.storage.transcript.session_log import SessionLog
@@ -58,7 +59,7 @@ class Overhead:
 def measure_overhead() -> list[Overhead]:
     """Times rounds at the end of a history of each size. UserError if LangChain is not installed."""
     if importlib.util.find_spec("langchain") is None:
-        raise UserError("The comparison needs LangChain: install it with `pip install 'reverie[lab]'`.")
+        raise UserError(f"The comparison needs LangChain: install it with `{pip_install('lab')}`.")
     return [asyncio.run(_measure(size)) for size in SIZES]
 
 

@@ -61,7 +61,7 @@ def test_a_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
     keyed = {**env, "ANTHROPIC_API_KEY": "x", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "x"}
     for model, code, said in (
         ("anthropic:claude-sonnet-5-5", 5, "http://127.0.0.1:9 cannot be reached"),
-        ("openai:gpt-5.5", 2, "pip install 'reverie[openai]'"),
+        ("openai:gpt-5.5", 2, "'reverie[openai] @ file://"),
     ):
         asked = [str(python.with_name("reverie")), "run", "--model", model, "hello"]
         ran = subprocess.run(

@@ -32,6 +32,7 @@ from reverie.errors import UserError
 from reverie.lab.measurement import Column, Result, Table, measurement, ratio, track
 from reverie.models.window import scaled
 from reverie.parsing import load_json
+from reverie.paths.installed import pip_install
 from reverie.quick import dataclass
 from reverie.simulator import Simulator
 from reverie.simulator.http import running
@@ -83,7 +84,7 @@ class Sdk:
     def missing(self) -> str:
         """Why it cannot run here; empty if it can."""
         gone = [package for package in self.packages if importlib.util.find_spec(package) is None]
-        return f"{', '.join(gone)} is not installed: pip install 'reverie[{self.extra}]'" if gone else ""
+        return f"{', '.join(gone)} is not installed: {pip_install(self.extra)}" if gone else ""
 
 
 SDKS = (

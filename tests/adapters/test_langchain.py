@@ -344,7 +344,7 @@ def test_without_langchain_one_sentence_says_what_to_install() -> None:
         "try:\n    import reverie.adapters.langchain\nexcept Exception as error: print(type(error).__name__, error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT_S, check=True)
-    assert done.stdout.startswith("MissingExtra This needs LangChain") and "reverie[langchain]" in done.stdout
+    assert done.stdout.startswith("MissingExtra This needs LangChain") and "[langchain]" in done.stdout
 
 
 @pytest.mark.integration

@@ -17,7 +17,16 @@ from bench.adapters.programs.program import REVERIE, WITHOUT
 from bench.adapters.run import NARROW, SDKS, Case, Outcome, cases, report, run
 from reverie.cli.lab import command
 from reverie.errors import UserError
+<<<<<<< HEAD:tests/bench/test_adapters.py
 from tests.bench.contract import check_keys
+=======
+from reverie.lab.adapters import task
+from reverie.lab.adapters.mind import Mind
+from reverie.lab.adapters.programs.program import REVERIE, WITHOUT
+from reverie.lab.adapters.report import summary, table
+from reverie.lab.adapters.run import NARROW, SDKS, Case, Outcome, cases, run
+from reverie.paths.installed import pip_install
+>>>>>>> web-serve:tests/lab/test_adapters.py
 
 Messages = list[dict[str, Any]]
 TOOLS = [{"name": "mcp__office__read_file"}]
@@ -160,7 +169,7 @@ def test_an_sdk_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("bench.adapters.run.SDKS", (replace(SDKS[0], packages=("anthropic", "no_such_sdk")),))
     done = CliRunner().invoke(command, ["adapters", "--json"])
     reasons = {row["skipped"] for row in json.loads(done.stdout)["runs"]}
-    assert done.exit_code == 0 and reasons == {"no_such_sdk is not installed: pip install 'reverie[anthropic]'"}
+    assert done.exit_code == 0 and reasons == {f"no_such_sdk is not installed: {pip_install('anthropic')}"}
 
 
 @pytest.mark.integration

@@ -135,7 +135,7 @@ def test_a_missing_sdk_names_the_extra(name: str, sdk: str) -> None:
         f"try: open_model('{name}', ModelAccess('a', openai_key='o'), Catalogue.load())\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
-    assert done.stdout.startswith("MissingExtra") and f"pip install 'reverie[{sdk}]'" in done.stdout, done.stderr
+    assert done.stdout.startswith("MissingExtra") and f"[{sdk}]" in done.stdout, done.stderr
 
 
 def test_opening_a_model_does_not_wait_for_its_sdk() -> None:

@@ -144,4 +144,4 @@ def test_on_without_the_extra_is_one_sentence(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=LIMIT_S, env=env
     )
-    assert done.returncode == 2 and "reverie[otel]" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2 and "[otel]" in done.stderr and "Traceback" not in done.stderr

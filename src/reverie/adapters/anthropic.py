@@ -19,6 +19,7 @@ from reverie.models.anthropic import AnthropicAnswer
 from reverie.models.server_errors import ServerRefusal, model_error
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
+from reverie.paths.installed import pip_install
 from reverie.plugins import guarded
 from reverie.types import JsonObject
 
@@ -28,7 +29,7 @@ try:
     from reverie.adapters.anthropic_memory import AsyncReverieMemoryTool, ReverieMemoryTool
 except ImportError as error:
     raise MissingExtra(
-        "This needs the Anthropic SDK 2.8 or newer; install it with: pip install 'reverie[anthropic]'"
+        f"This needs the Anthropic SDK 2.8 or newer; install it with: {pip_install('anthropic')}"
     ) from error
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from reverie.errors import MissingExtra, ReverieError
 from reverie.library.engine import Engine
 from reverie.library.memory import Memory
 from reverie.library.tool_output import ON_DISK, with_texts
+from reverie.paths.installed import pip_install
 from reverie.plugins import guarded
 from reverie.types import JsonObject
 
@@ -53,7 +54,7 @@ class Hooks(dict[Any, Any]):
             sdk: Any = import_module("claude_agent_sdk")
         except ImportError as error:
             raise MissingExtra(
-                "This needs the Claude Agent SDK; install it with: pip install 'reverie[claude-agent]'"
+                f"This needs the Claude Agent SDK; install it with: {pip_install('claude-agent')}"
             ) from error
         self._memory = memory
         self._open_engine = open_engine

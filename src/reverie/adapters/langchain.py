@@ -22,6 +22,7 @@ from reverie.library.asking import Ask
 from reverie.library.engine import READ_TOOL
 from reverie.library.memory import Memory
 from reverie.models.server_errors import ServerRefusal, model_error
+from reverie.paths.installed import pip_install
 from reverie.quick import dataclass
 from reverie.sync import Engine
 
@@ -37,9 +38,7 @@ try:
 
     from reverie.adapters.langchain_messages import WireRequest, ask_chat_model
 except ImportError as error:
-    raise MissingExtra(
-        "This needs LangChain 1.4 or newer; install it with: pip install 'reverie[langchain]'"
-    ) from error
+    raise MissingExtra(f"This needs LangChain 1.4 or newer; install it with: {pip_install('langchain')}") from error
 
 __all__ = ["ReverieMiddleware"]
 

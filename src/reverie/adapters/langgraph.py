@@ -27,6 +27,7 @@ from reverie.memory.topic_file import TopicFile
 from reverie.models.wire import as_object
 from reverie.moments import parse_time, to_datetime
 from reverie.parsing import load_json
+from reverie.paths.installed import pip_install
 from reverie.text.cutting import shorten
 from reverie.types import Json, JsonObject
 
@@ -43,7 +44,7 @@ try:
         SearchOp,
     )
 except ImportError as error:
-    raise MissingExtra("This needs LangGraph; install it with: pip install 'reverie[langchain]'") from error
+    raise MissingExtra(f"This needs LangGraph; install it with: {pip_install('langchain')}") from error
 
 __all__ = ["ReverieStore"]
 

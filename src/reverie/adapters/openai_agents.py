@@ -20,6 +20,7 @@ from reverie.adapters.faults import check_wire, logged
 from reverie.errors import MissingExtra, ReverieError
 from reverie.library.engine import Engine
 from reverie.parsing import RECORD_DEPTH, Unparsable, load_json
+from reverie.paths.installed import pip_install
 from reverie.plugins import guarded
 from reverie.regular_files import open_regular, read_regular
 from reverie.storage.atomic import storage_error
@@ -33,7 +34,7 @@ try:
     from agents import FunctionTool, RunConfig, RunHooks
 except ImportError as error:
     raise MissingExtra(
-        "This needs the OpenAI Agents SDK 0.24 or newer; install it with: pip install 'reverie[openai-agents]'"
+        f"This needs the OpenAI Agents SDK 0.24 or newer; install it with: {pip_install('openai-agents')}"
     ) from error
 
 __all__ = ["ReverieHooks", "ReverieSession", "RunArguments", "layers", "read_tool"]

@@ -14,6 +14,7 @@ from reverie.adapters.faults import check_wire, logged
 from reverie.errors import MissingExtra, ReverieError
 from reverie.library.engine import Engine
 from reverie.library.read_tool import READ_ABOUT, READ_TOOL
+from reverie.paths.installed import pip_install
 from reverie.quick import dataclass
 
 try:
@@ -27,7 +28,7 @@ try:
     from reverie.adapters.pydantic_ai_messages import History, read_response
 except ImportError as error:
     raise MissingExtra(
-        "This needs pydantic-ai 2.66 or newer; install it with: pip install 'reverie[pydantic-ai]'"
+        f"This needs pydantic-ai 2.66 or newer; install it with: {pip_install('pydantic-ai')}"
     ) from error
 
 __all__ = ["ReverieLayers"]

@@ -24,6 +24,7 @@ from reverie import errors
 from reverie.errors import MissingExtra
 from reverie.models.base import PURPOSE_HEADER, Capabilities, Finished, ModelEvent, Request, Response
 from reverie.models.server_errors import ServerRefusal, model_error
+from reverie.paths.installed import pip_install
 from reverie.types import JsonObject
 
 _LIST_S = 3.0
@@ -65,7 +66,7 @@ class SdkModel:
         """
         vendor = self.vendor
         if importlib.util.find_spec(vendor) is None:
-            raise MissingExtra(f"The {vendor} SDK is not installed; install it with: pip install 'reverie[{vendor}]'")
+            raise MissingExtra(f"The {vendor} SDK is not installed; install it with: {pip_install(vendor)}")
         self.name = f"{vendor}:{model}"
         self.capabilities = capabilities
         self._model, self._url = model, url
@@ -81,7 +82,7 @@ class SdkModel:
             self._module.set_result(importlib.import_module(name))
         except ImportError as error:
             self._module.set_exception(
-                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: pip install 'reverie[{name}]'")
+                MissingExtra(f"The {name} SDK cannot be loaded ({error}); reinstall it: {pip_install(name)}")
             )
 
     async def loaded(self) -> Any:

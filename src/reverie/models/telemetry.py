@@ -17,9 +17,9 @@ from reverie import __version__
 from reverie.errors import MissingExtra, ReverieError
 from reverie.models.base import Capabilities, Finished, Model, ModelEvent, Request, Response
 from reverie.models.wire import model_id
+from reverie.paths.installed import pip_install
 from reverie.types import JsonObject
 
-INSTALL = "telemetry.otel is on, but OpenTelemetry is not installed; install it with: pip install 'reverie[otel]'"
 _NAME = "reverie"
 
 
@@ -61,7 +61,8 @@ def open_telemetry() -> Telemetry:
         if isinstance(tracers, trace.ProxyTracerProvider):
             tracers, meters = _own_providers()
     except ImportError as error:
-        raise MissingExtra(INSTALL) from error
+        how = f"install it with: {pip_install('otel')}"
+        raise MissingExtra(f"telemetry.otel is on, but OpenTelemetry is not installed; {how}") from error
     return Telemetry(tracers, meters)
 
 

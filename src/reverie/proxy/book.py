@@ -19,6 +19,7 @@ from typing import Any
 from reverie.errors import StorageError
 from reverie.paths import make_private
 from reverie.quick import dataclass
+from reverie.storage.sqlite import connect
 
 _KEPT_S = 30 * 86_400.0
 _UNANSWERED_S = 86_400.0
@@ -115,7 +116,6 @@ class Book:
         self._lock = Lock()
         self._pruned = 0.0
         self._base = _connect(path)
-        path.chmod(0o600)
         self._base.execute("delete from owned_states where at < ?", (time.time() - _KEPT_S,))
         self._base.execute("delete from conversations where requests = 0 and used < ?", (time.time() - _UNANSWERED_S,))
 
@@ -360,7 +360,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    base = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+    base = connect(path, 10)
     try:
         base.execute("pragma journal_mode=wal")
         base.execute("pragma synchronous=normal")

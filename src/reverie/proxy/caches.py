@@ -6,12 +6,12 @@ It holds hashes and times, and forgets what has expired. If it cannot be used, e
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
 from reverie.parsing import load_json
 from reverie.simulator.cache import CacheEntry
+from reverie.storage.sqlite import connect
 
 _TABLE = """
 create table if not exists entries (world text not null, key blob not null, ttl text not null, expires real not null,
@@ -27,11 +27,10 @@ class SharedEntries:
 
     def __init__(self, path: Path, world: str) -> None:
         self._world = world
-        self._base = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
+        self._base = connect(path, 5)
         self._base.execute("pragma journal_mode=wal")
         self._base.execute("pragma synchronous=off")  # after a crash of the machine, the real caches are old as well
         self._base.execute(_TABLE)
-        path.chmod(0o600)
         self._forgot = 0.0
 
     def get(self, key: bytes) -> CacheEntry | None:

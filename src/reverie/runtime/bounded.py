@@ -24,7 +24,7 @@ def bounded(words: Sequence[str | Path], most: int = 0) -> list[str]:
     """The command with the limit for itself and everything that it starts; `most` bytes, or `most_memory()`.
 
     The limit is for data (`RLIMIT_DATA`), not for addresses: node, Java and Go reserve many of those and use few. It is
-    set by a shell that becomes the program, because a fork with Python code in it can hang. macOS knows no such limit.
+    set by a shell that becomes the program, because a fork with Python code in it can hang. macOS does not enforce it.
     """
     limit = f'ulimit -d {(most or most_memory()) // 1_024} 2>/dev/null; exec "$@"'
     return ["/bin/sh", "-c", limit, "sh", *map(str, words)]

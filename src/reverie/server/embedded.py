@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -93,8 +94,9 @@ class EmbeddedPostgres:
     def is_made(self) -> bool:
         return (self.data / "PG_VERSION").exists()
 
-    def start(self) -> str:
-        """Starts it if it does not run, and returns the DSN. The first start takes some seconds."""
+    def start(self, tell: Callable[[str], None] = lambda _text: None) -> str:
+        """Starts it if it does not run, and returns the DSN. The first start takes some seconds; `tell` hears what it
+        makes outside the home, before it is made."""
         programs = choose(self.data)  # says what is missing before anything is made
         make_private_dir(self.password_file.parent)
         with exclusive(self._file("lock"), timeout_s=2 * _START_S, what="the database"):
@@ -106,7 +108,7 @@ class EmbeddedPostgres:
                     state = _SILENT
                 if state != _READY:
                     self._forget_dead()
-                    self._make(programs)
+                    self._make(programs, tell)
                     self._launch(programs)
             except BaseException:
                 self._let_go()
@@ -202,8 +204,9 @@ class EmbeddedPostgres:
                 if state and (state.startswith("Z") or "postgres" not in name):
                     remove(path)
 
-    def _make(self, programs: Path) -> None:
+    def _make(self, programs: Path, tell: Callable[[str], None]) -> None:
         if self.user:
+            self._announce(tell)
             self._make_user()
             self.folder.parent.mkdir(mode=0o755, exist_ok=True)
             self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -248,6 +251,15 @@ class EmbeddedPostgres:
             password = load_secret(self.password_file)
             change = f"alter role {_OWNER} password '{password}'\n"
             self._run(programs, "postgres", "--single", "-D", "data", "postgres", stdin=change)
+
+    def _announce(self, tell: Callable[[str], None]) -> None:
+        made = [] if self.folder.exists() else [f"the folder {self.folder} for its data and a copy of its programs"]
+        try:
+            pwd.getpwnam(self.user)
+        except KeyError:
+            made.insert(0, f"the system user {self.user}")
+        if made:
+            tell(f"PostgreSQL does not run as root, so this makes {' and '.join(made)} (or give a database: --dsn).")
 
     def _make_user(self) -> None:
         with suppress(KeyError):

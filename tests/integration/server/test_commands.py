@@ -89,6 +89,10 @@ def test_accounts_and_tokens(run: Run, serve: Callable[..., Served]) -> None:
     assert people["ann"]["teams"] == ["design"] and people["ann"]["projects"] == ["site"]
     assert run("projects", "leave", "site", "ann", *ours).exit_code == 0
     assert run("teams", "budget", "design", "none", *ours).exit_code == 0
+    assert "ann may spend $2.50 per month" in run("people", "budget", "ann", "2.5", *ours).stdout
+    assert next(one for one in shown(run("people", "--json", *ours)) if one["name"] == "ann")["dream_budget"] == 2.5
+    assert "The organisation has no limit" in run("budget", "none", *ours).stdout
+    assert "is not an amount" in str(run("budget", "nan", *ours).exception)
     assert "design" in run("teams", *ours).stdout and "eve" not in run("people", *ours).stdout
     assert "There is no person 'eve'" in str(run("tokens", "add", "eve", *ours).exception)
 

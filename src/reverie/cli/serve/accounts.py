@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -24,7 +24,7 @@ _WITH_STORES = click.option("--with-stores", is_flag=True, help="Also delete the
 
 def _list_people(asked: Asked) -> None:
     columns = {one: one for one in ("name", "kind", "is_admin", "teams", "projects", "tokens", "disabled_at")}
-    columns |= {"is_admin": "admin", "disabled_at": "disabled"}
+    columns |= {"is_admin": "admin", "dream_budget": "dollars per month", "disabled_at": "disabled"}
     asked.show(asked.run(lambda operator: operator.people()), columns, "There is nobody yet.")
 
 
@@ -203,19 +203,13 @@ def add_team(name: str, budget: float | None, asked: Asked) -> None:
         made = await accounts.add_team(operator.connection, operator.organisation, name)
         await operator.note("add team", made)
         if budget is not None:
-            await operator.set_budget(await operator.find("team", made), budget)
+            await operator.set_budget("teams", made, budget)
         return made
 
     answer(asked.as_json, {"id": (id := asked.run(act)), "name": name}, f"Added the team {name} ({id}).")
 
 
-@examples("reverie serve teams budget core 50", "reverie serve teams budget core none")
-@teams.command("budget")
-@click.argument("name")
-@click.argument("dollars")
-@options
-def set_budget(name: str, dollars: str, asked: Asked) -> None:
-    """Set what dreams of a team may cost per month: DOLLARS, or `none` for no limit."""
+def _set_budget(kind: Literal["person", "team"] | None, name: str, dollars: str, asked: Asked) -> None:
     try:
         limit = None if dollars == "none" else float(dollars)
     except ValueError:
@@ -223,14 +217,49 @@ def set_budget(name: str, dollars: str, asked: Asked) -> None:
     if limit is not None and not 0 <= limit < 1e8:
         raise UserError(f"{dollars[:80]!r} is not an amount: give dollars, such as 20, or none.")
 
-    async def act(operator: Operator) -> Row:
-        row = await operator.find("team", name)
-        await operator.set_budget(row, limit)
-        return row
+    async def act(operator: Operator) -> tuple[str, str]:
+        if kind is None:
+            await operator.set_budget("organisations", operator.organisation, limit)
+            return operator.organisation, "The organisation"
+        row = await operator.find(kind, name)
+        await operator.set_budget("people" if kind == "person" else "teams", row["id"], limit)
+        return row["id"], row["name"] if kind == "person" else f"The team {row['name']}"
 
-    row = asked.run(act)
+    id, who = asked.run(act)
     said = "has no limit" if limit is None else f"may spend ${limit:.2f} per month"
-    answer(asked.as_json, {"id": row["id"], "dream_budget": limit}, f"The team {row['name']} {said} for dreams.")
+    answer(asked.as_json, {"id": id, "dream_budget": limit}, f"{who} {said} for dreams.")
+
+
+@examples("reverie serve teams budget core 50", "reverie serve teams budget core none")
+@teams.command("budget")
+@click.argument("name")
+@click.argument("dollars")
+@options
+def set_team_budget(name: str, dollars: str, asked: Asked) -> None:
+    """Set what dreams of a team may cost per month: DOLLARS, or `none` for no limit."""
+    _set_budget("team", name, dollars, asked)
+
+
+@examples("reverie serve people budget ann 20", "reverie serve people budget ann none")
+@people.command("budget")
+@click.argument("name")
+@click.argument("dollars")
+@options
+def set_personal_budget(name: str, dollars: str, asked: Asked) -> None:
+    """Set what dreams of a person's private stores may cost per month: DOLLARS, or `none` for no limit."""
+    _set_budget("person", name, dollars, asked)
+
+
+@examples("reverie serve budget 200", "reverie serve budget none")
+@click.command("budget")
+@click.argument("dollars")
+@options
+def budget(dollars: str, asked: Asked) -> None:
+    """Set what dreams of the organisation may cost per month: DOLLARS, or `none` for no limit.
+
+    It pays for the stores of the organisation, and of projects without a team. Teams and people have their own budgets.
+    """
+    _set_budget(None, "", dollars, asked)
 
 
 @examples("reverie serve projects add github.com/example/shop --team core")

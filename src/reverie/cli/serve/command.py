@@ -15,7 +15,7 @@ import click
 from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import cwd_option, examples, load_places
 from reverie.cli.output import say_all, warn
-from reverie.cli.serve.accounts import people, projects, teams
+from reverie.cli.serve.accounts import budget, people, projects, teams
 from reverie.cli.serve.opening import dsn_options, find_database, started
 from reverie.cli.serve.tokens import tokens
 from reverie.cli.serve.upkeep import add_upkeep
@@ -67,7 +67,7 @@ def command(ctx: click.Context, cwd: Path, **chosen: Any) -> None:
         _run(cwd, chosen)
 
 
-for _one in (people, teams, projects, tokens):
+for _one in (people, teams, projects, budget, tokens):
     command.add_command(_one)
 add_upkeep(command)
 

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 import click
 
 from reverie.cli.options import folder_options, inherit, load_places
-from reverie.cli.output import warn
+from reverie.cli.output import say, warn
 from reverie.errors import MissingExtra, UserError
+from reverie.paths.installed import pip_install
 from reverie.quick import dataclass
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def find_database(cwd: Path, dsn: str, dsn_file: Path | None) -> Where:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
-        raise MissingExtra("The memory server needs PostgreSQL: pip install 'reverie[server]'") from error
+        raise MissingExtra(f"The memory server needs PostgreSQL: {pip_install('server')}") from error
     try:
         conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
@@ -99,7 +100,7 @@ def started(where: Where, *, makes: bool = False) -> Generator[str]:
     if not makes and not own.is_made:
         raise UserError("This home has no memory server yet: start `reverie serve`, or name a database with --dsn.")
     try:
-        yield own.start()
+        yield own.start(lambda text: say(text, err=True))
     finally:
         own.stop()
 

@@ -13,6 +13,7 @@ from typing import Any
 from reverie.errors import StorageError, UserError
 from reverie.lab.replay.costs import SessionCosts, totals
 from reverie.lab.replay.policies import BASELINE, OURS
+from reverie.paths.installed import pip_install
 from reverie.regular_files import refuse_special
 
 _COLOURS = {
@@ -36,7 +37,7 @@ _MANY_TIMES = 3.0
 def check_plot(path: Path) -> None:
     """UserError if the plot cannot be written. Called before the replay, which can take an hour."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise UserError("A plot needs matplotlib: install it with `pip install 'reverie[lab]'`.")
+        raise UserError(f"A plot needs matplotlib: install it with `{pip_install('lab')}`.")
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UserError(f"{path} is not a picture: end its name in .png, .svg or .pdf.")
     if not path.resolve().parent.is_dir():

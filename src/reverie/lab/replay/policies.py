@@ -22,6 +22,7 @@ from reverie.layers.l2_microcompact.economic import Outlook, Rates, outlook
 from reverie.layers.l2_microcompact.results import ResultIndex
 from reverie.layers.l2_microcompact.stage import ECONOMIC, SERVER, TIME, Microcompact
 from reverie.models.base import Capabilities
+from reverie.paths.installed import pip_install
 from reverie.quick import dataclass
 from reverie.storage.transcript.records import CompactBoundary
 from reverie.storage.transcript.view import View
@@ -133,6 +134,6 @@ def choose_policies(names: Sequence[str]) -> list[Policy]:
         raise UserError(f"There is no policy {unknown[0]!r}; there are {', '.join(POLICIES)}.")
     is_installed = importlib.util.find_spec("langchain") is not None
     if "langchain" in names and not is_installed:
-        raise UserError("The policy langchain needs LangChain: install it with `pip install 'reverie[lab]'`.")
+        raise UserError(f"The policy langchain needs LangChain: install it with `{pip_install('lab')}`.")
     wanted = [policy for policy in _ALL if not names or policy.name in (*names, BASELINE)]
     return [policy for policy in wanted if policy.outside != "langchain" or is_installed]

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from reverie.errors import MissingExtra, UserError
 from reverie.parsing import load_json
+from reverie.paths.installed import pip_install
 from reverie.paths.places import check_name
 from reverie.plugins import ENCODERS, Plugin, find_plugin, guarded
 from reverie.regular_files import LARGEST, read_regular_text
@@ -247,4 +248,4 @@ def _weights(folder: Path) -> dict[str, Floats]:
 
 
 def _missing(error: ImportError) -> MissingExtra:
-    return MissingExtra(f"The semantic tier needs {error.name}; install it with `pip install 'reverie[semantic]'`.")
+    return MissingExtra(f"The semantic tier needs {error.name}; install it with `{pip_install('semantic')}`.")

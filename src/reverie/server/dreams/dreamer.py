@@ -51,7 +51,7 @@ ORDER: Final = "order.json"
 RESULT: Final = "result.json"
 MEMORY: Final = "memory"
 SESSIONS: Final = "sessions"
-OVER_BUDGET: Final = "The dream budget of the team is used up for this month."
+OVER_BUDGET: Final = "The dream budget of this store is used up for this month."
 
 
 class MeteredModel:

@@ -140,12 +140,17 @@ async def give_back(database: Database, lease: Lease, spent: Spent) -> None:
 
 
 async def find_budget(database: Database, id: str) -> Decimal | None:
-    """What the team of a dream can spend this month; None without a limit."""
+    """What whoever pays for a dream can spend this month: the team, the person of a private store, or else the
+    organisation. None without a limit."""
     async with database.as_owner() as connection:
         found = await connection.execute(
-            "select t.dream_budget - (select coalesce(sum(o.cost), 0) from dreams o where o.team_id = t.id "
-            "and coalesce(o.ended_at, now()) >= date_trunc('month', now())) as rest "
-            "from dreams d join teams t on t.id = d.team_id where d.id = %s",
+            "select (case when d.team_id is not null then (select dream_budget from teams where id = d.team_id) "
+            "when d.scope like 'user:%%' then (select dream_budget from people where id = substr(d.scope, 6)) "
+            "else (select dream_budget from organisations where id = d.organisation_id) end) - "
+            "(select coalesce(sum(o.cost), 0) from dreams o where o.organisation_id = d.organisation_id "
+            "and o.team_id is not distinct from d.team_id and (d.team_id is not null or case "
+            "when d.scope like 'user:%%' then o.scope = d.scope else o.scope not like 'user:%%' end) "
+            "and coalesce(o.ended_at, now()) >= date_trunc('month', now())) as rest from dreams d where d.id = %s",
             (id,),
         )
         row = await found.fetchone()

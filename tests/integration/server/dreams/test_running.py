@@ -100,23 +100,34 @@ def test_a_running_dream_is_canceled_with_its_request(served: Served, start_work
         dreams.cancel(again.id)
 
 
-def test_a_dream_of_a_team_stays_in_its_budget(
-    served: Served, start_worker: StartWorker, vendor: dict[str, str]
+@pytest.mark.parametrize(
+    ("scope", "payers", "another"),
+    [
+        ("team:core", "teams", "user"),
+        ("user", "people", "organisation"),
+        ("organisation", "organisations", "user"),
+        ("project:shop", "organisations", "user"),
+    ],
+)
+def test_a_dream_stays_in_the_budget_of_who_pays(
+    served: Served, start_worker: StartWorker, vendor: dict[str, str], scope: str, payers: str, another: str
 ) -> None:
     dreams = client(served, served.anna).beta.dreams
-    store, sessions = fill(served, served.anna, scope="team:core")
+    store, sessions = fill(served, served.anna, scope=scope)
+    limits = query(served.dsn, "select distinct dream_budget from people union select dream_budget from organisations")
+    assert sorted(map(float, (row[0] for row in limits))) == [10, 100], "nobody begins without one"
     query(served.dsn, "update teams set dream_budget = 100")
     start_worker(env=vendor)
     paid = wait(served, served.anna, dreams.create(inputs=inputs(store, sessions), model=MODEL).id)
     assert paid.usage.output_tokens > 0 and paid.cost_usd > 0
     for rest, is_asked in ((0.0002, True), (0, False)):  # used up in between, then from the beginning
-        sql = "update teams set dream_budget = (select floor(sum(cost) * 1e4) from dreams) / 1e4 + %s"
+        sql = f"update {payers} set dream_budget = (select floor(sum(cost) * 1e4) from dreams) / 1e4 + %s"
         query(served.dsn, sql, rest)
         stopped = wait(served, served.anna, dreams.create(inputs=inputs(store, sessions), model=MODEL).id)
         assert (stopped.status, stopped.error.type) == ("failed", "budget_exceeded"), (paid.usage, stopped)
         assert (stopped.usage.output_tokens > 0, stopped.attempt) == (is_asked, 1)
         assert stopped.usage.output_tokens < paid.usage.output_tokens
-    other, _ = fill(served, served.anna)  # a private store is not paid by the team
+    other, _ = fill(served, served.anna, scope=another)  # somebody else pays
     own = wait(served, served.anna, dreams.create(inputs=inputs(other, sessions), model="embedded").id)
     assert own.status == "completed"
 

@@ -10,6 +10,7 @@ import sqlite3
 from pathlib import Path
 
 from reverie.quick import dataclass
+from reverie.storage.sqlite import connect
 
 
 @dataclass(slots=True)
@@ -34,7 +35,7 @@ def open_database(
     `distrust`: the file at `path` has just failed in use, so it is deleted even if it opens."""
     make = _DatabaseMaker(schema, version, busy_ms)
     if path is None:
-        return OpenDatabase(make.opened(":memory:"), None, "")
+        return OpenDatabase(make.opened(None), None, "")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -78,7 +79,7 @@ class _DatabaseMaker:
     busy_ms: int
 
     def checked(self, path: Path) -> sqlite3.Connection:
-        connection = self.opened(str(path))
+        connection = self.opened(path)
         try:
             # Reads the root page of every table, to notice a file that was cut or overwritten at its head.
             for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
@@ -88,8 +89,11 @@ class _DatabaseMaker:
             raise
         return connection
 
-    def opened(self, name: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(name, timeout=self.busy_ms / 1000, isolation_level=None, check_same_thread=False)
+    def opened(self, path: Path | None) -> sqlite3.Connection:
+        if path is None:
+            connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        else:
+            connection = connect(path, self.busy_ms / 1_000)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -113,7 +117,7 @@ class _DatabaseMaker:
         connection.execute("COMMIT")
 
     def in_memory(self, problem: str) -> OpenDatabase:
-        return OpenDatabase(self.opened(":memory:"), None, problem)
+        return OpenDatabase(self.opened(None), None, problem)
 
 
 def _version(connection: sqlite3.Connection) -> str:
