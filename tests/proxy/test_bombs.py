@@ -119,7 +119,8 @@ def test_a_compressed_refusal_is_passed_on_as_it_came(proxied: Proxied, encoding
     raw = packed("one text")
     call = {"type": "tool_use", "id": "toolu_long_0001", "name": "Bash", "input": {}}
     answer = json.dumps({"id": "m", "content": [call], "usage": {"input_tokens": 5}}).encode()
-    head = f"HTTP/1.1 400 No\r\ncontent-encoding: {encoding}\r\ncontent-length: {len(raw)}\r\n\r\n".encode()
+    more = f"content-encoding: {encoding}\r\ncontent-length: {len(raw)}\r\n\r\n"
+    head = f"HTTP/1.1 400 No\r\nconnection: close\r\n{more}".encode()
     proxied.replies += [chunked(answer, kind="application/json"), lambda line: line.sendall(head + raw)]
     agent = Agent(proxied.url, prompt=f"What is wrong with {encoding}?")
     agent.step("a line of a long result\n" * 5_000)

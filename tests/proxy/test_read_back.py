@@ -280,7 +280,7 @@ def test_a_client_that_leaves_ends_a_hidden_round(tmp_path: Path) -> None:
     again = threading.Event()
     content = [{"type": "tool_use", "id": "toolu_long_0001", "name": OURS, "input": {"path": "/x"}}]
     first = json.dumps({"id": "m", "content": content, "stop_reason": "tool_use", "usage": {}}).encode()
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    head = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
 
     def reply(line: socket.socket) -> None:
         if not first_answered.is_set():

@@ -64,7 +64,8 @@ def wild(reply: Reply, heads: list[list[bytes]] | None = None) -> Generator[str]
 def chunked(*parts: bytes, kind: str = "text/event-stream", ends: bool = True, **headers: str) -> Reply:
     """Answers 200 with these parts; `ends`: with the last chunk, as servers do."""
     more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n{more}\r\n".encode()
+    start = "HTTP/1.1 200 OK\r\nconnection: close\r\n"  # each connection has one answer
+    head = f"{start}content-type: {kind}\r\ntransfer-encoding: chunked\r\n{more}\r\n".encode()
 
     def reply(connection: socket.socket) -> None:
         connection.sendall(head)
