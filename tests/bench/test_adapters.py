@@ -17,16 +17,8 @@ from bench.adapters.programs.program import REVERIE, WITHOUT
 from bench.adapters.run import NARROW, SDKS, Case, Outcome, cases, report, run
 from reverie.cli.lab import command
 from reverie.errors import UserError
-<<<<<<< HEAD:tests/bench/test_adapters.py
-from tests.bench.contract import check_keys
-=======
-from reverie.lab.adapters import task
-from reverie.lab.adapters.mind import Mind
-from reverie.lab.adapters.programs.program import REVERIE, WITHOUT
-from reverie.lab.adapters.report import summary, table
-from reverie.lab.adapters.run import NARROW, SDKS, Case, Outcome, cases, run
 from reverie.paths.installed import pip_install
->>>>>>> web-serve:tests/lab/test_adapters.py
+from tests.bench.contract import check_keys
 
 Messages = list[dict[str, Any]]
 TOOLS = [{"name": "mcp__office__read_file"}]

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -112,16 +111,8 @@ def test_no_page_of_a_browser_can_use_it(tmp_path: Path) -> None:
 
 @pytest.fixture
 def silent_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A system that does not say whose a connection is: without the kernel's answer of Linux, and without lsof."""
-    run = subprocess.run
-
-    def run_others(words: list[str], **options: Any) -> Any:
-        if words[0] == "lsof":
-            raise FileNotFoundError(words[0])
-        return run(words, **options)
-
+    """A system that does not say whose a connection is, as those without the kernel's answer of Linux."""
     monkeypatch.delattr(socket, "AF_NETLINK")
-    monkeypatch.setattr(subprocess, "run", run_others)
 
 
 @pytest.mark.usefixtures("silent_system")

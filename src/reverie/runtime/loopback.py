@@ -111,7 +111,10 @@ def is_other_user(client: Place | None, server: Place | None) -> bool:
 
     Browsers send a cookie of 127.0.0.1 to every port, also to the server of another user, who could use it then.
     """
-    return user_of(client, server) not in (0, os.getuid())
+    user = user_of(client, server)
+    if user is None and client is not None and server is not None and not hasattr(socket, "AF_NETLINK"):
+        user = _user_by_lsof(client, server)
+    return user not in (0, os.getuid())
 
 
 def user_of(client: Place | None, server: Place | None) -> int | None:
@@ -120,10 +123,8 @@ def user_of(client: Place | None, server: Place | None) -> int | None:
     Asks the kernel for one socket by its addresses (`man 7 sock_diag`), which takes as long with many connections.
     """
     family: int | None = getattr(socket, "AF_NETLINK", None)
-    if client is None or server is None:
+    if family is None or client is None or server is None:
         return None
-    if family is None:
-        return _user_by_lsof(client, server)
     try:
         hosts = [_plain(host) for host, _ in (client, server)]
         ends = b"".join(host.packed.ljust(16, b"\0") for host in hosts)
