@@ -198,7 +198,7 @@ def adapters(names: tuple[str, ...], variants: tuple[str, ...], keep: Path | Non
     requests: what it needs and does not see it reads again. In the middle its program is killed and started again, and
     a second conversation asks for a fact of the first. Without Reverie the window has a million tokens, with it 64,000.
     Next to them are the SDKs' own ways to keep a context small. An SDK that is not installed is left out:
-    `pip install 'reverie[adapters]'` installs all of them.
+    `make adapters` installs all of them.
 
     Exit codes: 0: everything that must hold with Reverie holds; 1: something does not; 2: wrong usage.
     """
