@@ -257,6 +257,7 @@ def test_foreign_text_is_parsed_in_one_place() -> None:
 READS_ITS_OWN = {  # package data and /proc
     "prompts.py",
     "regular_files.py",
+    "runtime/agent_above.py",
     "runtime/process_family.py",
     "memory/recall/ranking/manner.py",
     "memory/recall/encoder.py",

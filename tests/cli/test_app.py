@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from reverie.cli.app import COMMANDS, EXIT_CODES
-from reverie.cli.reference import reference_page
 from tests.cli.conftest import Command
 from tests.waiting import LIMIT_S
+from tools.cli_reference import reference_page
 
 PAGE = reference_page()
 ALL_COMMANDS = re.findall(r"^#{2,3} reverie (\S.*)$", PAGE, re.MULTILINE)
@@ -19,7 +19,7 @@ ALL_COMMANDS = re.findall(r"^#{2,3} reverie (\S.*)$", PAGE, re.MULTILINE)
 
 def test_the_page_about_the_commands_is_current(request: pytest.FixtureRequest) -> None:
     page = request.config.rootpath / "docs" / "cli.md"
-    assert page.read_text() == PAGE, "write it anew: python -m reverie.cli.reference > docs/cli.md"
+    assert page.read_text() == PAGE, "write it anew: python -m tools.cli_reference > docs/cli.md"
 
 
 @pytest.mark.parametrize("name", ALL_COMMANDS)

@@ -36,9 +36,10 @@ _MOST_ANCESTORS = 200
 
 def agent_above() -> str:
     """The name of the agent that started this process, directly or through others; empty if there is none."""
-    if _is_marked() or os.environ.get(_VARIABLE) == _OURS:
+    environment = dict(os.environ)
+    if _is_marked() or environment.get(_VARIABLE) == _OURS:
         return "Reverie"
-    if named := _agent_in(dict(os.environ)):
+    if named := _agent_in(environment):
         return named
     return next((name for pid in _ancestors() if (name := _agent_of(pid))), "")
 

@@ -11,7 +11,7 @@ from reverie.cli.app import EXIT_CODES, commands
 _COLUMNS = 100
 _HEAD = """# The command line
 
-`python -m reverie.cli.reference > docs/cli.md` writes this page from the help of the commands.
+`python -m tools.cli_reference > docs/cli.md` writes this page from the help of the commands.
 
 - A session is one conversation. `-s ID` says which session a command uses. If a command has no other argument, you can
   write the ID without `-s`. The first characters of the ID are enough. `last` is the last used session of the folder.
