@@ -22,6 +22,7 @@ def test_without_the_token_nothing_answers(browser: Browser) -> None:
     assert stranger.get("/").status == 401
     assert stranger.get("/?token=wrong").status == 401
     assert stranger.get("/api/overview", authorization="Bearer wrong").status == 401
+    assert stranger.get("/nowhere").status == stranger.get("/api/nowhere").status == 401
     stranger.cookies = {name: value[:-1] + "x" for name, value in browser.cookies.items()}
     assert stranger.get("/memory").status == 401
 

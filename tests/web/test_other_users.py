@@ -54,6 +54,7 @@ def test_the_owner_gets_in_and_nobody_else_whatever_a_request_says(home: Path) -
         def visit() -> list[int]:
             browser, bearer = Browser(port, token, dict(cookies)), {"authorization": f"Bearer {token}"}
             answers = [browser.get("/memory"), browser.get("/api/overview", **bearer)]
+            assert browser.get("/nowhere").status == (404 if os.getuid() == OWNER else 403)
             for name in FORWARDED:
                 for value in ("10.9.8.7", "127.0.0.1", "for=10.9.8.7", "unix:", ""):
                     answers.append(browser.get("/memory", **{name: value}))

@@ -268,7 +268,11 @@ class _Server:
     async def not_found(self, request: Request, error: Exception) -> Response:
         status = getattr(error, "status_code", 404)
         sentence = "There is no such page." if status == 404 else "This address does not accept this method."
-        return self._error(request, NotFound(sentence) if status == 404 else _Refused(sentence, status))
+
+        async def say() -> Response:
+            raise NotFound(sentence) if status == 404 else _Refused(sentence, status)
+
+        return await self._guarded(request, say)  # its page has the token of forms
 
     async def broken(self, request: Request, error: Exception) -> Response:
         sentence = "This page failed. It is a mistake in Reverie; the terminal of `reverie web` has the details."
