@@ -18,6 +18,7 @@ from hypothesis import is_hypothesis_test, settings
 from tests import outside, warm, workers
 from tests.counts import SOAK, count
 from tests.prefix_breaks import prefix_breaks
+from tests.waiting import LIMIT_S
 
 outside.leave_agent()
 
@@ -126,8 +127,8 @@ def own_home(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("REVERIE_HOME", str(home / ".reverie"))
     for name in _UNSET:
         monkeypatch.delenv(name, raising=False)
-    # A busy machine may take longer than the usual moment; tests of that moment have their own.
-    monkeypatch.setenv("REVERIE_MEMORY__RECALL_CEILING_S", "100")
+    # A busy machine may take longer than the moment that our own ranking of memories has.
+    monkeypatch.setattr("reverie.memory.recall.runner._GRACE_S", LIMIT_S)
     # What a layer does when its model fails is seen only if nobody stands in; tests of the stand-in switch it on.
     monkeypatch.setenv("REVERIE_BACKGROUND_FALLBACK", "0")
     return home

@@ -167,9 +167,10 @@ def test_sigterm_while_it_waits_at_exit_does_not_cut_the_wait_short(tmp_path: Pa
     "signals", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT), (signal.SIGINT,)]
 )
 def test_a_second_signal_ends_at_once_and_so_does_an_interrupt(
-    tmp_path: Path, signals: tuple[signal.Signals, ...], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, signals: tuple[signal.Signals, ...], own_home: Path
 ) -> None:
-    monkeypatch.setenv("REVERIE_BACKGROUND__EXIT_WAIT_S", "1000")
+    (own_home / ".reverie").mkdir()
+    (own_home / ".reverie" / "settings.toml").write_text("[background]\nexit_wait_s = 1000\n")
     model = script(tmp_path, f"say Yes.\n\n[extraction]\n{writing(tmp_path, wait=1_000)}")
     with closing(tmp_path, model) as held:
         for one in signals:

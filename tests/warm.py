@@ -210,9 +210,11 @@ def load() -> None:
     for room, function in _READ.items():
         getattr(importlib.import_module(f"reverie.{room}"), function)()
     from reverie import prompts, quick
+    from reverie.memory.recall import runner
     from reverie.offline.language import lexicon, words
     from reverie.text import patterns
 
+    runner._GRACE_S = LIMIT_S  # as in `own_home`
     for tongue in words.WORDS:
         lexicon.lexicon(tongue)
     source = Path(prompts.__file__).parent

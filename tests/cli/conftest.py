@@ -35,8 +35,7 @@ class Command:
             "LC_ALL",
             "TMPDIR",
             "REVERIE_REQUEST_LOG",
-            "REVERIE_MEMORY__RECALL_CEILING_S",
-        )  # the last two: see `prefix_watch` and `own_home`
+        )  # the last: see `prefix_watch`
         kept = {key: value for key, value in os.environ.items() if key in passed}
         return {**kept, "HOME": str(self.home.parent), "REVERIE_HOME": str(self.home), **self.extra}
 

@@ -286,11 +286,12 @@ def test_ctrl_c_ends_a_team_in_order_even_when_a_teammate_is_stuck(tmp_path: Pat
 
 def test_a_team_that_nobody_hears_any_more_ends(tmp_path: Path) -> None:
     settings(kill_s=5)
-    lead = 'call Bash {"command": "sleep 1000"}\n---\nsay Slept.\n'
+    lead = 'call Bash {"command": "until [ -e go ]; do sleep 0.02; done"}\n---\nsay Slept.\n'
     file = HEAD + 'permission_mode = "accept_all"\n' + members("ann")
     with team(tmp_path, file, lead=lead, ann=REPORTER) as run:
         run.until(lambda event: event.get("what") == "started" and event["member"] == "ann")
         run.output.close()
+        (tmp_path / "go").touch()  # then there is something to say
         assert run.process.wait(LIMIT_S) == 141
         assert run.alive() == []
 
