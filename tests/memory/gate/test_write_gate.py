@@ -271,21 +271,22 @@ def test_what_counts_as_a_contradiction(one: str, other: str, expected: bool) ->
 @pytest.mark.parametrize("writer", AGENT_WRITERS[:2])
 def test_what_an_instruction_file_says_is_not_stored_again(house: House, writer: Writer) -> None:
     said = (Evidence(Origin.TYPED, "uv!! always uv in this repo, its even written down"),)
-    outcome = house.write("uv", "Always use uv in this repo.", writer, said)
+    outcome = house.write("uv", "Package manager: uv only, never pip or poetry", writer, said)
     assert "AGENTS.md says this already" in outcome.note
     assert house.memory.names() == [] and house.inbox.list() == []
 
 
 def test_what_a_memory_says_is_not_stored_again(house: House) -> None:
     house.write("squash", "Never squash branches: Petra bisects by commit.", Writer.USER)
-    outcome = house.write("merging", "Never squash branches, because Petra bisects by commit.", Writer.AGENT, SAID)
-    assert "feedback_squash.md says this already. Change feedback_squash.md" in outcome.note
+    outcome = house.write("merging", "Never squash branches:  Petra bisects by commit", Writer.AGENT, SAID)
+    assert "feedback_squash.md says this already" in outcome.note
     assert house.memory.names() == ["feedback_squash.md"] and house.inbox.list() == []
 
 
 def test_a_person_is_only_warned(house: House) -> None:
     house.write("uv", "Always use uv in this repo.", Writer.USER)
-    [warning] = house.gate.warnings(ProposedWrite("feedback_uv2.md", "Use uv in this repo.\n", None, Writer.USER))
+    rule = "Package manager: uv only, never pip or poetry.\n"
+    [warning] = house.gate.warnings(ProposedWrite("feedback_uv2.md", rule, None, Writer.USER))
     assert "AGENTS.md" in warning
 
 

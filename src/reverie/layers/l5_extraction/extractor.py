@@ -163,13 +163,13 @@ class Extractor:
                 ),
             )
         except Exception:  # whatever failed, what the user asked to remember is kept; the caller reports the error
-            await self._keep_requests(memory, span, {})
+            await self._keep_requests(memory, span)
             raise
         self._move_cursor(span)
         self._tell(learnt, (self.clock() - began).total_seconds())
-        await self._keep_requests(memory, span, learnt.done)
+        await self._keep_requests(memory, span)
 
-    async def _keep_requests(self, memory: OpenedMemory, span: MessageSpan, written: Mapping[str, Done]) -> None:
+    async def _keep_requests(self, memory: OpenedMemory, span: MessageSpan) -> None:
         """Saves what the user asked to remember and the run did not write."""
         from reverie.layers.l5_extraction.explicit import keep_requests
 
@@ -179,7 +179,6 @@ class Extractor:
             span,
             self.parts.log.session_id,
             today=self.clock().astimezone().date(),
-            written=written,
         )
         if kept:
             self.parts.background.write("extraction_kept_request", files=list(kept))

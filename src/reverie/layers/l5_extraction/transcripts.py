@@ -9,7 +9,7 @@ import difflib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, field, replace
 from datetime import datetime
@@ -254,21 +254,21 @@ async def _learn_from(
         tell.report.turns += 1
         if not span.wrote_memory(own.is_one):
 
-            def keep(written: Collection[str], span: MessageSpan = span, turn: str = turn, day: str = day) -> None:
+            def keep(span: MessageSpan = span, turn: str = turn, day: str = day) -> None:
                 today = local_day(span.entries[-1].timestamp) or datetime.now().astimezone().date()
-                tell.changed(turn, day, keep_requests(memory, span, talk.path.stem, today=today, written=written))
+                tell.changed(turn, day, keep_requests(memory, span, talk.path.stem, today=today))
 
             try:
                 learnt = await learner.learn(talk.entries, start, end, report=tell.refused)
             except ModelError:
-                keep(())
+                keep()
                 raise
             except ReverieError as error:
-                keep(())
+                keep()
                 tell.failed(number, error)
                 continue
             tell.learnt(turn, day, learnt)
-            keep(learnt.done)
+            keep()
         state.reached(talk, end)
         start = end
     if talk.size and len(tell.report.failures) == failures:

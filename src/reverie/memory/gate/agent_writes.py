@@ -32,7 +32,7 @@ from reverie.memory.gate.speech import Speech, UserMessage
 from reverie.memory.gate.waiting import explain, make_item
 from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
 from reverie.memory.topic_file import TopicFile, decode, statements_of
-from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
+from reverie.memory.upkeep.duplicates import MemoryTexts, find_written
 from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.text.folding import fold_text, visible
@@ -233,13 +233,10 @@ class AgentWrites:
 
     def _known_elsewhere(self, write: ProposedWrite, new: Sequence[str]) -> str:
         """Says where all of a new memory is written down already; empty if it is new."""
-        if write.writer is Writer.DREAM or not new:
+        if write.writer is Writer.DREAM:
             return ""
-        found = find_duplicate(new, self.texts, self.instructions(), without=write.names)
-        if found is None:
-            return ""
-        instead = f"Change {found.where} if there is something new" if found.is_memory else "Nothing is missing"
-        return f"{write.name}: not written again, because {found.where} says this already. {instead}."
+        where = find_written(new, self.texts, self.instructions(), without=write.names)
+        return f"{write.name}: not written again, because {where} says this already." if where else ""
 
     def _decide_log(self, write: ProposedWrite, text: str) -> Decision:
         kept, marks, held = split_log(write, text)

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
 from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
-from reverie.memory.gate.lines import lead_of, new_statements
+from reverie.memory.gate.lines import lead_of
 from reverie.memory.gate.marks import Marks
 from reverie.memory.secrets.new_secret import find_new_secret
 from reverie.memory.secrets.scan import find_secrets
 from reverie.memory.taxonomy import TEAM, Trust
-from reverie.memory.topic_file import TopicFile, encode, statements_of
-from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
+from reverie.memory.topic_file import TopicFile, body_statements, encode, statements_of
+from reverie.memory.upkeep.duplicates import MemoryTexts, find_written
 from reverie.quick import dataclass
-from reverie.text.cutting import shorten
 from reverie.text.folding import fold_text
 from reverie.types import Origin
 
@@ -33,7 +32,6 @@ Instructions = Callable[[], Mapping[str, str]]
 
 LARGEST: Final = 200_000
 """Bytes of one file that an agent may write."""
-_LONGEST: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +109,8 @@ class WriteGate:
 
     def warnings(self, write: ProposedWrite) -> list[str]:
         """What the user who writes should know although it is saved: that it is written down already."""
-        found = find_duplicate(new_statements(write), self._texts, self._instructions(), without=write.names)
-        return [f"{found.where} has this already: “{shorten(found.existing, _LONGEST)}”"] if found else []
+        where = find_written(body_statements(write.text or ""), self._texts, self._instructions(), without=write.names)
+        return [f"{where} has this already. It was saved anyway."] if where else []
 
     def _check_secrets(self, write: ProposedWrite, text: str) -> None:
         found = find_new_secret(write.name, text, write.before or "")
