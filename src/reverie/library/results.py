@@ -115,6 +115,8 @@ class Waiting:
     statements: tuple[str, ...] = ()
     removes: tuple[str, ...] = ()
     """What would be gone."""
+    other_lines: tuple[str, ...] = ()
+    """Other lines of the proposed memory: a yes stores them too."""
     question: str = ""
     why: str = ""
     """Why it waits, or the words that it rests on."""
