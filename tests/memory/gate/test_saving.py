@@ -74,3 +74,35 @@ def test_a_text_of_an_agent_that_the_user_said_never_replaces_another_memory(tmp
         saved = memory.remember("Server bravo listens on 8101.", origin="model", said=said)
         assert saved.action == "added"
         assert bodies(memory) == ["Server alpha listens on 8100.", "Server bravo listens on 8101."]
+
+
+TEAM = """---
+name: Squash
+description: Squash pull requests
+type: feedback
+---
+
+Squash my pull requests into one commit.
+
+**Why:** the history stays readable.
+"""
+
+
+@pytest.mark.parametrize(
+    "text", ["Do not squash my pull requests into one commit.", "Squash my pull requests into one commit."]
+)
+def test_a_private_statement_never_changes_a_file_of_the_team(tmp_path: Path, start: str) -> None:
+    text = f"{start} my pull requests into one commit."
+    (tmp_path / "team").mkdir()
+    file = tmp_path / "team" / "feedback_squash.md"
+    file.write_text(TEAM)
+    with SyncMemory.open(tmp_path) as memory:
+        for number in range(6):
+            memory.remember(f"The greenhouse number {number} is watered by Ivo.")
+        saved = memory.remember(text, origin="typed", type="feedback")
+        assert saved.action == "added" and not saved.name.startswith("team/") and saved.trust == "confirmed"
+        assert file.read_text() == TEAM
+        found = {one.name for one in memory.recall("shall I squash my pull requests?")}
+        assert found == {saved.name, "team/feedback_squash.md"}
+        is_against = text.startswith("Do not")
+        assert ("team/feedback_squash.md" in memory.read(saved.name).statements[0].evidence) is is_against

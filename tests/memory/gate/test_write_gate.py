@@ -358,3 +358,13 @@ def test_what_a_head_held_already_may_stay(house: House) -> None:
     house.memory.transaction([Change("feedback_squash.md", more)], WriteInfo(Writer.AGENT, "a test", evidence=SAID))
     stored = (house.memory.root / "feedback_squash.md").read_text()
     assert stored.replace("trust: inferred\n", "") == more
+
+
+def test_extraction_asks_before_it_changes_a_file_of_the_team(house: House) -> None:
+    text = "---\nname: Squash\ndescription: squash\ntype: feedback\n---\n\nSquash pull requests.\n"
+    house.put("team/feedback_squash.md", text, writer=Writer.HAND)
+    said = (Evidence(Origin.TYPED, "Do not squash pull requests", "u1"),)
+    for changed in (text.replace("Squash pull", "Do not squash pull"), f"{text}\nDo not squash pull requests.\n", None):
+        outcome = house.put("team/feedback_squash.md", changed, said, writer=Writer.EXTRACTION)
+        assert house.memory.read("team/feedback_squash.md").text == text and outcome.note
+    assert len(house.inbox.list()) == 3

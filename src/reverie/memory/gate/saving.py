@@ -151,7 +151,8 @@ def save_note(
         is_new = _confirm_again(memory, equal, info) if trust_of(info) is Trust.CONFIRMED else False
         return Saved("confirmed" if is_new else "unchanged", equal)
     near = find_related(note.statement, texts)
-    choice = choose(near) if near is not None and not always_new else "new"
+    can_choose = near is not None and not always_new and not is_team(near.file)
+    choice = choose(near) if near is not None and can_choose else "new"
     if near is not None and choice == "nothing":
         return Saved("nothing", near.file)
     if near is not None and choice == "update":
