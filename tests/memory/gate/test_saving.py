@@ -88,9 +88,7 @@ Squash my pull requests into one commit.
 """
 
 
-@pytest.mark.parametrize(
-    "text", ["Do not squash my pull requests into one commit.", "Squash my pull requests into one commit."]
-)
+@pytest.mark.parametrize("start", ["Do not squash", "Squash"])
 def test_a_private_statement_never_changes_a_file_of_the_team(tmp_path: Path, start: str) -> None:
     text = f"{start} my pull requests into one commit."
     (tmp_path / "team").mkdir()

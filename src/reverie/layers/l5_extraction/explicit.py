@@ -49,6 +49,11 @@ def keep_requests(memory: OpenedMemory, span: MessageSpan, session: str, *, toda
     return done
 
 
+def asks_to_remember(span: MessageSpan) -> bool:
+    """Whether the user asks in these messages to remember something in so many words."""
+    return bool(_find_requests(span))
+
+
 def _find_requests(span: MessageSpan) -> list[tuple[Evidence, str]]:
     """The requests to remember, without those before a later request to forget something."""
     found: list[tuple[Evidence, str]] = []

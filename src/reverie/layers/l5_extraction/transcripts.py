@@ -252,12 +252,12 @@ async def _learn_from(
         turn = f"turn {number} of {len(turns)} {day}"
         tell.progress(turn)
         tell.report.turns += 1
+
+        def keep(span: MessageSpan = span, turn: str = turn, day: str = day) -> None:
+            today = local_day(span.entries[-1].timestamp) or datetime.now().astimezone().date()
+            tell.changed(turn, day, keep_requests(memory, span, talk.path.stem, today=today))
+
         if not span.wrote_memory(own.is_one):
-
-            def keep(span: MessageSpan = span, turn: str = turn, day: str = day) -> None:
-                today = local_day(span.entries[-1].timestamp) or datetime.now().astimezone().date()
-                tell.changed(turn, day, keep_requests(memory, span, talk.path.stem, today=today))
-
             try:
                 learnt = await learner.learn(talk.entries, start, end, report=tell.refused)
             except ModelError:
@@ -268,7 +268,7 @@ async def _learn_from(
                 tell.failed(number, error)
                 continue
             tell.learnt(turn, day, learnt)
-            keep()
+        keep()
         state.reached(talk, end)
         start = end
     if talk.size and len(tell.report.failures) == failures:

@@ -122,14 +122,13 @@ class MemoryInbox:
             time=item.time or self._now().isoformat(timespec="seconds"),
         )
         key = hashlib.sha256(json.dumps(clean.folded()).encode()).hexdigest()
-        for length in range(_SHORT_ID, len(key)):
-            clean = replace(clean, id=key[:length])
-            path = self._path(clean.id)
+        length = _SHORT_ID
+        while (path := self._path(key[:length])).exists():
             waiting = self._read(path)
             if waiting is not None and waiting.folded() == clean.folded():
                 return waiting.id
-            if not path.exists():
-                break
+            length += 1  # another item has this id
+        clean = replace(clean, id=path.stem)
         if len(self._names()) >= self._limit:
             raise InboxFull(
                 f"{self._limit} things wait in the inbox; look through them with `reverie memory inbox` first."
