@@ -12,9 +12,10 @@ from reverie.layers.l5_extraction.writes import Done
 from reverie.memory.changes import Evidence, WriteInfo, Writer
 from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.requests import asks_to_forget, clause_to_keep
-from reverie.memory.gate.saving import refuse_secrets, save_note
+from reverie.memory.gate.saving import save_note
 from reverie.memory.note import Note, make_note
 from reverie.memory.opening import OpenedMemory
+from reverie.memory.secrets.new_secret import refuse_secrets
 from reverie.memory.taxonomy import Trust, is_team
 from reverie.memory.topic_file import statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts

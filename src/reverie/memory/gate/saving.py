@@ -25,7 +25,7 @@ from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.review import confirm, list_statements
 from reverie.memory.note import Note, Related, find_related, make_note, revise
 from reverie.memory.opening import OpenedMemory
-from reverie.memory.secrets.scan import find_secrets
+from reverie.memory.secrets.new_secret import refuse_secrets
 from reverie.memory.taxonomy import MemoryType, Trust, is_team
 from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts
@@ -45,12 +45,6 @@ _CLEAR = 0.5  # of a perfect match by words
 _BEHIND = 0.6  # the largest share of the second, relative to the first, for the first to be clear
 _FEWEST = 0.1  # the smallest share that counts
 _BEGINNING = 5  # letters by which `allergy` is found with `Allergie`
-
-
-class HoldsSecret(ReverieError):
-    """The text holds a secret; the sentence names its kind and never the value."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +116,6 @@ def propose_text(
         except ChangedUnderneath:
             continue  # somebody else has just taken the name
     raise _too_many(note)
-
-
-def refuse_secrets(text: str) -> None:
-    """Raises `HoldsSecret` if the text holds one, before a title or a file name is made from it."""
-    found = find_secrets(text)
-    if found:
-        raise HoldsSecret(
-            f"Not remembered: the text holds {found[0].kind}, and secrets are never stored. Say where it is kept "
-            "instead (the entry in the password manager, the name of the environment variable)."
-        )
 
 
 def save_note(
