@@ -155,6 +155,23 @@ def test_a_statement_that_differs_is_kept_beside_the_other_and_an_equal_one_is_k
     assert "Write" not in talk.calls
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please remember what is important here",
+        "Remember what matters.",
+        "remember whatever you need",
+        "Remember who does what here",
+        "Remember everything important.",
+        "Please remember what you learned today",
+        "Remember how this works, please",
+    ],
+)
+def test_a_request_that_does_not_say_what_makes_no_memory(talk: Talk, said: str) -> None:
+    talk(said)
+    assert topics(talk) == {}
+
+
 def test_several_memories_are_several_files_with_a_line_each(talk: Talk) -> None:
     talk("Remember that the crane is serviced on Mondays.", "Remember that I am a welder.", "记住我们用 pnpm 发布")
     assert {str(topic.type) for topic in topics(talk).values()} == {"project", "user"} and len(topics(talk)) == 3

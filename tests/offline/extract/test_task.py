@@ -365,3 +365,11 @@ def test_a_private_statement_never_changes_a_file_of_the_team() -> None:
     ):
         outcome = played(said, existing={"team/project_honey_harvest.md": team})
         assert "team/project_honey_harvest.md" not in (*outcome.written, *outcome.gone), said
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Please remember what is important here", "Please remember whatever you think matters in this important project"],
+)
+def test_a_request_that_does_not_say_what_makes_no_memory(said: str) -> None:
+    assert not played(said).written
