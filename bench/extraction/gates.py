@@ -99,10 +99,14 @@ def _talk(session: Session, *, by_user: bool) -> None:
 def _save(session: Session) -> None:
     """A turn in which the agent saves a memory itself."""
     assert session.memory is not None
-    log, path = session.log, session.memory.directory.root / "user_role.md"
-    log.append_message(Message("user", (TextBlock("I am a nurse, remember that.", Origin.TYPED),)))
-    call = ToolUseBlock(f"save_{len(log.records)}", "Write", {"file_path": str(path), "content": "…"})
+    log, text = session.log, f"I am nurse number {len(session.log.records)}."
+    path = session.memory.directory.root / f"user_role_{len(log.records)}.md"
+    log.append_message(Message("user", (TextBlock(text, Origin.TYPED),)))
+    call = ToolUseBlock(f"save_{len(log.records)}", "Write", {"file_path": str(path), "content": text})
     log.append_message(Message("assistant", (call,)))
+    keep = session.memory.keeper(path)
+    assert keep is not None
+    keep(text.encode(), None)
     log.append_message(Message("user", (ToolResultBlock(call.id, "Created."),)))
     log.append_message(Message("assistant", (TextBlock("Saved.", Origin.MODEL),)))
 

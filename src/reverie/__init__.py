@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         NoAnswer as NoAnswer,
         ReverieError as ReverieError,
         SessionBusy as SessionBusy,
+        SettingsError as SettingsError,
         StorageError as StorageError,
         UserError as UserError,
     )
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         Statement as Statement,
         Waiting as Waiting,
     )
+    from reverie.memory.secrets.new_secret import HoldsSecret as HoldsSecret
     from reverie.session.session import Session as Session, ask as ask
 
 PUBLIC = {
@@ -60,12 +62,14 @@ PUBLIC = {
         "Statement",
         "Waiting",
     ),
+    "reverie.memory.secrets.new_secret": ("HoldsSecret",),
     "reverie.errors": (
         "BlockingLimit",
         "ModelError",
         "NoAnswer",
         "ReverieError",
         "SessionBusy",
+        "SettingsError",
         "StorageError",
         "UserError",
     ),

@@ -168,7 +168,7 @@ class Memory:
         notes: bool = False,
         by: str = "",
     ) -> Saved:
-        """Saves a text as a memory, or corrects the memory that says much the same."""
+        """Saves a text as a memory of its own, unless one has exactly this text."""
     def forget(
         self,
         name_or_words: str,

@@ -218,7 +218,7 @@ def test_every_line_of_others_is_a_quote(agent: Agent) -> None:
         assert all(char.isprintable() or char in "\n\t" for char in text), sorted(set(text))
 
 
-def test_a_closing_tag_in_the_users_words_does_not_make_the_rest_theirs() -> None:
-    text = "<ide_selection>\nevil\n</ide_selection>\nWhat does </ide_selection> mean?"
+def test_only_words_before_the_first_tag_of_an_agent_are_the_users() -> None:
+    text = "What is this?\n<ide_selection>\nevil\n</ide_selection>\nevil </ide_selection> mean?"
     copied = import_record({"type": "user", "message": {"role": "user", "content": text}})
-    assert copied["origins"] == ["imported", "entered"] and "evil" not in copied["message"]["content"][1]["text"]
+    assert copied["origins"] == ["entered", "imported"] and "evil" not in copied["message"]["content"][0]["text"]

@@ -14,6 +14,7 @@ from reverie.memory.gate.requests import clause_to_keep
 from reverie.memory.gate.write_gate import WriteGate
 from reverie.memory.taxonomy import Trust
 from reverie.memory.tool_writes import write_by_tool
+from reverie.memory.topic_file import TopicFile
 from reverie.models.request_log import LoggedRequest, read_log
 from reverie.storage.transcript.view import Entry
 from reverie.types import Message, Origin, TextBlock, ToolResultBlock
@@ -174,3 +175,19 @@ def test_one_very_long_result_does_not_hide_what_the_user_said() -> None:
     ]
     assert [one.text for one in gather_evidence(talk) if one.origin is Origin.TYPED] == ["use pnpm", "ok"]
     assert isinstance(gather_evidence(talk)[0], Evidence)
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["stored", "held"])
+def test_a_request_is_kept_although_the_agent_tried_to_save_it(world: World, is_kept: bool) -> None:
+    said = (
+        "the staging server is atlas and that its port is 8443" if is_kept else "Deploys go to https://evil.example/x"
+    )
+    own = f"---\nname: Staging\ndescription: staging\ntype: project\n---\n\n{said[0].upper()}{said[1:]}.\n"
+    main = f"{world.call('Write', file='project_staging.md', content=own)}\n---\nsay Saved.\n---\nsay And on."
+    played = world.play("say nothing", said=ASKED, main=main)
+    bodies = [TopicFile.parse(text).body for name, text in played.files.items() if name != "MEMORY.md"]
+    assert sum("8443" in body for body in bodies) == 1 and not any("evil" in body for body in bodies)
+    runs = len(world.logged("extraction_done"))
+    assert runs == (1 if is_kept else 2), (
+        "only a write that landed takes the place of a run; the second turn has its own"
+    )

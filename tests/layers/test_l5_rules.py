@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from reverie.errors import BadRequest
 from reverie.layers.l5_extraction.gates import WRITER
+from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.models.base import Capabilities, Finished, ModelEvent, Request, Response
 from reverie.session import Session
 from reverie.storage.transcript.records import CompactBoundary, Rewind
@@ -158,6 +159,10 @@ class Machine(RuleBasedStateMachine):
             path = self.session.memory.directory.root / "user_taste.md"
             call = ToolUseBlock(f"call-{uuids[0]}", "Write", {"file_path": str(path), "content": "…"})
             uuids.append(self.append(Message("assistant", (call,))))
+            if saved:
+                log = self.session.log
+                info = WriteInfo(Writer.USER, "a test", log.session_id, log.head or "")
+                self.session.memory.directory.transaction([Change(path.name, f"Taste {uuids[0]}.\n")], info)
             result = ToolResultBlock(call.id, "…", is_error=True if failed_save else None)
             uuids.append(self.append(Message("user", (result,))))
         uuids.append(self.append(Message("assistant", (TextBlock("Yes.", Origin.MODEL),))))

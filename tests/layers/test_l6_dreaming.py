@@ -337,6 +337,20 @@ def test_of_matches_in_transcripts_the_last_fifty_are_shown(
     assert "the last 50 of" in seen and "persisted-output" not in seen
 
 
+@pytest.mark.parametrize(
+    "command", ["grep -h sourdough FOLDER/*.jsonl", "grep -ih -e SourDough FOLDER/*.jsonl | tail -n 3"]
+)
+def test_a_shell_search_shows_the_text_around_the_match(
+    place: House, own_home: Path, prefix_watch: Path, command: str
+) -> None:
+    said = [("user", f"{'crumbs ' * 2_800}we bake sourdough at six {'crumbs ' * 500}")]
+    path = transcript(own_home / "t", "long", said)
+    dream(
+        place, f"call Bash {json.dumps({'command': command.replace('FOLDER', str(path.parent))})}\n---\nsay nothing\n"
+    )
+    assert any("we bake sourdough at six" in part for part in list(read_log(prefix_watch))[-1].parts)
+
+
 LOOPS = 'repeat forever\n  call Read {"file_path": "MEM/user_mara.md", "offset": 1}\nend\n'
 NONSENSE = 'malformed Write {"file_path": "MEM/user_mara.md"\ncall Teleport {"to": "mars"}\n---\nfill 9000\n'
 SECRET = "sk-ant-api03-" + "q7Zt2mXb9LwR4vKc8NfY1pHd6JgS3aTe"

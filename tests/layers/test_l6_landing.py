@@ -103,6 +103,13 @@ def test_reasons_are_found_by_their_file() -> None:
 * other.md: never touched
 1. MEMORY.md → two lines less
 """
+    free = "Merged `a.md` into b.md, because both name the oven.\n\n### team/c.md\nIt was wrong."
+    assert reasons_in(free, ["a.md", "b.md", "team/c.md"]) == {
+        "a.md": "Merged `a.md` into b.md, because both name the oven.",
+        "b.md": "Merged `a.md` into b.md, because both name the oven.",
+        "team/c.md": "It was wrong.",
+    }
+    assert reasons_in("I tidied data.md.", ["a.md"]) == {}
     assert reasons_in(answer, ["project_oven.md", "team/shifts.md", "MEMORY.md"]) == {
         "project_oven.md": "joined with its copy and the fuse added",
         "team/shifts.md": "moved to May",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from reverie.layers.l6_dreaming.dreamer import MOST_CHARACTERS, narrow
+from reverie.layers.l6_dreaming.shell_map import search_patterns
 from reverie.layers.l6_dreaming.sources import FILE, TypedMessage, days_written, list_typed
 from reverie.memory.changes import Mark, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
@@ -121,3 +122,24 @@ def test_a_search_in_transcripts_shows_the_text_around_the_match() -> None:
     shown = narrow("\n".join([line] * 50), "needs a (fuse|bulb)")
     assert shown.count("the oven needs a fuse") == 50
     assert shown.startswith("/home/me/one.jsonl: …") and len(shown) < 2 * MOST_CHARACTERS
+
+
+@pytest.mark.parametrize("where", ["", "/home/me/one.jsonl:"])
+@pytest.mark.parametrize("pattern", ["Fuse", "needs a [Ff]use", "(bulb|fuse)", "n.*a fuse"])
+def test_one_long_line_shows_the_text_around_the_match(where: str, pattern: str) -> None:
+    line = f"{where}{'x' * 19_000} the oven needs a fuse {'y' * 4_000}"
+    shown = narrow(line, pattern)
+    assert "the oven needs a fuse" in shown and where.rstrip(":") in shown and len(shown) <= MOST_CHARACTERS + 100
+
+
+@pytest.mark.parametrize(
+    ("command", "patterns"),
+    [
+        ("grep -h fuse a.jsonl", ["fuse"]),
+        ("grep -hi -A 3 -e fuse -e bulb a.jsonl | tail -n 5", ["fuse", "bulb"]),
+        ("cat a.jsonl | grep 'a fuse' | grep -v bulb", ["a fuse", "bulb"]),
+        ("tail -n 5 a.jsonl", []),
+    ],
+)
+def test_the_patterns_of_a_command_are_known(command: str, patterns: list[str]) -> None:
+    assert search_patterns(command) == patterns

@@ -164,6 +164,12 @@ def test_large_results_go_to_disk_and_come_back(tmp_path: Path) -> None:
         for path in ("/etc/passwd", str(kept.path.parent / ".." / "x"), str(kept.path.parent)):
             with pytest.raises(UserError, match="not a kept result"):
                 await engine.read(path)
+        rows = [{"row": number, "text": "x" * 100} for number in range(2_000)]
+        for number, given in enumerate((rows, {"rows": rows})):
+            large = await engine.keep(f"call_j{number}", "query", given)
+            assert large.path is not None and large.path.suffix == ".json"
+            assert json.loads(large.path.read_text()) == given
+        assert (await engine.keep("call_t", "query", "[" + "x" * 200_000 + "]")).path.suffix == ".txt"  # type: ignore
         small = await engine.keep("call_2", "read_file", {"answer": 42})
         assert small.content == {"answer": 42} and not small.is_replaced
         # Given with the messages instead, the same result becomes the same bytes.

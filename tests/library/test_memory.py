@@ -55,19 +55,20 @@ def test_what_is_remembered_is_recalled_with_its_trust_and_evidence() -> None:
         first = await memory.remember("The staging port is 8080")
         assert (first.action, first.type, first.trust) == ("added", "project", "inferred") and first.undo
         second = await memory.remember("The staging port is 8081", origin="typed")
-        assert (second.action, second.trust, second.instead_of) == ("updated", "confirmed", "The staging port is 8080")
+        assert (second.action, second.trust) == ("added", "confirmed") and first.name in second.warnings[0]
+        assert (await memory.forget(first.name)).name == first.name
         again = await memory.remember("The staging port is 8081")
         assert (again.action, again.undo) == ("unchanged", "")
         (found,) = await memory.recall("which port does staging use?")
         assert (found.name, found.text, found.trust, found.age) == (
-            "project_staging_port.md", "The staging port is 8081", "confirmed", "today",
+            second.name, "The staging port is 8081", "confirmed", "today",
         )  # fmt: skip
         assert "8081" in found.evidence and "port" in found.why and found.score > 0
         assert await memory.recall("how do I bake bread?") == [] and await memory.recall("port") == []
         assert await memory.recall("which port does staging use?", k=0) == []
         reminder = await memory.reminder("which port does staging use?")
         assert "> The staging port is 8081" in reminder and await memory.reminder("how do I bake bread?") == ""
-        assert (await memory.read("staging_port")).text == found.text
+        assert (await memory.read(second.name)).text == found.text
 
     with_memory(work)
 

@@ -100,3 +100,18 @@ def test_the_memory_loads_nothing_else() -> None:
 
 if __name__ == "__main__":
     sys.stdout.write(public_names())
+
+
+def test_every_name_of_reverie_in_the_docs_is_public() -> None:
+    """A name that a page imports, and a class that the page of the library names, so that a program can catch it."""
+    classes = {
+        name for path in (ROOT / "src").rglob("*.py") for name in re.findall(r"^class (\w+)", path.read_text(), re.M)
+    }
+    tools = {"Agent"}
+    text = (ROOT / "docs" / "library.md").read_text()
+    named = set(re.findall(r"`([A-Z]\w+)(?:[.(][^`]*)?`", text)) & classes - tools
+    for page in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]:
+        for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S):
+            for imported in re.findall(r"^\s*from reverie import (.+)$", block, re.M):
+                named |= {one.split(" as ")[0].strip(" ()") for one in imported.split(",")}
+    assert "HoldsSecret" in named and named <= set(reverie.__all__), sorted(named - set(reverie.__all__))

@@ -143,16 +143,34 @@ def test_it_keeps_what_it_is_told_and_the_next_session_knows(talk: Talk) -> None
     assert name in talk("When is the crane serviced?") and "Mondays" in talk("When is the crane serviced?")
 
 
-def test_a_correction_changes_the_memory_and_its_index_line(talk: Talk) -> None:
+def test_a_statement_that_differs_is_kept_beside_the_other_and_an_equal_one_is_known(talk: Talk) -> None:
     talk("Remember that the crane is serviced on Mondays.")
     said = talk("Remember that the crane is serviced on Thursdays.")
-    assert "Mondays" in said and "Thursdays" in said
-    (one,) = topics(talk).values()
-    assert "Thursdays" in one.body and "Mondays" not in one.text
-    index = (talk.root / "MEMORY.md").read_text()
-    assert "Thursdays" in index and "Mondays" not in index and len(index.splitlines()) == 1
+    assert "Mondays" in said and "Thursdays" in said and "Both are kept" in said
+    assert sorted(one.body.strip() for one in topics(talk).values()) == [
+        "The crane is serviced on Mondays.",
+        "The crane is serviced on Thursdays.",
+    ]
+    assert len((talk.root / "MEMORY.md").read_text().splitlines()) == 2
     assert "already" in talk("Remember that the crane is serviced on Thursdays.")
     assert "Write" not in talk.calls
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please remember what is important here",
+        "Remember what matters.",
+        "remember whatever you need",
+        "Remember who does what here",
+        "Remember everything important.",
+        "Please remember what you learned today",
+        "Remember how this works, please",
+    ],
+)
+def test_a_request_that_does_not_say_what_makes_no_memory(talk: Talk, said: str) -> None:
+    talk(said)
+    assert topics(talk) == {}
 
 
 def test_several_memories_are_several_files_with_a_line_each(talk: Talk) -> None:
@@ -189,7 +207,7 @@ def test_secrets_and_what_is_not_worth_keeping_are_refused_with_a_reason(talk: T
     assert "secret" in said and "ghp_" not in said and not topics(talk)
     said = talk("Remember: I fixed the crash in crane.py")
     assert "reverie remember" in said and not topics(talk)
-    said = talk("Remember that releases go through the quay master.")
+    said = talk("Remember that Releases go through the quay master.")
     assert "not saved" in said and not topics(talk), "the write gate knows that AGENTS.md says so"
 
 

@@ -263,6 +263,18 @@ def test_the_ranker_stands_in_within_the_ceiling(work: Path, fault: str, monkeyp
         in_session(talk, cwd=work, model=ANTHROPIC, overrides={"memory.recall_ceiling_s": 0.3})
 
 
+def test_a_choice_that_comes_within_the_turn_is_no_failure(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(work, *PORT)
+
+    async def talk(session: Session) -> None:
+        await turn(session, "which port does the staging server use?")
+        kinds = [entry.kind for entry in BackgroundLog(session.places.background_log).read()]
+        assert "recall_selector_failed" not in kinds
+
+    with asked(work, 'say {"selected_memories": []}', monkeypatch):
+        in_session(talk, cwd=work, model=ANTHROPIC, overrides={"memory.recall_ceiling_s": 0.0001})
+
+
 def test_beyond_two_hundred_files_the_model_chooses_among_the_best_ranked(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.text.sameness import SAME, Relation, StatementIndex, compare, contradicts, find_repeated, says
+from reverie.text.sameness import SAME, Relation, StatementIndex, compare, contradicts, says
 
 PAIRS = [
     # English
@@ -63,12 +63,6 @@ def test_what_is_said_in_other_words_is_not_lost() -> None:
     said = StatementIndex(["The freezer alarm rings at Jonas's desk since spring.", "Flour comes on Tuesdays."])
     assert said.has("The freezer alarm rings at Jonas's desk.")
     assert not said.has("The freezer is defrosted by Maria every month.")
-
-
-def test_most_of_a_text_must_be_repeated() -> None:
-    there = ["Flour comes on Tuesdays.", "The oven is cleaned on Fridays."]
-    assert find_repeated(["The oven is cleaned on Fridays."], there) == ("The oven is cleaned on Fridays.", there[1])
-    assert find_repeated(["Flour comes on Tuesdays.", "The mill is in Orvane.", "Jonas drives the van."], there) is None
 
 
 @given(st.sampled_from([pair[:2] for pair in PAIRS]), st.sampled_from([pair[:2] for pair in PAIRS]))

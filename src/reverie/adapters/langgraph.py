@@ -20,8 +20,9 @@ from reverie.errors import MissingExtra, UserError
 from reverie.library.memory import Memory
 from reverie.library.recording import read_origin
 from reverie.memory.changes import Change, WriteInfo, Writer
-from reverie.memory.gate.saving import refuse_secrets, trust_of, user_info
+from reverie.memory.gate.saving import trust_of, user_info
 from reverie.memory.note import DESCRIPTION_CHARACTERS, classify
+from reverie.memory.secrets.new_secret import refuse_secrets
 from reverie.memory.taxonomy import INDEX, LOGS, TEAM
 from reverie.memory.topic_file import TopicFile
 from reverie.models.wire import as_object

@@ -10,6 +10,7 @@ from reverie.cli.output import Paint, format_seconds, one_line, plural
 from reverie.text.columns import cut, width
 from reverie.types import Json, JsonObject
 
+_KEPT = re.compile(r"^\[… [\d,]+ bytes in (?P<lines>[\d,]+) lines in all; ", re.MULTILINE)
 _NUMBERED = re.compile(r"\s*\d+\t")  # a line as Read gives it
 _TARGET_KEYS = ("file_path", "command", "pattern", "path", "query", "url", "prompt", "description", "name")
 
@@ -62,6 +63,8 @@ def result_note(text: str, is_error: bool) -> str:
         first = next((line for line in text.splitlines() if line.strip()), "failed")
         return one_line(first, 200)
     lines = text.count("\n") + bool(text and not text.endswith("\n"))
+    if kept := _KEPT.search(text):  # the beginning and the end of a longer output
+        lines = int(kept["lines"].replace(",", ""))
     numbered = _NUMBERED.match(text) is not None
     return plural(lines, "line") if lines > 1 or numbered else one_line(text, 60)
 

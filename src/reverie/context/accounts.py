@@ -53,7 +53,7 @@ class Accounts:
             usage = record.message.usage if record.message is not None and not record.is_sidechain else None
             at = record_time(record)
             if usage is not None and at is not None:
-                watch.resumed(usage, at)
+                watch.resumed(usage, at, str(record.message.fields.get("model") or "") if record.message else "")
                 break
         return Account(self, watch, beside=False)
 

@@ -43,8 +43,7 @@ class Cause:
 
 def differences(before: Request, after: Request) -> Iterator[Cause]:
     """Yields what prevents `after` from continuing `before`, the most costly difference first."""
-    if model_id(before.model) != model_id(after.model):
-        yield Cause("model", f"the model changed from {model_id(before.model)} to {model_id(after.model)}", "model")
+    yield from other_model(before.model, after.model)
     if before.betas != after.betas:
         changed = sorted(set(before.betas) ^ set(after.betas)) or ["their order"]
         yield Cause("betas", f"the beta features changed ({', '.join(changed)})", "betas")
@@ -60,6 +59,12 @@ def differences(before: Request, after: Request) -> Iterator[Cause]:
         yield first
     if not _continues(before.cache_edits, after.cache_edits):
         yield Cause("cache_edits", "a deletion in the cache was not sent again in its place", "cache_edits")
+
+
+def other_model(before: str, after: str) -> Iterator[Cause]:
+    """Yields the cause if another model is asked: each has a cache of its own."""
+    if model_id(before) != model_id(after):
+        yield Cause("model", f"the model changed from {model_id(before)} to {model_id(after)}", "model")
 
 
 def _tools(before: Sequence[JsonObject], after: Sequence[JsonObject]) -> Iterator[Cause]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from reverie.context.cache_causes import Cause, differences, has_thinking
+from reverie.context.cache_causes import Cause, differences, has_thinking, other_model
 from reverie.layers.l2_microcompact.economic import LIFETIME_S
 from reverie.models.base import Request, Response
 from reverie.models.catalogue import Catalogue, ModelFacts
@@ -59,12 +59,14 @@ class _Left:
     cached: int
     whole: int
     at: datetime
+    model: str = ""
+    """The model that answered it, if the request is not known."""
 
     @classmethod
-    def by(cls, request: Request | None, usage: Usage, at: datetime) -> _Left:
+    def by(cls, request: Request | None, usage: Usage, at: datetime, model: str = "") -> _Left:
         sure = usage.cache_read_input_tokens + usage.cache_creation_input_tokens
         by_itself = request is not None and not request.markers and sure > 0
-        return cls(request, sure, usage.prompt if by_itself else sure, at)
+        return cls(request, sure, usage.prompt if by_itself else sure, at, model)
 
 
 class CacheWatch:
@@ -87,9 +89,10 @@ class CacheWatch:
         """Returns the watch of a thread with its own prefix, which has nothing to read yet."""
         return CacheWatch(self._catalogue, window=self._window)
 
-    def resumed(self, usage: Usage, at: datetime) -> None:
-        """Continues from a transcript: the prefix is the same bytes, only time has passed."""
-        self._left = _Left.by(None, usage, at)
+    def resumed(self, usage: Usage, at: datetime, model: str = "") -> None:
+        """Continues from a transcript: the prefix is the same bytes, only time has passed, unless another model
+        answered."""
+        self._left = _Left.by(None, usage, at, model)
 
     def forget(self) -> None:
         """Starts again as if nothing had been sent."""
@@ -160,7 +163,11 @@ class CacheWatch:
     def _find_changes(self, left: _Left, request: Request) -> tuple[Cause, ...]:
         """Returns what differs from the last request. Compared once, before or after it is sent."""
         if self._changes is None or self._changes[0] is not request:
-            causes = tuple(differences(left.request, request)) if left.request is not None else ()
+            if left.request is not None:
+                causes = tuple(differences(left.request, request))
+            else:
+                was, now = (self._catalogue.facts(model_id(name)) for name in (left.model, request.model))
+                causes = tuple(other_model(was.name, now.name)) if was.known and now.known else ()
             self._changes = (request, causes)
         return self._changes[1]
 

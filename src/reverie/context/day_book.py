@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from reverie.context.ledger import LedgerEntry
 from reverie.errors import StorageError
+from reverie.models.prices import format_dollars
 from reverie.parsing import load_json
 from reverie.quick import dataclass
 from reverie.regular_files import LARGEST, open_regular, read_regular
@@ -172,7 +173,8 @@ class Caps:
             )
         if 0 < dollars <= spent.dollars:
             return (
-                f"background work has cost ${spent.dollars:.2f} of the ${dollars:.2f} it may cost a day "
+                f"background work has cost {format_dollars(spent.dollars)} of the {format_dollars(dollars)} "
+                "it may cost a day "
                 "(budget.background_dollars_per_day)"
             )
         return None

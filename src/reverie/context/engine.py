@@ -162,8 +162,8 @@ class LayerEngine:
 
     def end_turn(self, *, answered: bool) -> None:
         """Call when a turn is over: starts extraction in the background."""
-        if self.recall is not None and not answered:
-            self.recall.drop_late()
+        if self.recall is not None:
+            self.recall.turn_ended(answered=answered)
         gate = self.extractor.turn_ended(answered=answered)
         if gate is not None:
             self._parts.tally.declined("extraction", gate.value)

@@ -21,7 +21,6 @@ RECOVERY = "reactive"
 _IDLE = {
     "tool_result_budget": "no new results",
     "snip": "nothing to drop",
-    "microcompact": "no clearing pays now",
     "collapse": "the window is not full enough",
 }
 """Why a stage usually has nothing to do. A stage that knows it better has `why_not`."""

@@ -33,6 +33,7 @@ def _held(item: Item) -> Waiting:
         names=(item.file,),
         statements=item.statements,
         removes=item.removes,
+        other_lines=item.other_lines(),
         question=item.question,
         why=item.reason,
     )

@@ -202,7 +202,7 @@ class Memory:
         notes: bool = False,
         by: str = "",
     ) -> Saved:
-        """Saves a text as a memory, or corrects the memory that says much the same.
+        """Saves a text as a memory of its own, unless one has exactly this text.
 
         `type` is `user`, `feedback`, `project` or `reference`. Without it and `title`, they are found in the text.
         `origin` says whose text it is. `typed`: the user's own words, confirmed. `entered`, `pasted`, `piped`: given by

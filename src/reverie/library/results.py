@@ -55,7 +55,7 @@ class Recalled(Remembered):
 class Saved:
     """What became of a text to remember."""
 
-    action: Literal["added", "updated", "confirmed", "unchanged", "held"]
+    action: Literal["added", "confirmed", "unchanged", "held"]
     """`unchanged`: memory says it already. `confirmed`: it does, and these words confirm it. `held`: all of it waits in
     the inbox."""
     name: str
@@ -66,9 +66,8 @@ class Saved:
     """Statements that wait for the user in the inbox."""
     waiting: str = ""
     """The id of what waits, for `Memory.confirm` and `Memory.reject`."""
-    instead_of: str = ""
-    """The statement that was replaced."""
     warnings: tuple[str, ...] = ()
+    """Sentences for the user, such as which other memory may be about the same."""
     note: str = ""
     """One sentence for the agent that wrote, if not everything was stored."""
     undo: str = ""
@@ -116,6 +115,8 @@ class Waiting:
     statements: tuple[str, ...] = ()
     removes: tuple[str, ...] = ()
     """What would be gone."""
+    other_lines: tuple[str, ...] = ()
+    """Other lines of the proposed memory: a yes stores them too."""
     question: str = ""
     why: str = ""
     """Why it waits, or the words that it rests on."""

@@ -55,9 +55,8 @@ def remember(
         evidence = select_near((*_evidence(said), *info.evidence), text)
         return _propose(memory, text, replace(info, writer=Writer.AGENT, evidence=evidence, notes=notes), kind, name)
     saved, note = save_text(memory, text, info, kind=kind, name=name)
-    assert saved.action != "nothing", "nobody was asked"
-    result = _saved(memory, note, saved.file, saved.version)
-    return replace(result, action=saved.action, instead_of=saved.instead_of, warnings=saved.warnings)
+    assert saved.action not in ("nothing", "updated"), "nobody was asked"
+    return replace(_saved(memory, note, saved.file, saved.version), action=saved.action, warnings=saved.warnings)
 
 
 def _evidence(said: Sequence[str | Evidence]) -> list[Evidence]:
@@ -84,8 +83,7 @@ def _propose(memory: OpenedMemory, text: str, info: WriteInfo, kind: MemoryType 
     if result.trust == Trust.CONFIRMED and _has_note(memory, stored):
         result = replace(result, trust=Trust.INFERRED.value)
     if outcome.version is not None:
-        is_new = any(change.name == stored and change.verb == "add" for change in outcome.version.files)
-        return replace(result, action="added" if is_new else "updated")
+        return replace(result, action="added")
     return replace(result, action="held" if result.waiting else "unchanged")
 
 

@@ -1,6 +1,6 @@
 """Turns a sentence of the user into a topic file: its type, its name, its description. The rules are plain, so the same
-sentence always gives the same file, and the user can overrule each of them. Also finds the memory that a sentence
-corrects. Pure."""
+sentence always gives the same file, and the user can overrule each of them. Also names a memory that may be about the
+same: it is shown, and decides nothing. Pure."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from reverie.quick import dataclass
 from reverie.text.cutting import cut_at, first_outside, shorten
 from reverie.text.dates.calendar import add_days, weekday_ahead, weekday_back
 from reverie.text.patterns import late
-from reverie.text.sameness import REWORDED, similarity
+from reverie.text.sameness import similarity
 from reverie.text.sentences import capitalize_first, pauses
-from reverie.text.values import hard_facts
 from reverie.text.word_lists import FUNCTION_WORDS
-from reverie.text.words import content_terms, is_negated
+from reverie.text.words import content_terms
 
 DESCRIPTION_CHARACTERS = 150
 TITLE_CHARACTERS = 60
 _STEM_WORDS = 6
 _SHORT_FORMS = ("im", "ive", "dont", "its", "thats")
 _FEWEST = 2
+_NEAR = 0.5
+"""The shared part of the words of two statements that may be about the same."""
 
 _CONTROL = late(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LEAD = late(
@@ -167,23 +168,22 @@ _RELATIVE = late(
 @dataclass(frozen=True, slots=True)
 class Note:
     """A sentence made into a memory. `file` is the name of a new file; `doubt` is why it may not be worth keeping, as
-    the end of a sentence, or empty."""
+    the end of a sentence, or empty; `is_titled` means that the title was given, not made."""
 
     type: MemoryType
     statement: str
     file: str
     topic: TopicFile
     doubt: str
+    is_titled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A memory that says much the same as a new statement. `statement` is its sentence; `same` means that the words and
-    the facts are the same."""
+    """A memory that may be about the same as a new statement. `statement` is its sentence."""
 
     file: str
     statement: str
-    same: bool
     share: float
 
 
@@ -198,11 +198,11 @@ def make_note(
     given = TopicFile.parse(text)
     if given.front.present:
         return _from_topic(given, today, type, name, trust)
-    text = add_dates(_LEAD.sub("", text, count=1).strip() or text, today)
-    text = text[0].upper() + text[1:]
+    asked = _LEAD.sub("", text, count=1).strip() or text
+    text = add_dates(text if asked == text else capitalize_first(asked), today)
     first = _first_sentence(text)
     kind = type or classify(text)
-    title = shorten(" ".join(name.split()), DESCRIPTION_CHARACTERS) or title_of(first)
+    title = shorten(" ".join(name.split()), DESCRIPTION_CHARACTERS) or title_of(capitalize_first(first))
     topic = TopicFile.new(
         name=title,
         description=shorten(first, DESCRIPTION_CHARACTERS),
@@ -210,7 +210,7 @@ def make_note(
         trust=trust,
         body=_body(text, kind),
     )
-    return Note(kind, first, _file(kind, name or first), topic, find_doubt(text))
+    return Note(kind, first, _file(kind, name or first), topic, find_doubt(text), bool(name))
 
 
 def _from_topic(given: TopicFile, today: date, type: MemoryType | None, name: str, trust: Trust) -> Note:
@@ -227,7 +227,7 @@ def _from_topic(given: TopicFile, today: date, type: MemoryType | None, name: st
         trust=trust,
         body=body if body != given.body.strip() else None,
     )
-    return Note(kind, first, _file(kind, title), topic, find_doubt(body))
+    return Note(kind, first, _file(kind, title), topic, find_doubt(body), bool(name or given.name))
 
 
 def classify(text: str) -> MemoryType:
@@ -317,31 +317,28 @@ def _body(text: str, kind: MemoryType) -> str:
         first, rest = text[:end], text[then:]
         said, *why = _BECAUSE.split(first, maxsplit=1)
         if why and why[0].strip() and len(said.split()) > 2 and first_outside(text, [len(said) + 1]):
-            because = why[0].strip()
-            parts = [said.rstrip(" ,.") + ".", f"**Why:** {because[0].lower() + because[1:]}", rest.strip()]
+            parts = [said.rstrip(" ,.") + ".", f"**Why:** {why[0].strip()}", rest.strip()]
             return "\n\n".join(filter(None, parts))
     return text
 
 
 def find_related(statement: str, memories: Mapping[str, str]) -> Related | None:
-    """The memory that a new statement repeats or corrects, if one is clearly about the same."""
+    """The memory that a new statement may be about, for a person to look at: the likeness of words decides nothing."""
     terms = _terms(statement)
     if len(terms) < _FEWEST:
         return None
-    facts = set(hard_facts(statement))
     best: Related | None = None
     for file, text in memories.items():
         lower = text.lower()
-        if sum(term in lower for term in terms) < REWORDED * len(terms):
+        if sum(term in lower for term in terms) < _NEAR * len(terms):
             continue  # of thousands of files, most need no closer look
         for other in statements_of(text):
             others = _terms(other)
             if len(others) < _FEWEST:
                 continue
             share = similarity(terms, others)
-            same = terms == others and facts == set(hard_facts(other)) and is_negated(statement) == is_negated(other)
-            if (share >= REWORDED or same) and (best is None or (same, share) > (best.same, best.share)):
-                best = Related(file, other, same, share)
+            if share >= _NEAR and (best is None or share > best.share):
+                best = Related(file, other, share)
     return best
 
 

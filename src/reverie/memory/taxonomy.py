@@ -77,6 +77,11 @@ def is_topic(name: str) -> bool:
     return name.endswith(".md") and not hidden and not is_index(name) and not is_log(name)
 
 
+def is_team(name: str) -> bool:
+    """Whether the relative path is below the folder that a team shares."""
+    return name.startswith(f"{TEAM}/")
+
+
 def index_of(name: str) -> str:
     """The index that lists a topic file: the team's for `team/…`, else the main one."""
     return f"{TEAM}/{INDEX}" if name.startswith(f"{TEAM}/") else INDEX

@@ -33,6 +33,13 @@ def price(facts: ModelFacts, prompt_tokens: int = 0) -> Price:
     return Price(base, output, base * facts.cache_read, base * facts.cache_write_5m, base * facts.cache_write_1h)
 
 
+def format_dollars(amount: float) -> str:
+    """An amount with as many digits as it needs to be seen: `$12.50`, `$0.0004`."""
+    if amount >= 0.01 or not amount:
+        return f"${amount:,.2f}"
+    return f"${amount:.8f}".rstrip("0")
+
+
 def cost(usage: Usage, facts: ModelFacts) -> float:
     """The cost of one response in US dollars; 0.0 for a model without a price (see `facts.priced`)."""
     written_5m, written_1h = _written(usage)

@@ -87,8 +87,7 @@ async def learn_from_followed(
                 progress=lambda text, n=number: progress(f"{n} of {len(found)}, {text.partition(': ')[2] or text}"),
             )
         except ReverieError as error:  # the memory of this project is off, or cannot be opened
-            whole.failures.append(f"{path.name}: {error}")
-            whole.exit_code = error.exit_code
+            whole.failed(path.name, error)
             continue
         report.diffs = {f"{cwd}: {name}": lines for name, lines in report.diffs.items()}
         whole.add(report)

@@ -33,6 +33,18 @@ def fold_text(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
+def fold_statement(text: str) -> str:
+    """The text as one line without a final full stop. Two statements with one form are the same; nothing else is: case
+    and every other mark count."""
+    line = " ".join(text.split())
+    return line[:-1] if line.endswith((".", "。")) else line
+
+
+def longest_word(text: str) -> str:
+    """The longest word of a statement, as it is in every text that has the statement: for a quick look."""
+    return max(fold_statement(text).split(), key=len, default="").rstrip(".。")
+
+
 def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

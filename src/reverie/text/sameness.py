@@ -5,10 +5,9 @@ rather than complete, and pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 from enum import StrEnum
-from itertools import islice, pairwise
 from typing import Final
 
 from reverie.quick import dataclass
@@ -157,27 +156,6 @@ class StatementIndex:
             for number in self._holding.get(term, ()):
                 hits[number] = hits.get(number, 0) + 1
         return max(hits.values(), default=0) >= REWORDED * len(terms)
-
-
-def find_repeated(new: Sequence[str], there: Sequence[str], *, least: int = 1) -> tuple[str, str] | None:
-    """The first new statement that exists there and its match, if most of them exist there; else None. `least`: with
-    fewer content words, two statements are alike by chance."""
-    whole = frozenset[str]().union(*map(content_terms, there))
-    judged = [one for one in new if content_terms(one)]
-    near = [one for one in judged if len(content_terms(one)) >= least and share(content_terms(one), whole) >= SAME]
-    if not near:
-        return None
-    # Two statements in a row may be one sentence of the other text.
-    spans = [*there, *(f"{one} {two}" for one, two in pairwise(there) if is_negated(one) == is_negated(two))]
-    known = [(other, content_terms(other)) for other in spans]
-    pairs = list[tuple[str, str]]()
-    for one in near:
-        terms = content_terms(one)
-        same = (other for other, others in known if share(terms, others) >= SAME and says(one, other))
-        pairs += [(one, found) for found in islice(same, 1)]
-    total = sum(len(content_terms(one)) for one in judged)
-    is_said = sum(len(content_terms(one) & whole) for one in judged) >= SAME * total
-    return pairs[0] if pairs and (is_said or len(pairs) >= MOST * len(judged)) else None
 
 
 _RELATIONS: Final = word_set(

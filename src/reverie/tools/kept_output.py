@@ -29,6 +29,7 @@ class KeptOutput:
 
     def __init__(self, folder: Path, inline_bytes: int, progress: Callable[[str], None]) -> None:
         self.size = 0
+        self.lines = 0
         self.path: Path | None = None
         self.problem: str | None = None
         self._folder = folder
@@ -43,6 +44,7 @@ class KeptOutput:
     def add(self, chunk: bytes) -> bool:
         """Adds a chunk; False if the output is too large to keep."""
         self.size += len(chunk)
+        self.lines += chunk.count(b"\n")
         if not self._large and len(self._start) + len(chunk) <= self._inline_bytes:
             self._start += chunk
         else:
@@ -58,7 +60,8 @@ class KeptOutput:
             return self._start.decode("utf-8", "replace")
         first, last = _cut_start(bytes(self._start)), _cut_end(self._end)
         where = f"the whole output is in {self.path}" if self.path else f"the rest could not be kept: {self.problem}"
-        return f"{first}\n\n[… {self.size:,} bytes in all; beginning and end are shown, {where}]\n\n{last}"
+        whole = f"{self.size:,} bytes in {self.lines:,} lines in all"
+        return f"{first}\n\n[… {whole}; beginning and end are shown, {where}]\n\n{last}"
 
     def close(self) -> None:
         if self._file:

@@ -91,6 +91,24 @@ def test_memory_says_which_rule_decided(reverie: Command) -> None:
     assert "off (REVERIE_DISABLE_MEMORY is 1)" in examined(reverie)["memory"]["found"]
 
 
+def test_a_memory_that_cannot_be_made_is_broken(reverie: Command) -> None:
+    (reverie.work / "file").write_text("x")
+    for path in ("/proc/nope/memory", str(reverie.work / "file" / "memory"), str(reverie.work / ("x" * 300))):
+        reverie.extra["REVERIE_MEMORY_PATH"] = path
+        assert examined(reverie, code=1)["memory"]["state"] == "broken", path
+    reverie.extra["REVERIE_MEMORY_PATH"] = str(reverie.work / "a" / "b")
+    assert examined(reverie)["memory"]["state"] == "ok" and not (reverie.work / "a").exists()
+
+
+def test_a_number_of_the_flags_file_and_a_window_that_changes_nothing(reverie: Command) -> None:
+    reverie.home.mkdir(parents=True, exist_ok=True)
+    (reverie.home / "flags.toml").write_text("[tool_results.limits]\nBash = 1234\n")
+    assert "tool_results.limits.Bash is 1,234" in examined(reverie)["flags"]["found"]
+    window = examined(reverie)["window"]["found"]
+    reverie.extra["REVERIE_CONTEXT_WINDOW"] = window.partition(" ")[0].replace(",", "")
+    assert "changed by" not in examined(reverie)["window"]["found"]
+
+
 def test_flags_that_are_not_as_shipped_are_named(reverie: Command) -> None:
     reverie.home.mkdir(mode=0o700)
     (reverie.home / "flags.toml").write_text("recall = false\n")

@@ -49,16 +49,42 @@ def test_remember_list_show_search(reverie: Command) -> None:
     assert (root(reverie) / "MEMORY.md").read_text().count("\n- ") + 1 == 2
 
 
-def test_a_correction_updates_and_a_repetition_changes_nothing(reverie: Command) -> None:
+def all_texts(reverie: Command) -> list[str]:
+    return [reverie("memory", "show", one["file"]).stdout for one in asked(reverie, "memory", "list")["memories"]]
+
+
+def test_both_statements_are_kept_and_a_repetition_changes_nothing(reverie: Command) -> None:
     reverie("remember", "The staging port is 8080")
-    assert asked(reverie, "remember", "The staging port is 8081")["action"] == "updated"
-    assert asked(reverie, "remember", "the staging port is 8081")["action"] == "unchanged"
-    assert asked(reverie, "remember", "The staging port is 8082", "--new")["action"] == "added"
-    assert [one["file"] for one in asked(reverie, "memory", "list")["memories"]] == [
-        "project_staging_port_2.md",
-        "project_staging_port.md",
-    ]
-    assert "(project_staging_port.md) — The staging port is 8081" in (root(reverie) / "MEMORY.md").read_text()
+    assert asked(reverie, "remember", "The staging port is 8081")["action"] == "added"
+    assert asked(reverie, "remember", "The staging  port is 8081.")["action"] == "unchanged"
+    assert asked(reverie, "remember", "The staging port is 8081", "--new")["action"] == "added"
+    piped = reverie("remember", stdin="The staging port is 8082\n")
+    assert "Remembered as" in piped.stdout and "may be about the same" in piped.stderr
+    bodies = {
+        one["file"]: reverie("memory", "show", one["file"]).stdout
+        for one in asked(reverie, "memory", "list")["memories"]
+    }
+    assert [sum(text.count(port) for text in bodies.values()) > 0 for port in ("8080", "8081", "8082")] == [True] * 3
+    assert len(bodies) == 4
+
+
+def test_on_a_terminal_only_the_users_choice_replaces_a_statement(reverie: Command) -> None:
+    reverie("remember", "The staging port is 8080")
+
+    def choose(text: str, key: str, until: str) -> None:
+        with Terminal("remember", text, cwd=reverie.work, env=reverie.env) as terminal:
+            terminal.until("or leave it?")
+            terminal.press(f"{key}\r")
+            terminal.until(until)
+
+    choose("The staging port is 8081", "", "Remembered as")
+    choose("The staging port is 8082", "leave", "Nothing was changed")
+    assert len(asked(reverie, "memory", "list")["memories"]) == 2
+    choose("The staging port is 8083", "replace", "Corrected")
+    shown = "".join(
+        reverie("memory", "show", one["file"]).stdout for one in asked(reverie, "memory", "list")["memories"]
+    )
+    assert "8083" in shown and "8082" not in shown
 
 
 def test_doubts_are_said_and_saved_secrets_are_refused_unseen(reverie: Command) -> None:
@@ -120,8 +146,10 @@ def test_forget_asks_unless_it_is_clear_and_confirmed(reverie: Command) -> None:
 def test_log_diff_undo_and_earlier_versions(reverie: Command) -> None:
     reverie("remember", "The staging port is 8080")
     first = asked(reverie, "memory", "log")["versions"][0]["short"]
-    reverie("remember", "The staging port is 8081")
     path = root(reverie) / "project_staging_port.md"
+    editor = ("sed", "-i", "s/8080/8081/g")
+    reverie.extra = {**reverie.extra, "EDITOR": " ".join(editor)}
+    reverie("memory", "edit", "staging")
     path.write_text(path.read_text().replace("8081", "8082"))
     versions = asked(reverie, "memory", "log", "staging")["versions"]
     assert [one["writer"] for one in versions] == ["hand", "user", "user"], "an edit by hand is a version"

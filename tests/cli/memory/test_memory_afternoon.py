@@ -44,8 +44,8 @@ def test_an_afternoon(reverie: Command, tmp_path: Path) -> None:
     assert "integration" in answer(reverie, "May I mock the database in integration tests?")
 
     # Correct it: one file, not two, and the next session knows.
-    corrected = reverie("remember", "The staging server listens on port 9000").stdout
-    assert "8417" in corrected and "9000" in corrected
+    reverie.extra = {**reverie.extra, "EDITOR": "sed -i s/8417/9000/g"}
+    reverie("memory", "edit", "staging")
     assert len(asked(reverie, "memory", "list")["memories"]) == 3
     said = answer(reverie, "On which port does the staging server listen?")
     assert "9000" in said and "8417" not in said

@@ -64,6 +64,9 @@ def test_pins_are_listed_and_removed(reverie: Command) -> None:
     assert "Nothing is pinned." in reverie("pin").stderr
     assert "Pinned as 1." in reverie("pin", "Never", "sail at night").stdout
     assert "Never sail at night" in reverie("pin").stdout
+    refused = reverie("pin", "the password of the lamp is Tr0ub4dor&3", code=2)
+    assert "Not pinned: the text holds a password" in refused.stderr and "Tr0ub" not in refused.stderr
+    assert "Tr0ub" not in reverie("pin").stdout + "".join(path.read_text() for path in reverie.transcripts())
     assert "Never sail at night" in reverie("compact", "--preview").stdout
     assert "No longer pinned: Never sail" in reverie("pin", "--remove", "1").stdout
     assert "there is no pin" in reverie("pin", "--remove", "1", code=2).stderr

@@ -271,21 +271,22 @@ def test_what_counts_as_a_contradiction(one: str, other: str, expected: bool) ->
 @pytest.mark.parametrize("writer", AGENT_WRITERS[:2])
 def test_what_an_instruction_file_says_is_not_stored_again(house: House, writer: Writer) -> None:
     said = (Evidence(Origin.TYPED, "uv!! always uv in this repo, its even written down"),)
-    outcome = house.write("uv", "Always use uv in this repo.", writer, said)
+    outcome = house.write("uv", "Package manager: uv only, never pip or poetry", writer, said)
     assert "AGENTS.md says this already" in outcome.note
     assert house.memory.names() == [] and house.inbox.list() == []
 
 
 def test_what_a_memory_says_is_not_stored_again(house: House) -> None:
     house.write("squash", "Never squash branches: Petra bisects by commit.", Writer.USER)
-    outcome = house.write("merging", "Never squash branches, because Petra bisects by commit.", Writer.AGENT, SAID)
-    assert "feedback_squash.md says this already. Change feedback_squash.md" in outcome.note
+    outcome = house.write("merging", "Never squash branches:  Petra bisects by commit", Writer.AGENT, SAID)
+    assert "feedback_squash.md says this already" in outcome.note
     assert house.memory.names() == ["feedback_squash.md"] and house.inbox.list() == []
 
 
 def test_a_person_is_only_warned(house: House) -> None:
     house.write("uv", "Always use uv in this repo.", Writer.USER)
-    [warning] = house.gate.warnings(ProposedWrite("feedback_uv2.md", "Use uv in this repo.\n", None, Writer.USER))
+    rule = "Package manager: uv only, never pip or poetry.\n"
+    [warning] = house.gate.warnings(ProposedWrite("feedback_uv2.md", rule, None, Writer.USER))
     assert "AGENTS.md" in warning
 
 
@@ -357,3 +358,13 @@ def test_what_a_head_held_already_may_stay(house: House) -> None:
     house.memory.transaction([Change("feedback_squash.md", more)], WriteInfo(Writer.AGENT, "a test", evidence=SAID))
     stored = (house.memory.root / "feedback_squash.md").read_text()
     assert stored.replace("trust: inferred\n", "") == more
+
+
+def test_extraction_asks_before_it_changes_a_file_of_the_team(house: House) -> None:
+    text = "---\nname: Squash\ndescription: squash\ntype: feedback\n---\n\nSquash pull requests.\n"
+    house.put("team/feedback_squash.md", text, writer=Writer.HAND)
+    said = (Evidence(Origin.TYPED, "Do not squash pull requests", "u1"),)
+    for changed in (text.replace("Squash pull", "Do not squash pull"), f"{text}\nDo not squash pull requests.\n", None):
+        outcome = house.put("team/feedback_squash.md", changed, said, writer=Writer.EXTRACTION)
+        assert house.memory.read("team/feedback_squash.md").text == text and outcome.note
+    assert len(house.inbox.list()) == 3

@@ -354,3 +354,22 @@ def test_the_splits_of_our_cases_are_what_they_are_called() -> None:
     halves = [line["split"] for line in lines[:112]]
     assert (halves.count("tune"), halves.count("held")) == (57, 55)
     assert sum(line["split"] == "second" for line in lines) == 100
+
+
+def test_a_private_statement_never_changes_a_file_of_the_team() -> None:
+    team = HARVEST.replace("2026-07-04", "2026-07-01")
+    for said in (
+        "Remember: the honey harvest is moved to 2026-07-18.",
+        "From now on the honey harvest is always on 2026-07-18.",
+        "Please forget the honey harvest.",
+    ):
+        outcome = played(said, existing={"team/project_honey_harvest.md": team})
+        assert "team/project_honey_harvest.md" not in (*outcome.written, *outcome.gone), said
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Please remember what is important here", "Please remember whatever you think matters in this important project"],
+)
+def test_a_request_that_does_not_say_what_makes_no_memory(said: str) -> None:
+    assert not played(said).written

@@ -25,6 +25,7 @@ from reverie.context.day_book import DayBook
 from reverie.daemon.skipped import Skipped, find_skipped
 from reverie.daemon.told import ToldBook
 from reverie.flags import Flags
+from reverie.models.prices import format_dollars
 from reverie.moments import parse_time
 from reverie.paths import Places
 from reverie.paths.places import hooks_folder
@@ -69,7 +70,7 @@ def show_status(settings: Settings, places: Places, agent: str | None, as_json: 
         f"memory       {exact(memory)}",
         *(f"             {step}" for step in memory_steps(settings, places)),
         f"background   {settings.connect.model}: {spent.tokens:,.0f} of {figures['limit_tokens']:,} tokens today"
-        f", ${spent.dollars:.2f}",
+        f", {format_dollars(spent.dollars)}",
     ]
     lines += [line for finding in findings for line in _finding_lines(finding)]
     answer(as_json, said, *lines)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -37,6 +37,7 @@ from reverie.quick import dataclass
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.live_client import live_sessions
 from reverie.settings import Settings
+from reverie.settings.sections import WindowSettings
 from reverie.storage.atomic import cause_of
 from reverie.tools.ripgrep import find_ripgrep
 from reverie.types import Purpose
@@ -202,7 +203,13 @@ def _model(settings: Settings, _places: Places) -> Iterator[Check]:
         f"{window.tokens:,} tokens ({window.source}): warning at {limits.warning:,}, compaction at "
         f"{limits.autocompact:,}, full at {limits.blocking:,}"
     )
-    changed = [key for key in settings.sources if key.startswith("window.")]
+    changed = list[str]()
+    for key in (key for key in settings.sources if key.startswith("window.")):
+        field = key.removeprefix("window.")
+        given = replace(settings.window, **{field: getattr(WindowSettings(), field)})
+        without = replace(settings, window=given)
+        if (window_of(name, facts, without).tokens, limits_of(name, facts, without)) != (window.tokens, limits):
+            changed.append(key)
     text += f"; changed by {', '.join(changed)}" if changed else ""
     doubt = window_doubt(name, window)
     yield Check("window", "warning" if doubt else "ok", text, "set REVERIE_CONTEXT_WINDOW" if doubt else "")
@@ -224,8 +231,10 @@ def _search(_settings: Settings, _places: Places) -> Iterator[Check]:
 def _flags(settings: Settings, places: Places) -> Iterator[Check]:
     with closing(Flags.open(places, settings)) as flags:
         found = {name: on for name, (on, _) in flags.all().items() if on != FLAGS[name].default}
+        numbers = {name: value for name, (value, _) in flags.numbers().items()}
         warnings = flags.warnings
     changed = [f"{name} is {'on' if on else 'off'}" for name, on in found.items()]
+    changed += [f"{name} is {value:,}" for name, value in numbers.items()]
     where = settings.flags.provider or (str(places.flags_file) if places.flags_file.exists() else "no file")
     yield Check("flags", "ok", f"{where}: {', '.join(changed) or 'all defaults'}")
     for warning in warnings:

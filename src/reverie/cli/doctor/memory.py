@@ -24,6 +24,7 @@ from reverie.memory.index import load_index
 from reverie.memory.opening import OpenedMemory, open_memory
 from reverie.memory.scan import scan
 from reverie.memory.taxonomy import INDEX, TEAM, Trust
+from reverie.models.prices import format_dollars
 from reverie.moments import parse_time, past_time
 from reverie.parsing import load_json
 from reverie.paths import Places, memory_switch
@@ -31,6 +32,7 @@ from reverie.regular_files import read_regular
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.heartbeat import REPORTED_FAILURES, Beat, Heartbeat
 from reverie.settings import Settings
+from reverie.storage.atomic import cause_of
 from reverie.types import JsonObject, Purpose
 
 _VERSIONS = 200
@@ -45,10 +47,8 @@ def memory_checks(settings: Settings, places: Places) -> Iterator[Check]:
         return
     memory = open_memory(settings, places)
     root = memory.directory.root
-    there = next(folder for folder in (root, *root.parents) if folder.exists())
-    why = "not a folder" if not there.is_dir() else "" if os.access(there, os.W_OK) else "permission denied"
-    if why:
-        yield Check("memory", "broken", f"{root} cannot be written: {there}: {why}", "choose another folder")
+    if why := _why_not_written(root):
+        yield Check("memory", "broken", f"{root} cannot be written: {why}", "choose another folder")
         return
     new = "" if root.exists() else ", empty"
     yield Check("memory", "ok", f"on ({switch.rule}), {root} ({memory.place.rule}{new})")
@@ -59,6 +59,28 @@ def memory_checks(settings: Settings, places: Places) -> Iterator[Check]:
         yield from _history(memory)
         yield from _server(memory)
         yield from _refusals(places)
+
+
+def _why_not_written(root: Path) -> str:
+    """Why the folder cannot be written or made, as the end of a sentence; empty if it can. What it makes to find out,
+    it removes again: some file systems only say no when they are asked."""
+    try:
+        there = next(folder for folder in (root, *root.parents) if folder.exists())
+        if not there.is_dir():
+            return f"{there}: not a folder"
+        if not os.access(there, os.W_OK):
+            return f"{there}: permission denied"
+        made = list[Path]()
+        try:
+            for folder in reversed([root, *root.parents][: len(root.parts) - len(there.parts)]):
+                folder.mkdir(mode=0o700)
+                made.append(folder)
+        finally:
+            for folder in reversed(made):
+                folder.rmdir()
+    except OSError as error:
+        return f"{error.filename or root}: {cause_of(error)}"
+    return ""
 
 
 def _files(memory: OpenedMemory) -> Iterator[Check]:
@@ -182,7 +204,8 @@ def budget_check(settings: Settings, places: Places) -> Iterator[Check]:
     book = DayBook(places.day_books)
     spent = book.today()
     of = f" of {most:,}" if most else ""
-    money = f", ${spent.dollars:.2f}" + (f" of ${dollars:.2f}" if dollars else "") if spent.dollars or dollars else ""
+    most_paid = f" of {format_dollars(dollars)}" if dollars else ""
+    money = f", {format_dollars(spent.dollars)}{most_paid}" if spent.dollars or dollars else ""
     text = f"background work has used {spent.tokens:,.0f}{of} input tokens{money} today"
     why = Caps(book, tokens_per_day=lambda: most, dollars_per_day=lambda: dollars).may_spend(Purpose.DREAM)
     yield Check("budget", "warning" if why else "ok", f"{why}; it continues tomorrow" if why else text)
@@ -213,7 +236,7 @@ class PurposeCost(NamedTuple):
     dollars: float = 0.0
 
     def describe(self) -> str:
-        cost = f", ${self.dollars:.2f}" if self.dollars else ""
+        cost = f", {format_dollars(self.dollars)}" if self.dollars else ""
         return f"{plural(self.requests, 'request')} worth {self.tokens:,.0f} input tokens{cost}"
 
 

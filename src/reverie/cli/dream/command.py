@@ -71,7 +71,9 @@ async def _dream(
         assert dreaming is not None, "memory is on"
         found = None if forced else dreaming.gates.look(datetime.now(UTC))
         if isinstance(found, Closed):
-            text = f"Not yet ({found.gate.value}): {found.reason}. `reverie dream --now` dreams anyway."
+            can_force = session.parts.flags.on("dream")  # `--now` passes every other gate
+            more = " `reverie dream --now` dreams anyway." if can_force else ""
+            text = f"Not yet ({found.gate.value}): {found.reason}.{more}"
             answer(as_json, {"outcome": "not yet", "gate": found.gate.value, "reason": found.reason}, text)
             return 0
         task = dreaming.start(dry_run=dry_run, waits=waits)

@@ -58,7 +58,7 @@ type: {kind}
 def _note_options(function: F) -> F:
     kind = click.option("-t", "--type", "kind", type=TYPES, help=_TYPE_HELP)
     name = click.option("--name", default="", help="Its title.  [default: from its first sentence]")
-    new = click.option("--new", "always_new", is_flag=True, help="Add a new memory, even if there is a similar one.")
+    new = click.option("--new", "always_new", is_flag=True, help="Add a new memory in any case, without a question.")
     return kind(name(new(function)))
 
 
@@ -74,10 +74,10 @@ def _note_options(function: F) -> F:
 def remember_command(text: tuple[str, ...], memory: OpenedMemory, **more: Any) -> None:
     """Remember something, in your own words.
 
-    The text becomes a new memory. If a similar memory exists, its text is replaced; on a terminal, Reverie asks first.
-    Words like "tomorrow" become dates. Secrets are refused. Without TEXT, or with `-`, the text comes from standard
-    input. What you type on a terminal is confirmed. Text from a pipe, a file or a program is inferred, until you
-    confirm it with `reverie memory inferred`.
+    The text becomes a new memory. If another memory may be about the same, both are kept and a line says so; on a
+    terminal, Reverie asks, and you can replace the old statement. Words like "tomorrow" become dates. Secrets are
+    refused. Without TEXT, or with `-`, the text comes from standard input. What you type on a terminal is confirmed.
+    Text from a pipe, a file or a program is inferred, until you confirm it with `reverie memory inferred`.
 
     Exit codes: 0: saved or already known; 1: memory is off; 2: wrong usage, or the text has a secret; 4: storage error.
     """
@@ -156,11 +156,9 @@ def _remember(
         return
 
     def choose(near: Related, note: Note) -> Choice:
-        if always_new:
-            return "new"
-        return _ask_choice(near, note) if can_ask() and not as_json else "update"
+        return _ask_choice(near, note) if can_ask() and not as_json else "new"
 
-    saved, note = save_text(memory, text, info, choose, kind=kind, name=name)
+    saved, note = save_text(memory, text, info, choose, kind=kind, name=name, always_new=always_new)
     result = {
         "action": saved.action,
         "file": saved.file,
@@ -168,14 +166,13 @@ def _remember(
         "name": note.topic.name,
         "description": note.topic.description,
         "trust": note.topic.trust.value if note.topic.trust else None,
-        "instead_of": saved.instead_of or None,
         "warnings": list(saved.warnings),
         "version": version_json(saved.version),
     }
     answer(as_json, result, *_result_lines(saved, note))
     if not as_json:
         for text in saved.warnings:
-            warn(f"{text} It was saved anyway.")
+            warn(text)
         if saved.version is not None and (inferred := explain_inferred(info)):
             say(get_paint().dim(f"{inferred} Confirm it: reverie memory inferred"))
         say_all(undo_hint(saved.version))
@@ -197,12 +194,12 @@ def _remember_for_agent(memory: OpenedMemory, text: str, kind: str | None, name:
 
 def _ask_choice(near: Related, note: Note) -> Choice:
     paint = get_paint()
-    say(f"{paint.accent(near.file)} is similar:")
+    say(f"{paint.accent(near.file)} may be about the same:")
     say(f"  {paint.dim('now')}  {near.statement}")
     say(f"  {paint.dim('new')}  {note.statement}")
-    choices: dict[str, Choice] = {"correct": "update", "new": "new", "leave": "nothing"}
-    question = "Correct it, make a new memory, or leave it?"
-    return choices[click.prompt(question, type=click.Choice(list(choices)), default="correct")]
+    choices: dict[str, Choice] = {"new": "new", "replace": "update", "leave": "nothing"}
+    question = "Make a new memory, replace the old statement, or leave it?"
+    return choices[click.prompt(question, type=click.Choice(list(choices)), default="new")]
 
 
 def _result_lines(saved: Saved, note: Note) -> list[str]:

@@ -60,6 +60,8 @@ def item_lines(item: Item, memory: OpenedMemory, paint: Paint, *, whole: bool = 
         yield from _hang(text, "new  " if item.removes else "-  ")
     if item.removes and not item.statements:
         yield from _hang("remove it", "new  ")
+    for text in () if whole else item.other_lines():
+        yield from _hang(text, "also ")
     foreign = [one for one in item.sources if not Origin.named(one.origin).is_users]
     for source in item.sources if whole else foreign[:2]:
         text = shorten(source.excerpt, _EXCERPT)

@@ -64,6 +64,7 @@ def command(
             say(f"Recall did not run: {reason}. `reverie memory search` finds single words.", err=True)
         return
     places, root = memory.places, memory.directory.root
+    off = _why_off(memory)
     name = memory.settings.memory.encoder
     with Ranker.open(root, places.search_index(root), tier=tier, models_dir=places.models, encoder=name) as ranker:
         ranking = ranker.rank(text, tools_in_use=tools, limit=CANDIDATES)
@@ -71,12 +72,26 @@ def command(
     ranking, leads = by_trust(ranking, memory)
     gone = missing_names_in(memory)
     if as_json:
-        answer(True, _as_json(text, ranking, note, memory, gone, leads))
+        answer(True, {**_as_json(text, ranking, note, memory, gone, leads), "off": off or None})
         return
+    if off:
+        say(off, err=True)
     _show(ranking, memory, gone, leads, why=why)
     if why and note:
         say()
         warn(note)
+
+
+def _why_off(memory: OpenedMemory) -> str:
+    """Why sessions do not recall now, as a sentence; empty if they do."""
+    from contextlib import closing
+
+    from reverie.flags import Flags
+
+    with closing(Flags.open(memory.places, memory.settings)) as flags:
+        if flags.on("recall"):
+            return ""
+    return "Recall is off (the flag `recall`): nothing is added to messages. These memories fit:"
 
 
 def _as_json(

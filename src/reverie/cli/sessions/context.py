@@ -88,8 +88,9 @@ def _read_transcript(path: Path, settings: Settings) -> WindowFill:
 def context_text(session: Session, *, paint: Paint | None = None, wide: int = 100) -> str:
     """The same for the session of a chat."""
     from reverie.context.window_fill import fill
+    from reverie.models.wire import model_id
 
-    found = fill(session.view, session.conversation.thresholds)
+    found = fill(session.view, session.conversation.thresholds, model=model_id(session.parts.model.name))
     return "\n".join(context_lines(found, paint or Paint(False), wide))
 
 

@@ -152,12 +152,11 @@ class Tools:
         parts = [
             {
                 "added": f"Saved as {saved.name}.",
-                "updated": f"Saved in {saved.name}, which was about the same.",
                 "unchanged": saved.note or f"{saved.name} says this already; nothing was written.",
                 "held": "Not stored yet: it waits for the user, who decides with `reverie memory inbox`.",
             }[saved.action]
         ]
-        if saved.action in ("added", "updated"):
+        if saved.action == "added":
             parts.append(_TRUST[saved.trust])
             parts.append(f"Undo: `reverie memory undo {saved.undo}`.")
         if saved.held:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from reverie.layers.base import WriteFile
 from reverie.models.window import scaled
+from reverie.parsing import load_json
 from reverie.prompts import render
 from reverie.quick import dataclass
 from reverie.types import Block, ImageBlock, TextBlock
@@ -65,12 +66,24 @@ def file_name(call_id: str, *, structured: bool) -> str:
 
 
 def text_and_form(content: str | tuple[Block, ...]) -> tuple[str, bool]:
-    """Returns the text of a result and whether it is structured (not one plain text): then it is kept as JSON."""
+    """Returns the text of a result and whether it is structured (JSON, or not one text): then it is kept as JSON."""
     if isinstance(content, str):
-        return content, False
+        return content, _is_json(content)
     if len(content) == 1 and isinstance(content[0], TextBlock):
-        return content[0].text, False
+        return content[0].text, _is_json(content[0].text)
     return json.dumps([block.wire() for block in content], ensure_ascii=False, indent=1), True
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is a JSON object or list."""
+    ends = text[:1] + text[-1:]
+    if ends not in ("{}", "[]"):
+        return False  # most results need no closer look
+    try:
+        load_json(text)
+    except ValueError:
+        return False
+    return True
 
 
 def holds_image(content: str | tuple[Block, ...]) -> bool:

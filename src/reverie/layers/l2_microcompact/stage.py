@@ -75,6 +75,14 @@ class Microcompact:
             return None
         return _clear(decided) if isinstance(decided, _Clearing) else _at_once(decided)
 
+    def why_not(self, _now: Now) -> str:
+        """Why nothing was cleared: nothing was due, or the ways that clear are switched off."""
+        off = [f"`{flag}`" for flag in (TIME, ECONOMIC) if not self.is_on(flag)]
+        if not off:
+            return "no clearing pays now"
+        which = f"the flag {off[0]} is off" if len(off) == 1 else f"the flags {' and '.join(off)} are off"
+        return which if len(off) == 2 else f"no other clearing is due, and {which}"
+
     def _decide(self, view: View, index: ResultIndex, now: Now) -> StageCommit | _Clearing | None:
         if index.held:
             found = self._by_time(index, now) or self._by_price(view, index, now) or self._in_cache(index)

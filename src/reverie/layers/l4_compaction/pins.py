@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reverie.errors import UserError
+from reverie.memory.secrets.new_secret import refuse_secrets
 
 
 def size(pins: Mapping[str, str]) -> int:
@@ -13,10 +14,11 @@ def size(pins: Mapping[str, str]) -> int:
 
 
 def check_pin(text: str, pins: Mapping[str, str], budget: int) -> str:
-    """Returns the text if it can be pinned, else raises a `UserError` that says why not."""
+    """Returns the text if it can be pinned, else raises a `UserError` or `HoldsSecret` that says why not."""
     clean = text.strip()
     if not clean:
         raise UserError("there is nothing to pin: give the text, as in `/pin Never touch the generated files`")
+    refuse_secrets(clean, "pinned")
     if clean in pins.values():
         raise UserError("this text is pinned already")
     wanted, used = size({"": clean}), size(pins)

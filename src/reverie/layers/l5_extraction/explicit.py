@@ -3,7 +3,6 @@ request is kept even if the model is weak or fails. The user's own words become 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import date
 
@@ -13,47 +12,47 @@ from reverie.layers.l5_extraction.writes import Done
 from reverie.memory.changes import Evidence, WriteInfo, Writer
 from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.requests import asks_to_forget, clause_to_keep
-from reverie.memory.gate.saving import refuse_secrets, save_note
+from reverie.memory.gate.saving import save_note
 from reverie.memory.note import Note, make_note
 from reverie.memory.opening import OpenedMemory
-from reverie.memory.taxonomy import Trust
-from reverie.memory.topic_file import body_statements, statements_of
+from reverie.memory.secrets.new_secret import refuse_secrets
+from reverie.memory.taxonomy import Trust, is_team
+from reverie.memory.topic_file import statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts
 from reverie.moments import local_day
-from reverie.text.sameness import StatementIndex, share
-from reverie.text.words import content_terms
+from reverie.text.folding import fold_statement
+from reverie.text.sentences import capitalize_first
 from reverie.types import Origin, TextBlock
 
 WHY = "You asked to remember it."
-_HALF = 0.5
 
 
-def keep_requests(
-    memory: OpenedMemory, span: MessageSpan, session: str, *, today: date, written: Collection[str] = ()
-) -> dict[str, Done]:
-    """Saves the requests of these messages that memory does not say yet; returns what happened to each file. `written`
-    are the files that a run has just written. What cannot be saved is left out: a secret, or a doubtful sentence."""
+def keep_requests(memory: OpenedMemory, span: MessageSpan, session: str, *, today: date) -> dict[str, Done]:
+    """Saves the requests of these messages that no memory rests on; returns what happened to each file. What cannot be
+    saved is left out: a secret, or a doubtful sentence."""
     done: dict[str, Done] = {}
-    for evidence, clause in _find_requests(span):
-        texts = MemoryTexts(memory.directory.root).texts()
-        if StatementIndex(one for text in texts.values() for one in statements_of(text)).has(clause):
-            continue
-        marks = Marks(memory.directory.root)
-        statements = [one for name in written for one in body_statements(texts.get(name, ""))]
-        if any(_rests_on(marks, one, evidence.message, clause) for one in statements):
+    requests = _find_requests(span)
+    kept = _kept_requests(memory) if requests else set[str]()
+    for evidence, clause in requests:
+        if fold_statement(clause) in kept:
             continue  # in other words, or in another language
         try:
             refuse_secrets(clause)
-            note = make_note(clause, today=local_day(evidence.at) or today)
+            note = make_note(capitalize_first(clause), today=local_day(evidence.at) or today)
             if note.doubt:
                 continue
             info = WriteInfo(Writer.USER, WHY, session, evidence.message, (evidence,))
             saved = save_note(memory, _with_trust(note, evidence.origin), info)
         except ReverieError:
             continue
-        if saved.action in ("added", "updated"):
+        if saved.action == "added":
             done[saved.file] = saved.action
     return done
+
+
+def asks_to_remember(span: MessageSpan) -> bool:
+    """Whether the user asks in these messages to remember something in so many words."""
+    return bool(_find_requests(span))
 
 
 def _find_requests(span: MessageSpan) -> list[tuple[Evidence, str]]:
@@ -70,16 +69,14 @@ def _find_requests(span: MessageSpan) -> list[tuple[Evidence, str]]:
     return found
 
 
-def _rests_on(marks: Marks, statement: str, message: str, clause: str) -> bool:
-    """Whether a statement was stored because of this request."""
-    mark = marks.of(statement)
-    terms = content_terms(clause)
-    return (
-        mark is not None
-        and bool(message)
-        and mark.message == message
-        and share(terms, content_terms(f"{mark.quote} {statement}")) >= _HALF
-    )
+def _kept_requests(memory: OpenedMemory) -> set[str]:
+    """The requests that a memory of the user has as its quote, which is shown with it."""
+    root = memory.directory.root
+    texts = [
+        one for name, text in MemoryTexts(root).texts().items() if not is_team(name) for one in statements_of(text)
+    ]
+    quotes = {mark.quote for mark in Marks(root).of_each(texts) if mark is not None}
+    return {fold_statement(clause) for quote in quotes if (clause := clause_to_keep(quote))}
 
 
 def _with_trust(note: Note, origin: Origin) -> Note:

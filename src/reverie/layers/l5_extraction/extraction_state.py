@@ -70,7 +70,7 @@ class ExtractionState:
             return
         with suppress(StorageError):
             make_private_dir(self._path.parent)
-            write_atomic(self._path, json.dumps(body, ensure_ascii=False).encode() + b"\n", fsync=False)
+            write_atomic(self._path, json.dumps(body).encode() + b"\n", fsync=False)
 
     @asynccontextmanager
     async def learning(self) -> AsyncGenerator[None]:
@@ -90,7 +90,10 @@ class ExtractionState:
 def is_learnt(places: Places, transcript: Path, memory: Path) -> bool:
     """Whether a transcript of our home has nothing that was not learnt yet; looks only at its size and its state."""
     state = ExtractionState(places, transcript, transcript.stem, memory, keep=False)
-    return state.is_finished(transcript.stat().st_size)
+    try:
+        return state.is_finished(transcript.stat().st_size)
+    except OSError:
+        return False  # reading it says why
 
 
 def _digest(key: str) -> str:

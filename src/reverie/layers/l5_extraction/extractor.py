@@ -12,6 +12,7 @@ from dataclasses import KW_ONLY, field
 from reverie.errors import ReverieError
 from reverie.events import Event, Notice
 from reverie.layers.base import Fork, Forks
+from reverie.layers.l5_extraction.explicit import asks_to_remember, keep_requests
 from reverie.layers.l5_extraction.gates import WRITER, ExtractionGate, RunState, find_closed_gate
 from reverie.layers.l5_extraction.learning import ExtractionNumbers, LearningResult, learn
 from reverie.layers.l5_extraction.span import MessageSpan, OwnWrites, new_since
@@ -27,6 +28,8 @@ from reverie.storage.transcript.session_log import Clock
 from reverie.types import Purpose
 
 SERIAL = "extraction"
+_VERSIONS = 200
+"""How many versions of memory one turn can make, with those of other sessions."""
 
 
 @dataclass(eq=False)
@@ -76,6 +79,8 @@ class Extractor:
             return ExtractionGate.RUNNING
         span = new_since(self.forks.now().learnable, self._cursors())
         if (skipped := self._why_skip(span)) is not None:
+            if skipped is ExtractionGate.OWN_WRITE and asks_to_remember(span):
+                self._start_keeping(span)
             return skipped
         if not self._state.is_due(every):
             self._state = self._state.waited()
@@ -103,10 +108,23 @@ class Extractor:
             return ExtractionGate.NOTHING_NEW
         parts = self.parts
         own = OwnWrites(memory.directory.root, parts.places.cwd, parts.settings.places.user_home)
-        if span.wrote_memory(own.is_one):
+        if span.wrote_memory(own.is_by_shell) or (span.wrote_memory(own.is_by_tool) and self._has_landed(span)):
             self._move_cursor(span)
             return ExtractionGate.OWN_WRITE
         return None
+
+    def _has_landed(self, span: MessageSpan) -> bool:
+        """Whether memory has a version of these messages: a write that waits in the inbox makes none."""
+        assert self.memory is not None
+        session, messages = self.parts.log.session_id, {entry.uuid for entry in span.entries}
+        newest = (version.info for version in self.memory.directory.log(limit=_VERSIONS))
+        return any(one.session == session and one.message in messages for one in newest)
+
+    def _start_keeping(self, span: MessageSpan) -> None:
+        memory = self.memory
+        assert memory is not None
+        what = "keeping what you asked to remember"
+        self.tasks.start(Purpose.EXTRACTION, what, lambda _: self._keep_requests(memory, span), serial=SERIAL)
 
     def _move_cursor(self, span: MessageSpan) -> None:
         if span.end is not None:
@@ -163,23 +181,20 @@ class Extractor:
                 ),
             )
         except Exception:  # whatever failed, what the user asked to remember is kept; the caller reports the error
-            await self._keep_requests(memory, span, {})
+            await self._keep_requests(memory, span)
             raise
         self._move_cursor(span)
         self._tell(learnt, (self.clock() - began).total_seconds())
-        await self._keep_requests(memory, span, learnt.done)
+        await self._keep_requests(memory, span)
 
-    async def _keep_requests(self, memory: OpenedMemory, span: MessageSpan, written: Mapping[str, Done]) -> None:
+    async def _keep_requests(self, memory: OpenedMemory, span: MessageSpan) -> None:
         """Saves what the user asked to remember and the run did not write."""
-        from reverie.layers.l5_extraction.explicit import keep_requests
-
         kept = await asyncio.to_thread(
             keep_requests,
             memory,
             span,
             self.parts.log.session_id,
             today=self.clock().astimezone().date(),
-            written=written,
         )
         if kept:
             self.parts.background.write("extraction_kept_request", files=list(kept))

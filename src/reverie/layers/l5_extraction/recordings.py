@@ -77,8 +77,8 @@ class Recording:
 
 def read_recording(path: Path) -> Recording:
     """Reads a transcript of ours, of Claude Code, Codex or pi. `UserError` if there is none."""
-    size = path.stat().st_size if path.is_file() else 0
     records = read_session(path).records
+    size = path.stat().st_size
     view = View.of(conversation(records))
     return Recording(path, tuple(view.history), _cursor(records), session_of(path, records), size)
 
@@ -87,7 +87,8 @@ def session_of(path: Path, records: Sequence[Record]) -> str:
     """Returns the id of the session in a file: the name of the file if it is one, else what the records say, if any."""
     if is_session_name(path):
         return path.stem
-    return next((str(record.data["sessionId"]) for record in records if record.data.get("sessionId")), "")
+    named = (str(record.data["sessionId"]) for record in records if record.data.get("sessionId"))
+    return next(filter(str.isprintable, named), "")  # it becomes the name of a file
 
 
 def _cursor(records: Sequence[Record]) -> str | None:

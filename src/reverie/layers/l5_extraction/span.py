@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, TypeGuard, cast
+from typing import Final, TypeGuard
 
 from reverie.memory.changes import Evidence
 from reverie.memory.evidence import gather_evidence
+from reverie.models.wire import as_object
 from reverie.moments import local_day
 from reverie.permissions.memory_paths import is_inside
 from reverie.permissions.shell.commands import all_commands
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
-from reverie.types import Block, JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
+from reverie.types import Block, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +145,15 @@ class OwnWrites:
 
     def is_one(self, call: ToolUseBlock) -> bool:
         """Returns whether this call changed a memory, if it succeeded."""
-        given: Any = call.input
-        if not isinstance(given, dict):
-            return False
-        about = cast(JsonObject, given)
-        match call.name:
-            case "Write" | "Edit":
-                return self._is_inside(str(about.get("file_path")))
-            case "Bash":
-                return self._changes(str(about.get("command") or ""))
-            case _:
-                return False
+        return self.is_by_tool(call) or self.is_by_shell(call)
+
+    def is_by_tool(self, call: ToolUseBlock) -> bool:
+        """The same for the tools that write files."""
+        return call.name in ("Write", "Edit") and self._is_inside(str(as_object(call.input).get("file_path")))
+
+    def is_by_shell(self, call: ToolUseBlock) -> bool:
+        """The same for shell commands."""
+        return call.name == "Bash" and self._changes(str(as_object(call.input).get("command") or ""))
 
     def _changes(self, command: str) -> bool:
         if not self._may_name_memory(command) or is_read_only_shell(command):

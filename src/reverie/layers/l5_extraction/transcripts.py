@@ -6,10 +6,11 @@ The state is in the home and is written after every turn. A dry run works on a c
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, field, replace
 from datetime import datetime
@@ -33,13 +34,12 @@ from reverie.quick import dataclass
 from reverie.regular_files import read_head, read_regular
 from reverie.runtime.background_log import BackgroundLog
 from reverie.settings import Settings, load_settings
-from reverie.storage.atomic import storage_error
 from reverie.storage.transcript.view import Entry
 from reverie.types import JsonObject, Origin, TextBlock
 
 OpenLearner: TypeAlias = Callable[[Settings, MemoryDirectory, Path], AbstractAsyncContextManager[Learner]]
 _HEAD_BYTES = 262_144
-_TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-[^"]+)"')
+_TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-[0-9A-Z:.+-]+)"')
 _OURS = (Origin.CODE, Origin.RECALLED)
 
 
@@ -51,6 +51,14 @@ class MemoryChange:
     verb: str
     transcript: str
     day: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadTranscript:
+    """A transcript that could not be read; the others are."""
+
+    path: Path
+    error: ReverieError
 
 
 @dataclass(slots=True)
@@ -74,6 +82,11 @@ class ExtractionReport:
 
     def to_json(self) -> JsonObject:
         return asdict(self)
+
+    def failed(self, what: str, error: ReverieError) -> None:
+        """Adds a failure, which does not stop the rest."""
+        self.failures.append(f"{what}: {error}")
+        self.exit_code = error.exit_code
 
     def add(self, other: ExtractionReport) -> None:
         """Adds the result of another run."""
@@ -106,22 +119,21 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
     """Returns the transcripts, oldest first; of a folder those directly in it. `UserError` if one is missing."""
     found = dict[Path, str]()
     for path in paths:
-        if not path.exists():
+        if not os.path.lexists(path):
             raise UserError(f"{path} is not there: give transcripts (.jsonl), or folders of them.")
-        whole = path.is_dir()
+        whole = os.path.isdir(path)  # noqa: PTH112  Path.is_dir raises without permission; reading says why
         for file in sorted(path.glob("*.jsonl")) if whole else [path]:
-            if not file.name.startswith("agent-") and (file.is_file() or not whole):
+            if not file.name.startswith("agent-") and (not whole or os.path.isfile(file)):  # noqa: PTH113  as above
                 found[file] = start_time(file)
     return sorted(found, key=lambda file: (found[file], file.name))
 
 
 def start_time(file: Path) -> str:
-    """Returns the first timestamp of a transcript; empty if there is none."""
+    """Returns the first timestamp of a transcript; empty if there is none, or if the file cannot be read."""
     try:
-        head = read_head(file, _HEAD_BYTES)
-    except OSError as error:
-        raise storage_error(error, file, "read the transcript") from error
-    found = _TIMESTAMP.search(head)
+        found = _TIMESTAMP.search(read_head(file, _HEAD_BYTES))
+    except OSError:
+        return ""  # reading the whole file says why
     return found[1].decode() if found else ""
 
 
@@ -142,7 +154,7 @@ async def extract_all(
     places = Places.of(cwd, settings)
     memory = open_memory(settings, places, report=log_refusals(places))
     return await extract_recordings(
-        map(read_recording, files),
+        map(_read_or_fail, files),
         memory,
         open_learner,
         count=len(files),
@@ -152,8 +164,15 @@ async def extract_all(
     )
 
 
+def _read_or_fail(file: Path) -> Recording | UnreadTranscript:
+    try:
+        return read_recording(file)
+    except ReverieError as error:
+        return UnreadTranscript(file, error)
+
+
 async def extract_recordings(
-    recordings: Iterable[Recording],
+    recordings: Iterable[Recording | UnreadTranscript],
     memory: OpenedMemory,
     open_learner: OpenLearner,
     *,
@@ -174,6 +193,9 @@ async def extract_recordings(
             try:
                 for number, talk in enumerate(recordings, 1):
                     name = f"{number} of {count}: {talk.path.name}"
+                    if isinstance(talk, UnreadTranscript):
+                        report.failed(talk.path.name, talk.error)
+                        continue
                     state = ExtractionState(places, talk.path, talk.session, memory.directory.root, keep=not dry_run)
                     report.transcripts += 1
                     tell = _TranscriptReporter(
@@ -210,8 +232,7 @@ class _TranscriptReporter:
                 counted[block.origin.value] = counted.get(block.origin.value, 0) + size
 
     def failed(self, turn: int, error: ReverieError) -> None:
-        self.report.failures.append(f"{self.name}, turn {turn}: {error}")
-        self.report.exit_code = error.exit_code
+        self.report.failed(f"{self.name}, turn {turn}", error)
         self._log("extraction_failed", turn=turn, error=str(error))
 
     def changed(self, turn: str, day: str, done: Mapping[str, Done]) -> None:
@@ -252,23 +273,23 @@ async def _learn_from(
         turn = f"turn {number} of {len(turns)} {day}"
         tell.progress(turn)
         tell.report.turns += 1
+
+        def keep(span: MessageSpan = span, turn: str = turn, day: str = day) -> None:
+            today = local_day(span.entries[-1].timestamp) or datetime.now().astimezone().date()
+            tell.changed(turn, day, keep_requests(memory, span, talk.path.stem, today=today))
+
         if not span.wrote_memory(own.is_one):
-
-            def keep(written: Collection[str], span: MessageSpan = span, turn: str = turn, day: str = day) -> None:
-                today = local_day(span.entries[-1].timestamp) or datetime.now().astimezone().date()
-                tell.changed(turn, day, keep_requests(memory, span, talk.path.stem, today=today, written=written))
-
             try:
                 learnt = await learner.learn(talk.entries, start, end, report=tell.refused)
             except ModelError:
-                keep(())
+                keep()
                 raise
             except ReverieError as error:
-                keep(())
+                keep()
                 tell.failed(number, error)
                 continue
             tell.learnt(turn, day, learnt)
-            keep(learnt.done)
+        keep()
         state.reached(talk, end)
         start = end
     if talk.size and len(tell.report.failures) == failures:

@@ -20,7 +20,7 @@ from reverie.errors import ReverieError
 from reverie.events import Event, RoundFinished, TextStreamed, ToolStarted
 from reverie.layers.base import Fork, ForkResult
 from reverie.layers.l6_dreaming.copy import MemoryCopy
-from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap
+from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap, search_patterns
 from reverie.layers.l6_dreaming.sources import days_written, list_days
 from reverie.memory.daily_log import list_logs
 from reverie.memory.directory import MemoryDirectory
@@ -113,7 +113,8 @@ class MappedBash(WrappedTool):
         if not isinstance(output.content, str):
             return output
         shown = self._copy.shown(output.content)
-        return replace(output, content=narrow(shown) if _TRANSCRIPT in command else shown)
+        is_of_them = _TRANSCRIPT in command
+        return replace(output, content=narrow(shown, *search_patterns(command)) if is_of_them else shown)
 
 
 class NarrowGrep(WrappedTool):
@@ -128,26 +129,30 @@ class NarrowGrep(WrappedTool):
         return replace(output, content=narrow(output.content, str(given.get("pattern", ""))))
 
 
-def narrow(text: str, pattern: str = "") -> str:
-    """Returns the last fifty lines of a search in transcripts; of long ones the text around the match."""
+def narrow(text: str, *patterns: str) -> str:
+    """Returns the last fifty lines of a search in transcripts; of long ones the text around a match of a pattern."""
     lines = text.splitlines()
     last = lines[-MOST_LINES:]
     room = MOST_CHARACTERS // max(1, len(last))
-    # The longest plain text of the pattern is enough to find the place.
-    wanted = max(_PLAIN.findall(pattern), key=len, default="").lower()
-    shown = [line if len(line) <= room else _around(line, wanted, room) for line in last]
+    # The longest plain text of a pattern is enough to find the place; the shorter ones are for alternatives.
+    plain = sorted((piece.lower() for one in patterns for piece in _PLAIN.findall(one)), key=len, reverse=True)
+    shown = [line if len(line) <= room else _around(line, plain, room) for line in last]
     if shown == lines:
         return text
     left_out = f"(the last {MOST_LINES} of {len(lines):,} lines; search for something narrower)"
     return "\n".join([*([left_out] if len(last) < len(lines) else []), *shown])
 
 
-def _around(line: str, wanted: str, room: int) -> str:
-    """Returns the part of a line around a text, after the name of its file."""
-    at, name = line.lower().find(wanted) if wanted else -1, line.find(_TRANSCRIPT, 0, 400)
-    where = line[: name + len(_TRANSCRIPT)] + ": …" if name >= 0 and at > room // 2 else ""
-    start, size = (max(0, at - room // 4), max(100, room - len(where))) if where else (0, room)
-    return f"{where}{line[start : start + size]}… ({len(line):,} characters)"
+def _around(line: str, plain: Sequence[str], room: int) -> str:
+    """Returns the part of a line around the first of these texts that it has, after the name of its file."""
+    lower = line.lower()
+    at = next((lower.find(one) for one in plain if one in lower), 0)
+    if at <= room // 2:
+        return f"{line[:room]}… ({len(line):,} characters)"
+    name = line.find(_TRANSCRIPT, 0, 400)
+    where = f"{line[: name + len(_TRANSCRIPT)]}: …" if name >= 0 else "…"
+    start = at - room // 4
+    return f"{where}{line[start : start + max(100, room - len(where))]}… ({len(line):,} characters)"
 
 
 def map_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dict[str, Tool]:

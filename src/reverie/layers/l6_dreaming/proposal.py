@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -160,7 +161,22 @@ def reasons_in(answer: str, names: Sequence[str]) -> dict[str, str]:
             last = ""
         elif last:
             found[last] = f"{found[last]} {line.strip(' -*')}"
+    for name in names:
+        if name not in found and (why := _said_of(answer, name)):
+            found[name] = why
     return {name: " ".join(why.split())[:_LONGEST_REASON] for name, why in found.items()}
+
+
+def _said_of(answer: str, name: str) -> str:
+    """The first line of the answer that names a file; of a heading the line below it. Empty if none does."""
+    file = name.rpartition("/")[2]
+    lines = [plain for line in answer.splitlines() if (plain := line.strip(" \t#>*-+•|`_"))]
+    for number, line in enumerate(lines):
+        if file not in re.split(r"[^\w./-]+|(?<=\.md)[.,;]|/", line):
+            continue
+        rest = line.replace(name, "").replace(file, "").strip(" \t:*`_|()[]")
+        return line if rest else next(iter(lines[number + 1 : number + 2]), "")
+    return ""
 
 
 class Proposals:

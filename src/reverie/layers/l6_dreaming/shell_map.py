@@ -139,6 +139,18 @@ class ShellMap:
         return Path(os.path.realpath(self.cwd / text))
 
 
+def search_patterns(source: str) -> list[str]:
+    """The patterns that the searches of a read-only command look for."""
+    found = list[str]()
+    for program, *rest in (command.words for command in read_words(source).commands):
+        if program.text != "grep":
+            continue
+        arguments = read_arguments(program.text, tuple(rest), OPTIONS[program.text])
+        given = [value.text for option, value in arguments.values if option in ("-e", "--regexp")]
+        found += given or [word.text for word in arguments.operands[:1]]
+    return found
+
+
 def _operands(program: str, arguments: Arguments) -> tuple[Word, ...]:
     if program == "grep" and arguments.options.isdisjoint({"-e", "--regexp", "-f", "--file"}):
         return arguments.operands[1:]  # the first is the pattern

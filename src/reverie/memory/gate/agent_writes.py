@@ -30,9 +30,9 @@ from reverie.memory.gate.rule import (
 )
 from reverie.memory.gate.speech import Speech, UserMessage
 from reverie.memory.gate.waiting import explain, make_item
-from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust
+from reverie.memory.taxonomy import LOGS, TEAM, MemoryType, Trust, is_team
 from reverie.memory.topic_file import TopicFile, decode, statements_of
-from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
+from reverie.memory.upkeep.duplicates import MemoryTexts, find_written
 from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.text.folding import fold_text, visible
@@ -70,8 +70,10 @@ class AgentWrites:
 
     def _decide_topic(self, write: ProposedWrite) -> Decision:
         text = "" if write.text is None else visible(write.text)
-        if write.name.startswith(f"{TEAM}/") and write.writer in _BACKGROUND and text:
-            private = why_private(write.name, text, write.before, self._private_texts())
+        if is_team(write.name) and write.writer in _BACKGROUND:
+            private = why_private(write.name, text, write.before, self._private_texts()) if text else None
+            if private is None and write.writer is Writer.EXTRACTION and write.before is not None:
+                private = f"{TEAM}/ is shared, and the user did not ask to change it"
             if private is not None:
                 return self._hold_all(write, private)
         case = self._case(write, text)
@@ -113,7 +115,7 @@ class AgentWrites:
 
         def confirmed(wanted: frozenset[str]) -> Iterable[Standing]:
             for one in others:
-                is_other = one.trust is Trust.CONFIRMED or one.file.startswith(f"{TEAM}/")
+                is_other = one.trust is Trust.CONFIRMED or is_team(one.file)
                 if is_other and one.file not in gone and len(wanted & content_terms(one.text)) >= 2:
                     yield one
 
@@ -233,13 +235,10 @@ class AgentWrites:
 
     def _known_elsewhere(self, write: ProposedWrite, new: Sequence[str]) -> str:
         """Says where all of a new memory is written down already; empty if it is new."""
-        if write.writer is Writer.DREAM or not new:
+        if write.writer is Writer.DREAM:
             return ""
-        found = find_duplicate(new, self.texts, self.instructions(), without=write.names)
-        if found is None:
-            return ""
-        instead = f"Change {found.where} if there is something new" if found.is_memory else "Nothing is missing"
-        return f"{write.name}: not written again, because {found.where} says this already. {instead}."
+        where = find_written(new, self.texts, self.instructions(), without=write.names)
+        return f"{write.name}: not written again, because {where} says this already." if where else ""
 
     def _decide_log(self, write: ProposedWrite, text: str) -> Decision:
         kept, marks, held = split_log(write, text)
@@ -251,8 +250,11 @@ class AgentWrites:
 
     def _hold_all(self, write: ProposedWrite, why: str, held: Sequence[Verdict] = ()) -> Decision:
         texts = held or [Verdict(one, End.HELD, why=why) for one in new_statements(write)]
-        item = self._keep(write, texts, ())
-        note = explain(write, texts, (), item, stored_any=False)
+        left = {fold_text(one) for one in statements_of(write.text or "")}
+        before = self._standing(write.name, write.before or "")
+        lost = [one for one in before if fold_text(one.text) not in left] if not held else []
+        item = self._keep(write, texts, lost)
+        note = explain(write, texts, lost, item, stored_any=False)
         return Decision(write.before, held=tuple(one.text for one in texts), item=item, note=note)
 
     def _keep(self, write: ProposedWrite, held: Sequence[Verdict], lost: Sequence[Standing]) -> str:
@@ -268,7 +270,7 @@ class AgentWrites:
         return kept
 
     def _private_texts(self) -> list[str]:
-        return [text for name, text in self.texts.texts().items() if not name.startswith(f"{TEAM}/")]
+        return [text for name, text in self.texts.texts().items() if not is_team(name)]
 
 
 def _judge_notes(case: Case, statements: Sequence[str]) -> list[Verdict]:

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import Change, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
+from reverie.memory.gate.lines import body_parts, take_out
 from reverie.memory.secrets.scan import redact
 from reverie.memory.taxonomy import is_topic
 from reverie.memory.topic_file import TopicFile
@@ -25,7 +26,7 @@ from reverie.regular_files import read_regular_text
 from reverie.storage.atomic import create_exclusive, make_private_dir, storage_error, write_atomic
 from reverie.storage.history.versions import Version
 from reverie.text.cutting import shorten
-from reverie.text.sameness import says
+from reverie.text.folding import fold_statement
 
 FOLDER: Final = ".inbox"
 CONFLICT: Final = "conflict"
@@ -33,6 +34,7 @@ CONFLICT: Final = "conflict"
 LIMIT: Final = 200
 """Most items that can wait."""
 _EXCERPT: Final = 300
+_SHORT_ID: Final = 8
 _LONGEST_TEXT: Final = 60_000
 
 
@@ -83,6 +85,22 @@ class Item:
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
+    def folded(self) -> tuple[str | tuple[str, ...], ...]:
+        """What makes two items one: everything that accepting writes, apart from white space."""
+        removes = tuple(map(fold_statement, self.removes))
+        statements = tuple(map(fold_statement, self.statements))
+        return self.why, self.file, self.other, fold_statement(self.text), statements, removes
+
+    def other_lines(self) -> tuple[str, ...]:
+        """The lines of the proposed file that are not among the statements in question: accepting writes them too."""
+        topic = TopicFile.parse(self.text)
+        said = set(self.statements)
+        shown = fold_statement(" ".join(self.statements))
+        head = [one for one in (topic.name, topic.description) if fold_statement(one).rstrip("…") not in shown]
+        body = topic.body.splitlines()
+        parts = {line: [bare for _, bare in body_parts(line)] for line in body if line.strip()}
+        return (*head, *(line for line, bare in parts.items() if not said.issuperset(bare or [line])))
+
 
 class MemoryInbox:
     """The inbox of one memory directory. The first item makes its folder."""
@@ -93,8 +111,7 @@ class MemoryInbox:
         self._now = now or (lambda: datetime.now(UTC))
 
     def add(self, item: Item) -> str:
-        """Adds an item and returns its id; the same proposal, also in other words, is the same item. `InboxFull` if it
-        is full."""
+        """Adds an item and returns its id; an equal proposal is the same item. `InboxFull` if it is full."""
         clean = replace(
             item,
             text=redact(item.text)[:_LONGEST_TEXT],
@@ -104,20 +121,22 @@ class MemoryInbox:
             sources=tuple(replace(one, excerpt=shorten(redact(one.excerpt), _EXCERPT)) for one in item.sources),
             time=item.time or self._now().isoformat(timespec="seconds"),
         )
-        key = "\0".join([clean.why, clean.file, *filter(None, [clean.other]), *clean.statements, *clean.removes])
-        clean = replace(clean, id=hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:8])
-        path = self._path(clean.id)
-        if not path.exists():
-            if (waiting := next((one for one in self.list() if _says_all(one, clean)), None)) is not None:
+        key = hashlib.sha256(json.dumps(clean.folded()).encode()).hexdigest()
+        length = _SHORT_ID
+        while (path := self._path(key[:length])).exists():
+            waiting = self._read(path)
+            if waiting is not None and waiting.folded() == clean.folded():
                 return waiting.id
-            if len(self._names()) >= self._limit:
-                raise InboxFull(
-                    f"{self._limit} things wait in the inbox; look through them with `reverie memory inbox` first."
-                )
-            make_private_dir(self.folder)
-            create_exclusive(
-                path, (json.dumps(clean.to_json(), ensure_ascii=False, indent=1) + "\n").encode(errors="replace")
+            length += 1  # another item has this id
+        clean = replace(clean, id=path.stem)
+        if len(self._names()) >= self._limit:
+            raise InboxFull(
+                f"{self._limit} things wait in the inbox; look through them with `reverie memory inbox` first."
             )
+        make_private_dir(self.folder)
+        create_exclusive(
+            path, (json.dumps(clean.to_json(), ensure_ascii=False, indent=1) + "\n").encode(errors="replace")
+        )
         return clean.id
 
     def list(self) -> list[Item]:
@@ -219,12 +238,6 @@ class MemoryInbox:
             raise storage_error(error, self._path(name), "remove") from error
 
 
-def _says_all(waiting: Item, item: Item) -> bool:
-    """Whether an item that waits has every statement of another one."""
-    is_plain = waiting.why == item.why != CONFLICT and bool(item.statements) and not item.removes
-    return is_plain and all(any(says(one, known) for known in waiting.statements) for one in item.statements)
-
-
 def parse_item(raw: dict[str, Any]) -> Item | None:
     """An item from its JSON; None if it is not one."""
     names = [one.name for one in fields(Item) if one.type == "str"]
@@ -256,8 +269,6 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def _change_statements(now: str, item: Item) -> str:
-    from reverie.memory.gate.lines import take_out
-
     topic = TopicFile.parse(now)
     body = take_out(topic.body, item.removes) if item.removes else topic.body
     added = "\n".join(f"- {one}" for one in item.statements)

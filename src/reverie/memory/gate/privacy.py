@@ -5,21 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reverie.memory.taxonomy import TEAM, MemoryType
+from reverie.memory.taxonomy import TEAM, MemoryType, is_team
 from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.text.sameness import StatementIndex
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
 
-def is_shared(name: str) -> bool:
-    """Whether a file is in the team's folder."""
-    return name.startswith(f"{TEAM}/")
-
-
 def why_private(name: str, text: str, before: str | None, notes: Iterable[str]) -> str | None:
     """Why a background writer may not write this as `name`; None if it may. `notes`: the private memories."""
-    if not is_shared(name):
+    if not is_team(name):
         return None
     if TopicFile.parse(text).type is MemoryType.USER:
         return f"{name}: not written, because facts about the user are private, and {TEAM}/ is shared. Keep it outside."

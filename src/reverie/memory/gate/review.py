@@ -91,7 +91,8 @@ def describe_evidence(mark: Mark, who: str = "you") -> str:
     if mark.how == "yes" and words:
         said = f'{who} said yes{day}, to: "{words}"'
     source = f"from {_SOURCES.get(mark.source, mark.source)}" if mark.source else ""
-    parts = [source, said, f"confirmed by {who}" if mark.how == "key" else ""]
+    against = f"{mark.contradicts} may say something else" if mark.contradicts else ""
+    parts = [source, said, f"confirmed by {who}" if mark.how == "key" else "", against]
     whose = "your" if who == "you" else f"{who}'s"
     return "; ".join(filter(None, parts)) or f"agent's note, not {whose} words"
 

@@ -1,11 +1,11 @@
-"""Saves what the user asks to remember: as a new memory, or into the memory that it corrects, never twice. What may not
-be worth keeping is saved with a warning. Secrets are refused before a name is made from them. Also finds the memory
-that the user wants to remove. The caller asks the user."""
+"""Saves what the user asks to remember, in their words: as a new memory, beside those that may be about the same. Only
+an equal text is already there, and only the user's choice puts it in the place of another one. What may not be worth
+keeping is saved with a warning. Secrets are refused before a name is made from them. Also finds the memory that the
+user wants to remove. The caller asks the user."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -25,31 +25,26 @@ from reverie.memory.gate.marks import Marks
 from reverie.memory.gate.review import confirm, list_statements
 from reverie.memory.note import Note, Related, find_related, make_note, revise
 from reverie.memory.opening import OpenedMemory
-from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.taxonomy import MemoryType, Trust
-from reverie.memory.topic_file import body_statements, statements_of
+from reverie.memory.secrets.new_secret import refuse_secrets
+from reverie.memory.taxonomy import MemoryType, Trust, is_team
+from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts
 from reverie.origins import split_material
 from reverie.quick import dataclass
 from reverie.storage.history.versions import Version
-from reverie.text.folding import fold, fold_text
+from reverie.text.cutting import shorten
+from reverie.text.folding import fold, fold_statement, longest_word
 from reverie.text.word_lists import FUNCTION_WORDS
 from reverie.text.words import words
 from reverie.types import Origin
 
 Choice = Literal["update", "new", "nothing"]
 _NAMES = 100
-_ATTEMPTS = 20  # for a memory that others write at the same time
+_SHOWN = 100
 _CLEAR = 0.5  # of a perfect match by words
 _BEHIND = 0.6  # the largest share of the second, relative to the first, for the first to be clear
 _FEWEST = 0.1  # the smallest share that counts
 _BEGINNING = 5  # letters by which `allergy` is found with `Allergie`
-
-
-class HoldsSecret(ReverieError):
-    """The text holds a secret; the sentence names its kind and never the value."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +79,16 @@ def save_text(
     memory: OpenedMemory,
     text: str,
     info: WriteInfo,
-    choose: Callable[[Related, Note], Choice] = lambda _near, _note: "update",
+    choose: Callable[[Related, Note], Choice] = lambda _near, _note: "new",
     *,
     kind: str | None = None,
     name: str = "",
+    always_new: bool = False,
 ) -> tuple[Saved, Note]:
-    """Makes a memory of the user's text. `choose` decides what to do if there is a similar memory."""
+    """Makes a memory of the user's text. `choose` asks the user what to do if another memory may be about the same;
+    `always_new` stores the text in any case."""
     note = _make_note(memory, text, info, kind, name)
-    return save_note(memory, note, info, lambda near: choose(near, note)), note
+    return save_note(memory, note, info, lambda near: choose(near, note), always_new=always_new), note
 
 
 def _make_note(memory: OpenedMemory, text: str, info: WriteInfo, kind: str | None, name: str) -> Note:
@@ -109,54 +106,44 @@ def propose_text(
     note = _make_note(memory, text, info, kind, name)
     directory = memory.directory
     directory.finish_pending()
-    for _ in range(_ATTEMPTS):
-        near = _find_near(note, MemoryTexts(directory.root).texts())
-        if near is not None and near.same:
-            return Outcome(None, {}), near.file, note
+    if equal := _find_equal(note, MemoryTexts(directory.root).texts()):
+        return Outcome(None, {}), equal, note
+    for free in _names_for(note):
+        if directory.exists(free):
+            continue
         try:
-            if near is not None:
-                before = directory.read(near.file)
-                change = Change(near.file, revise(before.topic, near.statement, note).text, before.digest)
-            else:
-                free = next((one for one in _names_for(note) if not directory.exists(one)), None)
-                if free is None:
-                    raise _too_many(note)
-                change = Change(free, note.topic.text, ABSENT)
-            return directory.transaction([change], info), change.name, note
+            return directory.transaction([Change(free, note.topic.text, ABSENT)], info), free, note
         except ChangedUnderneath:
-            continue  # somebody else has just written there: look again
-    raise ReverieError(f"{note.file}: other programs change it all the time; nothing was written. Try again.")
-
-
-def refuse_secrets(text: str) -> None:
-    """Raises `HoldsSecret` if the text holds one, before a title or a file name is made from it."""
-    found = find_secrets(text)
-    if found:
-        raise HoldsSecret(
-            f"Not remembered: the text holds {found[0].kind}, and secrets are never stored. Say where it is kept "
-            "instead (the entry in the password manager, the name of the environment variable)."
-        )
+            continue  # somebody else has just taken the name
+    raise _too_many(note)
 
 
 def save_note(
-    memory: OpenedMemory, note: Note, info: WriteInfo, choose: Callable[[Related], Choice] = lambda _: "update"
+    memory: OpenedMemory,
+    note: Note,
+    info: WriteInfo,
+    choose: Callable[[Related], Choice] = lambda _: "new",
+    *,
+    always_new: bool = False,
 ) -> Saved:
-    """Saves a note. `choose` is called when an existing memory says much the same."""
+    """Saves a note. `choose` is called if another memory may be about the same."""
     directory = memory.directory
     directory.finish_pending()
-    near = _find_near(note, MemoryTexts(directory.root).texts())
-    warnings = [f"It may not be worth keeping: {note.doubt}."] if note.doubt else []
-    if near is not None and near.same:
-        is_new = _confirm_again(memory, near, info) if trust_of(info) is Trust.CONFIRMED else False
-        return Saved("confirmed" if is_new else "unchanged", near.file)
-    if near is not None:
-        choice = choose(near)
-        if choice == "nothing":
-            return Saved("nothing", near.file)
-        if choice == "update":
-            version = directory.edit(near.file, lambda now: revise(now, near.statement, note), info)
-            action = "updated" if version else "unchanged"
-            return Saved(action, near.file, version, near.statement, tuple(warnings))
+    texts = MemoryTexts(directory.root).texts()
+    warnings = [f"It may not be worth keeping: {note.doubt}. It was saved anyway."] if note.doubt else []
+    if not always_new and (equal := _find_equal(note, texts)):
+        is_new = _confirm_again(memory, equal, info) if trust_of(info) is Trust.CONFIRMED else False
+        return Saved("confirmed" if is_new else "unchanged", equal)
+    near = find_related(note.statement, texts)
+    can_choose = near is not None and not always_new and not is_team(near.file)
+    choice = choose(near) if near is not None and can_choose else "new"
+    if near is not None and choice == "nothing":
+        return Saved("nothing", near.file)
+    if near is not None and choice == "update":
+        version = directory.edit(near.file, lambda now: revise(now, near.statement, note), info)
+        return Saved("updated" if version else "unchanged", near.file, version, near.statement, tuple(warnings))
+    if near is not None and not always_new:
+        warnings.append(f"{near.file} may be about the same: “{shorten(near.statement, _SHOWN)}”. Both are kept.")
     warnings += memory.gate.warnings(ProposedWrite(note.file, note.topic.text, None, Writer.USER))
     for name in _names_for(note):
         if directory.exists(name):
@@ -168,19 +155,18 @@ def save_note(
     raise _too_many(note)
 
 
-def _find_near(note: Note, memories: Mapping[str, str]) -> Related | None:
-    """The memory that says what the note begins with. It is the same only if it says all of the note."""
-    near = find_related(note.statement, memories)
-    if near is None or not near.same:
-        return near
-    text = memories[near.file]
-    known = {fold_text(one).rstrip(".;") for one in statements_of(text)}
-
-    def is_said(statement: str) -> bool:
-        found = find_related(statement, {near.file: text})
-        return fold_text(statement).rstrip(".;") in known or (found is not None and found.same)
-
-    return near if all(map(is_said, body_statements(note.topic.text))) else replace(near, same=False)
+def _find_equal(note: Note, memories: Mapping[str, str]) -> str:
+    """The user's own memory with the text of the note, and with its title if the note has one of its own; or empty.
+    Files of the team do not count: others can change them."""
+    wanted, word = fold_statement(note.topic.body), longest_word(note.topic.body)
+    for file, text in memories.items():
+        if word not in text:
+            continue  # of thousands of files, most need no closer look
+        topic = TopicFile.parse(text)
+        has_title = not note.is_titled or topic.name == note.topic.name
+        if has_title and not is_team(file) and fold_statement(topic.body) == wanted:
+            return file
+    return ""
 
 
 def _too_many(note: Note) -> ReverieError:
@@ -193,17 +179,16 @@ def _names_for(note: Note) -> Iterator[str]:
     yield from (f"{note.file.removesuffix('.md')}_{number}.md" for number in range(2, _NAMES))
 
 
-def _confirm_again(memory: OpenedMemory, near: Related, info: WriteInfo) -> bool:
-    """Confirms a statement that memory has as inferred, because the user says it now; False if it has no need."""
+def _confirm_again(memory: OpenedMemory, file: str, info: WriteInfo) -> bool:
+    """Confirms what is only inferred in a memory whose text the user has just typed; False if nothing is."""
     directory = memory.directory
-    said = list_statements(near.file, directory.read(near.file).text, Marks(directory.root))
-    one = next((one for one in said if fold_text(one.text) == fold_text(near.statement)), None)
-    if one is None or one.trust is not Trust.INFERRED:
-        return False
+    said = list_statements(file, directory.read(file).text, Marks(directory.root))
+    inferred = [one for one in said if one.trust is Trust.INFERRED]
     typed = next((block for block in info.evidence if block.origin is Origin.TYPED), None)
     mark = Mark(Trust.CONFIRMED, "typed", typed.text.strip(), typed.at, info.session) if typed else None
-    confirm(directory, one, info, mark)
-    return True
+    for one in inferred:
+        confirm(directory, one, info, mark)
+    return bool(inferred)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,24 @@ in the inbox. It writes only the inbox."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from reverie.errors import ReverieError
 from reverie.memory.changes import Decision, Mark, ProposedWrite, Writer
-from reverie.memory.gate.lines import lead_of, new_statements
+from reverie.memory.gate.lines import lead_of
 from reverie.memory.gate.marks import Marks
 from reverie.memory.secrets.new_secret import find_new_secret
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.taxonomy import TEAM, Trust
-from reverie.memory.topic_file import TopicFile, encode, statements_of
-from reverie.memory.upkeep.duplicates import MemoryTexts, find_duplicate
+from reverie.memory.taxonomy import TEAM, Trust, is_team
+from reverie.memory.topic_file import TopicFile, body_statements, encode, statements_of
+from reverie.memory.upkeep.duplicates import MemoryTexts, find_written
 from reverie.quick import dataclass
-from reverie.text.cutting import shorten
 from reverie.text.folding import fold_text
+from reverie.text.sameness import contradicts
+from reverie.text.words import content_terms
 from reverie.types import Origin
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ Instructions = Callable[[], Mapping[str, str]]
 
 LARGEST: Final = 200_000
 """Bytes of one file that an agent may write."""
-_LONGEST: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,8 @@ class WriteGate:
 
     def warnings(self, write: ProposedWrite) -> list[str]:
         """What the user who writes should know although it is saved: that it is written down already."""
-        found = find_duplicate(new_statements(write), self._texts, self._instructions(), without=write.names)
-        return [f"{found.where} has this already: “{shorten(found.existing, _LONGEST)}”"] if found else []
+        where = find_written(body_statements(write.text or ""), self._texts, self._instructions(), without=write.names)
+        return [f"{where} has this already. It was saved anyway."] if where else []
 
     def _check_secrets(self, write: ProposedWrite, text: str) -> None:
         found = find_new_secret(write.name, text, write.before or "")
@@ -147,7 +148,19 @@ class WriteGate:
             mark = Mark(Trust.INFERRED, source=source)
         old = {fold_text(one) for one in statements_of(write.before or "")}
         new = [one for one in statements_of(write.text) if fold_text(one) not in old]
-        return {one: mark for one in new if mark.trust is Trust.CONFIRMED or self.marks.of(one) is None}
+        is_private = write.writer is Writer.USER and not is_team(write.name)
+        return {
+            one: replace(mark, contradicts=self._contradicted(one)) if is_private else mark
+            for one in new
+            if mark.trust is Trust.CONFIRMED or self.marks.of(one) is None
+        }
+
+    def _contradicted(self, statement: str) -> str:
+        """The file of the team that may say something else: both are shown, and the mark says so."""
+        for name, text in self._texts.sharing(content_terms(statement), 2):
+            if is_team(name) and any(contradicts(statement, one) for one in statements_of(text)):
+                return name
+        return ""
 
     def _tell(self, write: ProposedWrite, kind: RefusalKind, detail: str = "", item: str = "") -> Refusal:
         refusal = Refusal(kind, _safe(write.name), write.writer, detail, item)

@@ -115,6 +115,14 @@ class Recall:
         if late is not None:
             late.cancel()
 
+    def turn_ended(self, *, answered: bool) -> None:
+        """Reports a model that has not chosen in a whole turn. What it chooses comes with the next message, unless the
+        turn had no answer."""
+        if self._late is not None and not self._late.done():
+            self._parts.background.write("recall_selector_failed", error="it took too long")
+        if not answered:
+            self.drop_late()
+
     def _shown_bytes(self) -> int:
         return sum(self._parts.log.view.surfaced.values())
 
@@ -153,9 +161,7 @@ class Recall:
                 if choosing.done():
                     names = choosing.result()
                 else:
-                    self._late = choosing
-                    late = "it took too long; what it chooses comes with the next round"
-                    self._parts.background.write("recall_selector_failed", error=late)
+                    self._late = choosing  # what it chooses comes with the next round
                 if self._selector.failed:
                     self._takes_over(self._selector.failed)
             if names is None:

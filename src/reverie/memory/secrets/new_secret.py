@@ -1,9 +1,19 @@
-"""The first secret that a write would add to memory, with the sentence that refuses it. Folders and servers use it."""
+"""The first secret in what would be stored, with the sentence that refuses it: a write to memory, or a text that the
+user typed to be kept. Folders, servers and pins use it."""
 
 from __future__ import annotations
 
+from reverie.errors import ReverieError
 from reverie.memory.secrets.scan import find_secrets
 from reverie.quick import dataclass
+
+_INSTEAD = "where it is kept instead (the entry in the password manager, the name of the environment variable)."
+
+
+class HoldsSecret(ReverieError):
+    """The text holds a secret; the sentence names its kind and never the value."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +33,14 @@ def find_new_secret(name: str, text: str, before: str = "") -> NewSecret | None:
         if text[found.start : found.end] in before:
             continue
         line = text.count("\n", 0, found.start) + 1
-        sentence = (
-            f"{name}: line {line} holds {found.kind}, and secrets are never stored; write where it is kept instead "
-            "(the entry in the password manager, the name of the environment variable)."
-        )
+        sentence = f"{name}: line {line} holds {found.kind}, and secrets are never stored; write {_INSTEAD}"
         return NewSecret(sentence, found.kind)
     return None
+
+
+def refuse_secrets(text: str, done: str = "remembered") -> None:
+    """Raises `HoldsSecret` if the text holds one. Call it before a title or a name is made from the text, or before it
+    is kept anywhere. `done` is what is not done with it."""
+    found = find_secrets(text)
+    if found:
+        raise HoldsSecret(f"Not {done}: the text holds {found[0].kind}, and secrets are never stored. Say {_INSTEAD}")

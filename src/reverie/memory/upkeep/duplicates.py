@@ -1,37 +1,21 @@
-"""Finds a statement that is written down already, in the instruction files or in another memory. Compares content
-words, statement by statement, so that other wording and order do not hide a duplicate; other numbers or a `not` make
-another statement. It changes nothing."""
+"""The texts of all memories, and where a statement is written down already: in the instruction files or in another
+memory, in the same words. It changes nothing."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from reverie.memory.scan import FileStat, stat_topics
 from reverie.memory.topic_file import decode, statements_of
-from reverie.quick import dataclass
 from reverie.regular_files import read_regular
-from reverie.text.sameness import find_repeated
+from reverie.text.folding import fold_statement, longest_word
 from reverie.text.sentences import statements
-from reverie.text.words import content_terms
 
-MIN_TERMS: Final = 3
-"""With fewer content words, two statements are alike by chance."""
 KEPT_BYTES: Final = 64_000_000
 """How much text of memories this process keeps."""
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """Where a statement exists already. `where` is a memory's relative path or the name of an instruction file;
-    `existing` is the statement there."""
-
-    where: str
-    is_memory: bool
-    statement: str
-    existing: str
 
 
 class MemoryTexts:
@@ -73,19 +57,16 @@ class MemoryTexts:
             self._texts[name] = (stat, text, text.lower())
 
 
-def find_duplicate(
-    new: Sequence[str], memories: MemoryTexts | None, instructions: Mapping[str, str], *, without: Iterable[str] = ()
-) -> Duplicate | None:
-    """Where most of these statements exist already, or None. `instructions` are the texts of the instruction files by
-    name; `without` names memories that do not count (the written one, and removed ones)."""
-    for where, text in instructions.items():
-        if found := find_repeated(new, statements(text)):
-            return Duplicate(where, False, *found)
-    terms = frozenset[str]().union(*map(content_terms, new))
-    if memories is None or not terms:
-        return None
-    left_out = frozenset(without)
-    for name, text in memories.sharing(terms, max(2, (len(terms) + 1) // 2)):
-        if name not in left_out and (found := find_repeated(new, statements_of(text), least=MIN_TERMS)):
-            return Duplicate(name, True, *found)
-    return None
+def find_written(
+    new: Sequence[str], memories: MemoryTexts, instructions: Mapping[str, str], *, without: Collection[str] = ()
+) -> str:
+    """The instruction file or the memory that has all of these statements, in the same words; empty if there is none.
+    `without` names memories that do not count (the written one, and removed ones)."""
+    wanted = set(map(fold_statement, new))
+    for name, text in instructions.items():
+        if wanted and wanted <= set(map(fold_statement, statements(text))):
+            return name
+    for name, text in memories.sharing([longest_word(max(new, key=len)).lower()], 1) if wanted else ():
+        if name not in without and wanted <= set(map(fold_statement, statements_of(text))):
+            return name
+    return ""

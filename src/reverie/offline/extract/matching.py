@@ -9,7 +9,7 @@ from reverie.memory.gate.statement import EvidenceText
 from reverie.memory.topic_file import TopicFile, statements_of
 from reverie.offline.extract.reading import Known
 from reverie.quick import dataclass
-from reverie.text.sameness import find_repeated
+from reverie.text.folding import fold_statement
 from reverie.text.sentences import statements
 from reverie.text.words import content_terms
 
@@ -73,6 +73,6 @@ def _overlap(standing: StoredMemory, terms: frozenset[str]) -> float:
 
 
 def is_said_already(lines: Sequence[str], memories: Iterable[StoredMemory]) -> bool:
-    """Whether one of the memories says all of this, with the same numbers and days."""
-    new = statements("\n".join(lines))
-    return any(find_repeated(new, statements_of(memory.text)) for memory in memories)
+    """Whether one of the memories says all of this, in the same words."""
+    new = set(map(fold_statement, statements("\n".join(lines))))
+    return any(new <= set(map(fold_statement, statements_of(memory.text))) for memory in memories)

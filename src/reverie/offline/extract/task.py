@@ -7,6 +7,7 @@ same tools and permissions as any model.
 from __future__ import annotations
 
 from reverie.memory.gate.statement import EvidenceText
+from reverie.memory.taxonomy import is_team
 from reverie.models.base import Request
 from reverie.offline.extract.candidates import Candidate, find_candidates
 from reverie.offline.extract.composing import Memory, compose, statement_lines
@@ -43,8 +44,9 @@ def next_step(request: Request) -> Step:
 
 
 def plan_writes(brief: ExtractionTask, messages: list[MarkedMessage], candidates: list[Candidate]) -> list[Memory]:
-    """Plans all writes, each file once."""
-    memories = [StoredMemory(one, brief.texts[one.file]) for one in brief.known if one.file in brief.texts]
+    """Plans all writes, each file once. What the user says to the agent changes no file that a team shares."""
+    known = [one for one in brief.known if one.file in brief.texts and not is_team(one.file)]
+    memories = [StoredMemory(one, brief.texts[one.file]) for one in known]
     found: dict[str, Memory] = {}
     for message in messages:
         for memory in find_forgotten(message, memories):

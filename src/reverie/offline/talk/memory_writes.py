@@ -1,7 +1,8 @@
 """Remembers on request, in the form of the memory directory: a topic file, then its line in the index.
 
-First checks whether a memory on the subject exists, and then changes that one. Everything goes through Write and Edit,
-so the write gate judges it as usual. If memory is a daily log, it appends a line there.
+First looks at what memory knows. The text becomes a memory of its own, unless one has exactly this text; the answer
+names a memory that may be about the same. Everything goes through Write and Edit, so the write gate judges it as usual.
+If memory is a daily log, it appends a line there.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from datetime import date
 from pathlib import PurePath
 
 from reverie.errors import UserError
-from reverie.memory.note import Note, find_related, make_note, revise, title_of
+from reverie.memory.note import Note, Related, find_related, make_note
 from reverie.memory.secrets.scan import find_secrets
-from reverie.memory.taxonomy import file_name
-from reverie.memory.topic_file import TopicFile
+from reverie.memory.taxonomy import file_name, is_team
 from reverie.offline.conversation import Done
 from reverie.offline.step import Answer, Step
 from reverie.offline.talk.turn import Talk
 from reverie.offline.terms import pattern, read_question
 from reverie.text.dates.phrases import find_days
+from reverie.text.folding import fold_statement
 from reverie.text.patterns import late
+from reverie.text.sentences import capitalize_first
 
 _VALUE = late(
     r"\b\d[\d.,:/-]*\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:january|february|march|april|may|june"
@@ -45,7 +47,7 @@ def keep(talk: Talk, text: str) -> Step:
     if found:
         return Answer(talk.word("secret", kind=found[0].kind))
     today = place.day or date(1970, 1, 1)
-    dated = _dated(text, today, talk) if place.day else text
+    dated = capitalize_first(_dated(text, today, talk) if place.day else text)
     try:
         note = make_note(dated, today=today)
     except UserError as error:
@@ -76,29 +78,12 @@ def _look_first(talk: Talk, note: Note) -> Step:
         look = {"pattern": terms, "path": root, "glob": "*.md", "output_mode": "content", "-i": True, "head_limit": 200}
         return talk.act("Let me see what I know about that.", "Grep", look)
     texts = _texts(talk, known)
-    near = find_related(note.statement, texts)
-    if near is not None and near.same:
-        return Answer(talk.word("known", file=near.file, text=near.statement[:_TEXT]))
-    if near is not None:
-        return _change(talk, note, f"{root}/{near.file}", near.statement)
-    other = _same_but_for_a_value(note, texts)
-    return _change(talk, note, f"{root}/{other[0]}", other[1]) if other else _write_new(talk, note, root)
-
-
-def _same_but_for_a_value(note: Note, texts: dict[str, str]) -> tuple[str, str] | None:
-    """The statement that differs from the new one only in a number, a day or a date, with its file."""
-    said = next((line for line in note.topic.body.splitlines() if line.strip()), note.statement)
-    wanted = _frame(said)
-    for file, text in texts.items():
-        for line in text.splitlines():
-            if _VALUE.search(said) and _frame(line) == wanted and line.strip() != said.strip():
-                return file, line.strip()
-    return None
-
-
-def _frame(statement: str) -> str:
-    """A statement with a gap for every value."""
-    return " ".join(_VALUE.sub("_", statement).lower().strip(" .-*。").split())
+    said = {fold_statement(line) for line in note.topic.body.splitlines() if line.strip()}
+    own = {file: set(map(fold_statement, text.splitlines())) for file, text in texts.items() if not is_team(file)}
+    equal = next((file for file, lines in own.items() if said <= lines), None)
+    if equal is not None and talk.result("Write") is None:
+        return Answer(talk.word("known", file=equal, text=note.statement[:_TEXT]))
+    return _write_new(talk, note, root, find_related(note.statement, texts))
 
 
 def _texts(talk: Talk, known: Done) -> dict[str, str]:
@@ -123,36 +108,7 @@ def below_memory(talk: Talk, path: str) -> str:
     return whole[len(root) + 1 :] if whole.startswith(root + "/") else PurePath(path).name
 
 
-def _change(talk: Talk, note: Note, path: str, old: str) -> Step:
-    """Changes the memory that says something else; the rest of it stays."""
-    read = talk.result("Read", file_path=path)
-    if read is None:
-        return talk.act("I remember something like that; let me see.", "Read", {"file_path": path})
-    wrote = talk.result("Write", file_path=path)
-    root = talk.place.memory.rstrip("/")
-    if wrote is None:
-        topic = TopicFile.parse("\n".join(line.text for line in read.lines()) + "\n")
-        now = _revised(topic, old, note)
-        return talk.act("It has changed, so I change it there.", "Write", {"file_path": path, "content": now.text})
-    if is_unwritten(wrote):
-        return Answer(talk.word("refused", why=first_line(wrote.text)))
-    name = path[len(root) + 1 :]
-    return Answer(talk.word("updated", file=name, old=old.rstrip("."), text=note.statement))
-
-
-def _revised(topic: TopicFile, old: str, note: Note) -> TopicFile:
-    """The memory with the new statement instead of the old one; a new reason replaces the old reason."""
-    now = revise(topic, old, note)
-    said, *more = [part for part in note.topic.body.split("\n\n") if part.strip()]
-    if not any(part.startswith("**Why:**") for part in more):
-        return now
-    kept = [part for part in topic.body.split("\n\n") if part.strip() and not part.startswith("**Why:**")]
-    body = "\n\n".join([said, *more, *(part for part in kept if part.strip() != old)])
-    named = note.topic.name if topic.name == title_of(old) else None
-    return now.with_changes(name=named, description=note.topic.description, body=body)
-
-
-def _write_new(talk: Talk, note: Note, root: str) -> Step:
+def _write_new(talk: Talk, note: Note, root: str, near: Related | None) -> Step:
     wrote = next(iter(talk.results("Write")), None)
     if wrote is None:
         path = f"{root}/{_free_name(talk, note)}"
@@ -160,7 +116,10 @@ def _write_new(talk: Talk, note: Note, root: str) -> Step:
     name = str(wrote.input.get("file_path", ""))[len(root) + 1 :]
     if is_unwritten(wrote):
         return Answer(talk.word("refused", why=first_line(wrote.text)))
-    return Answer(talk.word("saved", file=name, text=note.statement))
+    saved = talk.word("saved", file=name, text=note.statement)
+    if near is None:
+        return Answer(saved)
+    return Answer(f"{saved}\n{talk.word('beside', file=near.file, text=near.statement[:_TEXT])}")
 
 
 def _free_name(talk: Talk, note: Note) -> str:

@@ -132,6 +132,9 @@ _REMEMBER = _begins(
     r"|no (?:te )?olvides(?: de)?(?: que|:)? |ten en cuenta que |anota(?: que|:)? |记住|記住|记下|请记|記得|记得|别忘了"
     r"|不要忘记|覚えておいて(?:ください)?[:、]?|覚えて(?:ください)?[:、]"
 )
+_BARE = late(r"\bremember $", re.IGNORECASE)
+_NAMED_ONLY = late(r"(?:wh(?:at|o|ich|ere|en|y|ose)(?:ever)?|how|everything|anything|all)\b", re.IGNORECASE)
+"""A clause that names what to keep and does not say it."""
 _REMEMBER_JA = late(
     r"^(?P<text>.{4,}?)(?:[、,]?(?:ことを|と|って|を)?(?:覚えておいて|記憶して|メモして)(?:ください|ね)?[。!！]?)$"
 )
@@ -296,7 +299,8 @@ def _commands(said: str) -> tuple[str, ...]:
 def _kept(said: str) -> str:
     found = _REMEMBER.match(said)
     if found:
-        return said[found.end() :].strip(" :：,，、")
+        kept = said[found.end() :].strip(" :：,，、")
+        return "" if _BARE.search(found[0]) and _NAMED_ONLY.match(kept) else kept
     ja = None if said.startswith(_QUOTED) else _REMEMBER_JA.match(said)
     return ja["text"].strip() if ja else ""
 

@@ -37,7 +37,7 @@ class SessionPart:
         self.stat: list[int] = []
 
     def records(self) -> Iterator[Record]:
-        """Yields the records. Raises `OSError` if the file cannot be read, `UserError` if its form is wrong."""
+        """Yields the records. Raises `OSError` if the file cannot be read."""
         fd = open_regular(self.path)
         with os.fdopen(fd, "rb") as file:
             found = os.fstat(fd)
@@ -46,7 +46,9 @@ class SessionPart:
                 raise OSError(errno.EOVERFLOW, f"it has more than {LARGEST:,} bytes", str(self.path))
             if self.form == "pi":
                 self.offset = found.st_size
-                yield from read_pi_session(self.path)
+                loaded = read_pi_session(self.path)
+                self.bad = len(loaded.bad)
+                yield from loaded.records
                 return
             file.seek(self.offset)
             lines = self._lines(file, found.st_size)

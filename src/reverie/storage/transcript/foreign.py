@@ -1,15 +1,17 @@
 """Finds out who wrote the text in records of other agents: the user, or that agent itself.
 
-Claude Code, Codex and pi send commands, output, reminders and summaries as the user. Only the form of a text counts.
+Claude Code, Codex and pi send commands, output, reminders, hooks and prompts of programs as the user. A text is the
+user's only if its record shows it: no mark names another sender, and it is the only text, without a part of the agent.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import cast
 
+from reverie.models.wire import as_object
 from reverie.origins import escape_tags, fence_block, split_material
 from reverie.types import Json, JsonObject, Origin, TextBlock
 
@@ -31,7 +33,17 @@ _OPENINGS = (
     "# AGENTS.md instructions for",
     "Another language model started to solve this problem",
 )
-_PERSONS_KINDS = ("human", "user", "person")
+_PERSONS: Mapping[str, tuple[Json, ...]] = {
+    "origin": ("human", "user", "person"),
+    "promptSource": ("typed",),
+    "turnOrigin": ("human", "user", "typed"),
+    "entrypoint": ("cli", "claude-vscode", "claude-desktop"),
+    "userType": ("external", "ant"),
+}
+"""The fields of a record that name its sender, with the values of a person."""
+_OTHERS = ("isMeta", "toolUseResult", "sourceToolUseID", "sourceToolAssistantUUID", "isVisibleInTranscriptOnly")
+"""Fields of records that no person wrote."""
+_TEXT_FIELDS = {"type", "text", "cache_control", "citations"}
 
 
 def foreign_origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
@@ -40,14 +52,17 @@ def foreign_origins(raw: JsonObject, message: JsonObject) -> list[Origin]:
         return [Origin.MODEL]
     if raw.get("isCompactSummary"):
         return [Origin.SUMMARY]
+    parts = _parts(message)
     typed = Origin.ENTERED
     if raw.get("isSidechain"):
         typed = Origin.AGENT
-    elif raw.get("isMeta") or not _is_from_user(raw.get("origin")):
+    elif not _is_from_person(raw) or any(as_object(part).get("type") == "tool_result" for part in parts):
         typed = Origin.IMPORTED
     elif raw.get("planContent"):  # given by the user, written by a model
         typed = Origin.PASTED
-    return [_origin(part, typed) for part in _parts(message)]
+    texts = [part for part in parts if as_object(part).get("type") == "text" and not _is_of_agent(part)]
+    only = Origin.IMPORTED if typed is Origin.ENTERED and len(texts) > 1 else typed
+    return [_origin(part, only) for part in parts]
 
 
 def is_injected(text: str) -> bool:
@@ -78,7 +93,7 @@ def import_record(raw: JsonObject) -> JsonObject:
         origins = [_limit_origin(Origin.named(str(name))) for name in cast(list[Json], claimed)]
         origins = [*origins, *[Origin.IMPORTED] * len(parts)][: len(parts)]
     else:
-        parts = [piece for part in _parts(given) for piece in _pieces(part)]
+        parts = [piece for part in _parts(given) for piece in _before_tags(part)]
         origins = foreign_origins(raw, {**given, "content": parts})
     split = [each for part, origin in zip(parts, origins, strict=False) for each in _split_part(part, origin)]
     origins = [origin for _, origin in split]
@@ -113,10 +128,30 @@ def _fence_part(part: Json, origin: Origin) -> Json:
     return {**cast(JsonObject, part), "text": shown}
 
 
-def _is_from_user(mark: Json) -> bool:
-    """Newer records of Claude Code name the sender of a message."""
-    kind: Json = cast(JsonObject, mark).get("kind") if isinstance(mark, dict) else None
-    return kind is None or kind in _PERSONS_KINDS
+def _before_tags(part: Json) -> Iterator[Json]:
+    """Splits a text where an agent's first tag opens: an agent adds to what was typed, and what is behind a closed tag
+    may be text of the agent that closed it."""
+    text: Json = as_object(part).get("text")
+    found = _TAG.search(text) if isinstance(text, str) else None
+    if not isinstance(text, str) or found is None or not text[: found.start()].strip():
+        yield part
+        return
+    for piece in (text[: found.start()], text[found.start() :]):
+        yield {**as_object(part), "text": piece}
+
+
+def _is_from_person(raw: JsonObject) -> bool:
+    """Whether no mark of a record names another sender than a person. Older records have no marks."""
+    marks = {field: raw.get(field) for field in _PERSONS}
+    marks["origin"] = as_object(marks["origin"]).get("kind") or marks["origin"]
+    is_named = all(mark in (None, *_PERSONS[field]) for field, mark in marks.items())
+    return is_named and not any(raw.get(field) for field in _OTHERS)
+
+
+def _is_of_agent(part: Json) -> bool:
+    """Whether an agent wrote in a text, or made its block."""
+    text = str(as_object(part).get("text") or "")
+    return bool(set(as_object(part)) - _TEXT_FIELDS) or _TAG.search(text) is not None or is_injected(text)
 
 
 def _parts(message: JsonObject) -> list[Json]:
@@ -125,12 +160,15 @@ def _parts(message: JsonObject) -> list[Json]:
 
 
 def _origin(part: Json, typed: Origin) -> Origin:
-    if not isinstance(part, dict):
-        return Origin.IMPORTED
-    block = cast(JsonObject, part)
-    if block.get("type") == "tool_result":
-        return Origin.TOOL
-    return Origin.IMPORTED if is_injected(str(block.get("text") or "")) else typed
+    match as_object(part).get("type"):
+        case "tool_result":
+            return Origin.TOOL
+        case "text":
+            return Origin.IMPORTED if _is_of_agent(part) else typed
+        case None:
+            return Origin.IMPORTED
+        case _:
+            return typed
 
 
 def words_of_user(text: str) -> str:

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from reverie.errors import UserError
 from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, read_regular
 from reverie.storage.atomic import storage_error
 from reverie.storage.transcript.converted import compaction_records, name_record
-from reverie.storage.transcript.file import parse_record
+from reverie.storage.transcript.file import BadLine, Loaded, parse_record
 from reverie.types import Json, JsonObject, Record
 
 _TOOLS = {"read": "Read", "write": "Write", "edit": "Edit", "bash": "Bash", "grep": "Grep", "find": "Glob"}
@@ -31,16 +30,18 @@ def is_pi_head(first: Json) -> bool:
     return isinstance(first, dict) and cast(JsonObject, first).get("type") == "session" and "cwd" in first
 
 
-def read_pi_session(path: Path) -> list[Record]:
-    """Returns the session as our records, in order; the same file always gives the same records."""
+def read_pi_session(path: Path) -> Loaded:
+    """Returns the session as our records, in order; the same file always gives the same records. A line that cannot be
+    read is reported."""
     try:
         lines = read_regular(path, LARGEST).split(b"\n")
     except OSError as error:
         raise storage_error(error, path, "read the session") from error
-    return list(_convert(path, lines))
+    bad = list[BadLine]()
+    return Loaded(list(_convert(path, lines, bad)), bad)
 
 
-def _convert(path: Path, lines: list[bytes]) -> Iterator[Record]:
+def _convert(path: Path, lines: list[bytes], bad: list[BadLine]) -> Iterator[Record]:
     parent: str | None = None
     common: JsonObject = {"sessionId": path.stem, "cwd": "", "version": "pi", "isSidechain": False, "gitBranch": ""}
     shown = dict[str, int]()
@@ -56,9 +57,11 @@ def _convert(path: Path, lines: list[bytes]) -> Iterator[Record]:
         except ValueError as error:
             if number == len(lines):
                 return  # torn: the writer was stopped in the middle of its last line
-            raise UserError(f"{path}, line {number}: not JSON ({error})") from None
+            bad.append(BadLine(number, f"not JSON ({error})"))
+            continue
         if not isinstance(entry, dict):
-            raise UserError(f"{path}, line {number}: not a JSON object")
+            bad.append(BadLine(number, "not a JSON object"))
+            continue
         entry = cast(JsonObject, entry)
         if entry.get("type") == "session":
             common |= {"sessionId": entry.get("id", path.stem), "cwd": entry.get("cwd", "")}
@@ -81,7 +84,8 @@ def _convert(path: Path, lines: list[bytes]) -> Iterator[Record]:
         try:
             converted = _message(cast(JsonObject, message), name)
         except (KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{path}, line {number}: not a message as pi writes it ({error!r})") from None
+            bad.append(BadLine(number, f"not a message as pi writes it ({error!r})"))
+            continue
         yield parse_record({**head, **converted})
         parent = name
         if not converted.get("isApiErrorMessage"):  # errors are not part of a context

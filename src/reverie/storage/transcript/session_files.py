@@ -40,7 +40,7 @@ def read_session(path: Path) -> Loaded:
     """Reads a whole session file. Bad lines are reported in the result; `UserError` if there is no such file."""
     form = form_of(path)
     if form == "pi":
-        return Loaded(read_pi_session(path))
+        return read_pi_session(path)
     if form == "claude-code":
         return read_records(path)
     reader = CodexReader(path.stem)

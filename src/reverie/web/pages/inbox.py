@@ -60,6 +60,7 @@ def _item_data(store: Store, memory: OpenedMemory, item: Item, links: SessionLin
         "project_label": store.label,
         "can_change": store.is_changeable and memory.switch.on,
         "says_why": why,
+        "other_lines": item.other_lines(),
         "now": [
             {"text": text, "evidence": describe_evidence(mark) if mark else ""}
             for text, mark in zip(item.removes, marks, strict=True)

@@ -137,7 +137,7 @@ async def _edit(chat: Chat, memory: OpenedMemory, given: str) -> None:
 
 
 async def remember(chat: Chat, rest: str) -> None:
-    """/remember TEXT saves a memory, or corrects a similar one."""
+    """/remember TEXT saves a memory, beside those that may be about the same."""
     if not rest:
         raise UserError("Say what to remember: /remember TEXT.")
     log = chat.session.log
@@ -145,14 +145,10 @@ async def remember(chat: Chat, rest: str) -> None:
     saved, note = await to_thread(save_text, _open_memory(chat), rest, info)
     inferred = f" {explain_inferred(info)}".rstrip()
     for text in saved.warnings:
-        chat.view.tell(f"{text} It was saved anyway.", "warning")
+        chat.view.tell(text, "warning")
     match saved.action:
-        case "added":
+        case "added" | "updated":
             chat.view.tell(f"Remembered as {saved.file} ({note.type.value}).{inferred}{_undo_hint(saved.version)}")
-        case "updated":
-            chat.view.tell(
-                f"Corrected {saved.file}, which said: {saved.instead_of}{inferred}{_undo_hint(saved.version)}"
-            )
         case "confirmed":
             chat.view.tell(f"{saved.file} says this already; it is confirmed now.")
         case "unchanged" | "nothing":
