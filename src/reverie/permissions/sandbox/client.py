@@ -19,7 +19,10 @@ from reverie.errors import ReverieError
 from reverie.permissions.sandbox.order import SandboxOrder, SandboxReport
 from reverie.quick import dataclass
 
-_START = "import sys; sys.path.insert(0, {place!r}); from reverie.permissions.sandbox.helper import main; main({fd}, {namespaces})"
+_START = (
+    "import sys; sys.path.insert(0, {place!r}); "
+    "from reverie.permissions.sandbox.helper import main; main({fd}, {namespaces})"
+)
 _MOST_BYTES = 200_000
 
 

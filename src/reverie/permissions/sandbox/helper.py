@@ -1,4 +1,4 @@
-"""The helper process: always has one keeper that waits for the next command. It has one thread, so that it can fork safely.
+"""The helper process: one keeper of it always waits for the next command. It has one thread, so that it can fork.
 
 It is started once and pays for the interpreter once. It ends when the program that started it closes its socket.
 """

@@ -42,8 +42,8 @@ class Keeper:
     def serve(self, requests: socket.socket, taking: int) -> None:
         """Runs the next order of `requests`; closes `taking` when it has one, so that another keeper can wait.
 
-        The order comes with three descriptors: the order itself, the command's output, and where the report goes. If the
-        other side closes the last one, the command is killed.
+        The order comes with three descriptors: the order itself, the command's output, and where the report goes.
+        If the other side closes the last one, the command is killed.
         """
         processes = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         channel, first = self._prepare((requests, taking))
@@ -194,7 +194,7 @@ class Keeper:
             listener = kernel.filter_calls(build_program(self._rights))
             socket.send_fds(channel, [b"l"], [listener])
             os.execve(order.words[0], order.words, environment)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 (a fork must not run the rest of the program)
             with suppress(OSError):
                 channel.send(b"e" + str(error).encode("utf-8", "replace")[:2_000])
         finally:

@@ -72,20 +72,18 @@ class Ruleset:
     def allow_except(self, path: str, rights: int, hidden: frozenset[str]) -> None:
         """Allows a tree without the hidden parts: the folders above those may be listed, and each sibling is a rule."""
         if path in hidden:
-            return None
+            return
         prefix = path.rstrip("/") + "/"
         if not any(name.startswith(prefix) for name in hidden):
-            return self.allow(path, rights)
-        self._allow_listing(path, rights)
+            self.allow(path, rights)
+            return
+        self.allow(path, rights & READ_DIR)
         try:
             entries = [entry.path for entry in os.scandir(path)]
         except OSError:
-            return None
+            return
         for entry in entries:
             self.allow_except(entry, rights, hidden)
-
-    def _allow_listing(self, path: str, rights: int) -> None:
-        self.allow(path, rights & READ_DIR)
 
     def restrict(self) -> None:
         """Restricts this process, and all that it starts, for ever."""
