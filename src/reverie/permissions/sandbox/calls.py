@@ -1,7 +1,7 @@
 """The seccomp program of a profile: which system calls are refused, and which are announced before the kernel decides.
 
-Announced calls are those that change files or reach the network. The keeper only notes what they tried; it lets the
-kernel decide (Landlock, read-only mounts, no network), because a process can change its memory while somebody reads it.
+Announced calls are those that change files or reach the network. The keeper notes what they tried and lets the kernel
+decide (Landlock, read-only mounts, a private network), because a process can change its memory while somebody reads it.
 """
 
 from __future__ import annotations
@@ -201,18 +201,16 @@ def build_program(rights: CallRights) -> bytes:
     program.on(_IOCTL, [program.argument(1), *program.if_equal(0x5412, program.refuse())])  # TIOCSTI types for others
     program.on(_IOCTL, [program.argument(1), *program.if_equal(0x541C, program.refuse())])  # TIOCLINUX
     program.on(_PRLIMIT, [program.argument(0), *program.unless_equal(0, program.refuse())])
-    self_made = [program.argument(1), program.masked(0xF), *program.if_equal(_DATAGRAM, program.refuse())]
-    program.on(_SOCKETPAIR, self_made)  # one that can be connected elsewhere
-    program.on(SOCKET, program.announce() if not rights.namespaces else _unix_only(program))
+    # A datagram of this family reaches any service, by a call whose address cannot be seen here.
+    datagram = [program.argument(1), program.masked(0xF), *program.if_equal(_DATAGRAM, program.refuse())]
+    program.on(_SOCKETPAIR, datagram)
+    program.on(SOCKET, [program.argument(0), *program.if_equal(_UNIX, [*datagram, program.allow()])])
+    if not rights.namespaces:
+        program.on(SOCKET, program.announce())
     for numbers in NETWORK.values():
         program.on(numbers, program.announce())
     program.on(_SENDTO, [program.argument(4), *program.unless_equal(0, program.announce())])
     return program.finish()
-
-
-def _unix_only(program: _Program) -> list[bytes]:
-    """Sockets of a private network are free; the ones of this machine's services are not."""
-    return [program.argument(0), *program.if_equal(_UNIX, program.announce())]
 
 
 class _Program:
@@ -249,6 +247,9 @@ class _Program:
     def announce(self) -> list[bytes]:
         return [self._line(_RETURN, 0, 0, _ANNOUNCE)]
 
+    def allow(self) -> bytes:
+        return self._line(_RETURN, 0, 0, _ALLOW)
+
     def argument(self, number: int) -> bytes:
         """Loads the low half of an argument."""
         return self._line(_LOAD, 0, 0, 16 + 8 * number)
@@ -266,4 +267,4 @@ class _Program:
         return [self._line(_EQUAL, len(then), 0, value), *then]
 
     def finish(self) -> bytes:
-        return b"".join([*self._lines, self._line(_RETURN, 0, 0, _ALLOW)])
+        return b"".join([*self._lines, self.allow()])

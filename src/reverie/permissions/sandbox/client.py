@@ -60,6 +60,12 @@ class SandboxHelper:
 
     async def start(self, order: SandboxOrder, output: int) -> SandboxedCommand:
         """Starts a command; `output` gets what it writes. Raises SandboxFailed if the helper does not run."""
+        control = self.send(order, output)
+        control.setblocking(False)
+        return SandboxedCommand(control, asyncio.ensure_future(_read_report(control)))
+
+    def send(self, order: SandboxOrder, output: int) -> socket.socket:
+        """Starts a command; its report comes from the socket. If the socket is closed, the command is killed."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         written = os.memfd_create("order", os.MFD_CLOEXEC)
         try:
@@ -72,8 +78,7 @@ class SandboxHelper:
         finally:
             theirs.close()
             os.close(written)
-        ours.setblocking(False)
-        return SandboxedCommand(ours, asyncio.ensure_future(_read_report(ours)))
+        return ours
 
     def _send(self, descriptors: list[int]) -> None:
         """Sends an order to the helper, which is started again if it has ended."""

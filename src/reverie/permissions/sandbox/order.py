@@ -68,7 +68,7 @@ class Attempt:
     """Something that a command tried and the sandbox does not allow."""
 
     kind: str
-    """write, network or socket."""
+    """write, network, service (a program of this machine), or socket (may be harmless: nothing was connected)."""
     target: str
 
 

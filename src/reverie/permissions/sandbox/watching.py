@@ -12,6 +12,7 @@ import socket
 import struct
 from contextlib import suppress
 
+from reverie.permissions.sandbox import kernel
 from reverie.permissions.sandbox.calls import METADATA, WRITING_FLAGS, CallRights, names_by_number
 from reverie.permissions.sandbox.order import Attempt
 from reverie.quick import dataclass
@@ -20,6 +21,7 @@ _RECEIVE, _SEND, _NOTICE, _ANSWER = 0xC0502100, 0xC0182101, struct.Struct("QIIiI
 _CONTINUE = 1
 _MOST_ATTEMPTS = 40
 _MOST_CHARACTERS = 1_000
+_MOST_ADDRESS = 128
 _CREATE, _TRUNCATE, _WRITES = 0o100, 0o1000, 0o3
 _HERE = -100
 _PATHS: dict[str, tuple[tuple[int | None, int], ...]] = {
@@ -78,26 +80,28 @@ class Watcher:
             return
         number_of_notice, pid, _, number, _, _, *arguments = _NOTICE.unpack(notice)
         call = _Call(number_of_notice, pid, self._names.get(number, ""), tuple(arguments))
-        refusal = 0
+        ending: int | None = errno.EPERM
         try:
-            refusal = self._judge(call)
+            ending = self._judge(call)
         finally:
-            answer = _ANSWER.pack(call.id, 0, -refusal, 0 if refusal else _CONTINUE)
+            answer = _ANSWER.pack(call.id, 0, -(ending or 0), _CONTINUE if ending is None else 0)
             with suppress(OSError):
                 fcntl.ioctl(self._listener, _SEND, answer)
 
-    def _judge(self, call: _Call) -> int:
-        """Notes an attempt; returns the error with which the call ends, or 0 for the kernel to decide."""
-        if call.name == "socket":  # the kernel would allow it: a service of this machine, or any network
-            family = call.arguments[0] & 0xFFFFFFFF
-            self._note("socket", "a service of this machine" if family == socket.AF_UNIX else "the network")
+    def _judge(self, call: _Call) -> int | None:
+        """Notes an attempt; returns the error with which the call ends (0: it is done), or None: the kernel decides."""
+        if call.name == "socket":
+            self._note("socket", "the network")
             return errno.EPERM
-        if call.name in ("connect", "sendto"):
-            self._note_address(call)
-            return 0
+        if call.name == "connect":
+            return self._connect(call)
+        if call.name == "sendto":
+            with suppress(OSError):
+                self._note_host(self._read(call.pid, call.arguments[4], min(call.arguments[5], _MOST_ADDRESS)))
+            return None
         self._note_paths(call)
         if self._rights.namespaces:
-            return 0
+            return None
         if call.name in METADATA:  # Landlock does not see them
             return errno.EPERM
         if self._rights.landlock < 3:
@@ -106,7 +110,7 @@ class Watcher:
             flags = self._flags(call)
             if flags & _TRUNCATE and not flags & _WRITES:
                 return errno.EPERM
-        return 0
+        return None
 
     def _flags(self, call: _Call) -> int:
         match call.name:
@@ -182,11 +186,26 @@ class Watcher:
 
         return path.startswith(_FREE) or (is_below(self._free) and not is_below(self._fixed))
 
-    def _note_address(self, call: _Call) -> None:
-        at, size_at = (1, 2) if call.name == "connect" else (4, 5)
-        size = min(call.arguments[size_at], 128)
+    def _connect(self, call: _Call) -> int:
+        """Connects in the name of the command: to what was read here, which the command cannot change any more."""
+        address = self._read(call.pid, call.arguments[1], min(call.arguments[2], _MOST_ADDRESS))
+        family = struct.unpack_from("=H", address)[0] if len(address) >= 2 else 0
+        if family == socket.AF_UNIX:
+            path = os.fsdecode(address[2:].partition(b"\0")[0])
+            if path and not os.path.lexists(os.path.join(self._link(call, _HERE), path)):
+                return errno.ENOENT
+            if path or not self._rights.namespaces:
+                self._note("service", path or "an abstract socket")
+                return errno.EACCES
+        self._note_host(address)
+        copy = kernel.copy_descriptor(call.pid, call.arguments[0] & 0xFFFFFFFF)
+        try:
+            return kernel.connect(copy, address)
+        finally:
+            os.close(copy)
+
+    def _note_host(self, address: bytes) -> None:
         with suppress(OSError, ValueError, struct.error):
-            address = self._read(call.pid, call.arguments[at], size)
             family, port = struct.unpack_from("=H", address)[0], struct.unpack_from("!H", address, 2)[0]
             if family not in (socket.AF_INET, socket.AF_INET6):
                 return
