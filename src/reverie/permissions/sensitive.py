@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from fnmatch import fnmatchcase, translate
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from reverie.text.patterns import late
 
@@ -168,7 +168,7 @@ def is_sensitive_tracked(path: Path) -> bool:
     return is_sensitive_name(name) or any(map(is_sensitive_name, hidden)) or is_sensitive_place(path)
 
 
-def is_sensitive_place(path: Path) -> bool:
+def is_sensitive_place(path: PurePath) -> bool:
     """Whether the end of the path means that it holds secrets, in this folder only."""
     parts = [part.lower() for part in path.parts]
     for end in (number for number, part in enumerate(parts, 1) if _LAST.fit(part)):
